@@ -1,0 +1,49 @@
+"""cellguard makes statistical tables safe to publish, and proves it.
+
+>>> import cellguard as cg
+>>> table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4])
+>>> table
+Table(3 cells, 1 relation, 1 sensitive)
+
+Everything public is listed in ``__all__``; modules load when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "Attacker": "attacker",
+    "CellguardError": "exceptions",
+    "Hierarchy": "hierarchy",
+    "InputError": "exceptions",
+    "Release": "release",
+    "Status": "release",
+    "Table": "table",
+}
+"""Public name -> the module that defines it."""
+
+__all__ = sorted(_EXPORTS)
+
+if TYPE_CHECKING:
+    from cellguard.attacker import Attacker as Attacker
+    from cellguard.exceptions import CellguardError as CellguardError
+    from cellguard.exceptions import InputError as InputError
+    from cellguard.hierarchy import Hierarchy as Hierarchy
+    from cellguard.release import Release as Release
+    from cellguard.release import Status as Status
+    from cellguard.table import Table as Table
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'cellguard' has no attribute {name!r}")
+    module = import_module(f"cellguard.{_EXPORTS[name]}")
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_EXPORTS])

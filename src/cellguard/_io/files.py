@@ -1,0 +1,78 @@
+"""Reading with limits, writing at once or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from cellguard.exceptions import FormatError, InputError
+
+__all__ = ["atomic_writer", "read_bytes"]
+
+MAX_BYTES = 8 << 30
+"""No text file of this product is larger than this once unpacked."""
+_SUSPICIOUS_RATIO = 2000
+"""DEFLATE packs plain repetition about 1000 : 1 at best; ten digits of real data reach 50 : 1."""
+
+
+def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """Read a file, unpacking ``.gz``, with a limit on what it may unpack to."""
+    path = Path(path)
+    try:
+        packed = path.stat().st_size
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; a file is needed.")
+        if path.suffix != ".gz":
+            if packed > max_bytes:
+                raise FormatError.at(path, None, f"the file is larger than {max_bytes} bytes.")
+            return path.read_bytes()
+        limit = min(max_bytes, max(64 << 20, packed * _SUSPICIOUS_RATIO))
+        chunks, size = [], 0
+        with gzip.open(path, "rb") as stream:
+            while chunk := stream.read(1 << 22):
+                size += len(chunk)
+                if size > limit:
+                    raise FormatError.at(
+                        path, None, f"unpacks to more than {limit} bytes.", hint="is this really a table?"
+                    )
+                chunks.append(chunk)
+        return b"".join(chunks)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file.", hint="check the name and the folder.") from None
+    except PermissionError:
+        raise InputError(f"{path}: may not be read by this user.") from None
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        raise FormatError.at(path, None, "is not a complete gzip file.", hint="was the download cut short?") from None
+
+
+@contextmanager
+def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[bytes]]:
+    """Open a temporary neighbour of ``path`` that replaces it on success and vanishes on failure.
+
+    The temporary file is readable by its owner only until it takes its place; a reader sees the old
+    file or the whole new one, whatever happens in between.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder.", hint="make the folder first.")
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    encoding = None if "b" in mode else "utf-8"
+    newline = None if "b" in mode else "\n"
+    try:
+        with os.fdopen(handle, mode, encoding=encoding, newline=newline) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,222 @@
+"""The JJ format: a raw linear system, as CSPLIB and tau-ARGUS write it.
+
+::
+
+    0
+    N
+    i value cost status lb ub lpl upl spl      N lines, i is 0-based
+    M
+    rhs K : c1 (s1) c2 (s2) ...                M lines; the total has -1, its parts 1
+
+Status: s safe, u unsafe (sensitive), m manually unsafe, z fixed. Whitespace is free.
+"""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.files import atomic_writer, read_bytes
+from cellguard.exceptions import FormatError
+
+__all__ = ["read_jj", "write_jj"]
+
+_STATUS = "sumz"
+# One pass turns the grammar into plain numbers, so that one C routine reads them all.
+_TO_NUMBERS = bytes.maketrans(b"sumzSUMZ():,\t\r", b"01230123      ")
+_FIELDS = 9
+_HINT = "a JJ file is: 0, N, N cell lines of 9 fields, M, M relation lines 'rhs K : cell (sign) ...'."
+
+
+def read_jj(path: str | Path) -> dict[str, Any]:
+    """Parse a JJ file into the arrays of a table."""
+    text = read_bytes(path)
+    if not text.strip():
+        raise FormatError.at(path, None, "the file is empty.", hint=_HINT)
+    if b"\0" in text[:4096]:
+        raise FormatError.at(path, None, "is a binary file.", hint=_HINT)
+    numbers = _numbers(text)
+    parsed = None if numbers is None else _parse(numbers, text.count(b":"))
+    if parsed is None:
+        raise _first_mistake(path, text)
+    return parsed
+
+
+def _numbers(text: bytes) -> NDArray[np.float64] | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # numpy warns, then stops, at text it cannot read
+            return np.fromstring(text.translate(_TO_NUMBERS).decode("ascii"), dtype=np.float64, sep=" ")
+    except (ValueError, DeprecationWarning, UnicodeDecodeError):
+        return None
+
+
+def _count(number: float, most: float) -> int | None:
+    """Return the number as a count of things of which at most `most` fit into the file."""
+    return int(number) if number == np.floor(number) and 0 <= number <= most else None
+
+
+def _parse(x: NDArray[np.float64], colons: int) -> dict[str, Any] | None:
+    if len(x) < 3 or x[0] != 0:
+        return None
+    n = _count(x[1], (len(x) - 3) / _FIELDS)
+    if n is None:
+        return None
+    cells = x[2 : 2 + _FIELDS * n].reshape(n, _FIELDS)
+    at = 2 + _FIELDS * n
+    m = _count(x[at], (len(x) - at) / 2)
+    if m is None or m != colons:
+        return None
+    start = _row_starts(x, at + 1, m)
+    if start is None:
+        return None
+    lengths = x[start + 1].astype(np.int64)
+    inside = np.ones(len(x), bool)
+    inside[: at + 1] = False
+    inside[start] = inside[start + 1] = False
+    pairs = x[inside]
+    index, sign = pairs[0::2], pairs[1::2]
+    status = cells[:, 3]
+    valid = (
+        (cells[:, 0] == np.arange(n)).all()
+        and np.isin(status, range(len(_STATUS))).all()
+        and (index == np.floor(index)).all()
+        and ((index >= 0) & (index < n)).all()
+        and np.isfinite(cells[:, [1, 2, 6, 7, 8]]).all()
+        and not np.isnan(cells[:, 4:6]).any()
+    )
+    if not valid:
+        return None
+    from scipy.sparse import csr_array
+
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    T = csr_array((sign.copy(), index.astype(np.int32), indptr), shape=(m, n))
+    T.sum_duplicates()
+    sensitive = (status == 1) | (status == 2)
+    columns = {name: cells[:, i].copy() for name, i in (("values", 1), ("weights", 2), ("lb", 4), ("ub", 5))}
+    levels = {name: np.where(sensitive, cells[:, i], 0.0) for name, i in (("lower", 6), ("upper", 7), ("sliding", 8))}
+    rhs = x[start].copy()
+    return {**columns, **levels, "relations": T, "rhs": rhs, "fixed": status == 3, "sensitive": sensitive}
+
+
+def _row_starts(x: NDArray[np.float64], at: int, m: int) -> NDArray[np.int64] | None:
+    """Return where each relation begins; its length stands behind its right-hand side."""
+    starts = np.empty(m, np.int64)
+    end = len(x)
+    for row in range(m):
+        if at + 1 >= end:
+            return None
+        k = _count(x[at + 1], (end - at) / 2)
+        if k is None:
+            return None
+        starts[row] = at
+        at += 2 + 2 * k
+    return starts if at == end else None
+
+
+def _first_mistake(path: str | Path, text: bytes) -> FormatError:
+    """Read the file again, line by line, for the place of its first mistake."""
+
+    def wrong(line: int, what: str) -> FormatError:
+        return FormatError.at(path, line, what, hint=_HINT)
+
+    lines = [(i, s) for i, s in enumerate(text.decode("latin-1").splitlines(), 1) if s.strip()]
+    if lines[0][1].strip() != "0":
+        return wrong(lines[0][0], "the first line of a JJ file is 0.")
+    if len(lines) < 2 or not lines[1][1].strip().isdigit():
+        return wrong(lines[min(1, len(lines) - 1)][0], "the number of cells is missing or no whole number.")
+    n = int(lines[1][1])
+    if n > len(text):
+        return wrong(lines[1][0], f"claims {n} cells, more than the file can hold.")
+    for want, (no, line) in enumerate(lines[2 : 2 + n]):
+        if what := _cell_mistake(line.split(), want):
+            return wrong(no, what)
+    if len(lines) < 3 + n:
+        return wrong(lines[-1][0], f"the file ends before its {n} cells and the number of relations; is it cut short?")
+    no, line = lines[2 + n]
+    if not line.strip().isdigit():
+        return wrong(no, "the number of relations is missing or no whole number.")
+    m = int(line)
+    rest = lines[3 + n :]
+    for no, line in rest[:m]:
+        if what := _relation_mistake(line, n):
+            return wrong(no, what)
+    if len(rest) != m:
+        return wrong(rest[-1][0] if rest else no, f"{m} relations are claimed, {len(rest)} are there.")
+    return FormatError.at(path, None, "does not follow the grammar of JJ.", hint=_HINT)
+
+
+def _is_number(token: str) -> bool:
+    try:
+        return not np.isnan(float(token))
+    except ValueError:
+        return False
+
+
+def _cell_mistake(tokens: list[str], want: int) -> str | None:
+    if len(tokens) != _FIELDS:
+        return f"a cell line has {_FIELDS} fields, this one {len(tokens)}."
+    if tokens[0] != str(want):
+        return f"cell {want} is expected here: cells are numbered from 0 without gaps."
+    if tokens[3].lower() not in _STATUS:
+        return f"status {tokens[3][:8]!r} is none of {', '.join(_STATUS)}."
+    names = ("value", "cost", "lb", "ub", "lpl", "upl", "spl")
+    for name, token in zip(names, tokens[1:3] + tokens[4:], strict=True):
+        if not _is_number(token) or (name not in ("lb", "ub") and not np.isfinite(float(token))):
+            return f"the {name} is not a finite number."
+    return None
+
+
+def _relation_mistake(line: str, n: int) -> str | None:
+    head, colon, tail = line.partition(":")
+    heads = head.split()
+    tokens = tail.replace("(", " ").replace(")", " ").split()
+    if not colon or len(heads) != 2 or not _is_number(heads[0]) or not heads[1].isdigit():
+        return "a relation line starts with 'rhs K :'."
+    if len(tokens) != 2 * int(heads[1]):
+        return f"{heads[1]} cells are claimed, {len(tokens) / 2:g} are there."
+    if not all(t.isdigit() and int(t) < n for t in tokens[0::2]):
+        return f"a relation names a cell outside 0..{n - 1}."
+    if not all(_is_number(t) for t in tokens[1::2]):
+        return "a coefficient is not a number."
+    return None
+
+
+def _text(column: NDArray[np.float64]) -> list[str]:
+    """Return each number in its shortest form that reads back exactly; whole ones without a point."""
+    with np.errstate(invalid="ignore"):
+        whole = (column == np.floor(column)) & (np.abs(column) < 2**53)
+    if whole.all():
+        return [str(v) for v in column.astype(np.int64).tolist()]
+    return [str(int(v)) if w else repr(v) for v, w in zip(column.tolist(), whole.tolist(), strict=True)]
+
+
+def write_jj(path: str | Path, fields: dict[str, Any]) -> None:
+    """Write the arrays of a table as JJ text (gzipped when the name ends in ``.gz``), atomically."""
+    n = len(fields["values"])
+    status = np.select([fields["fixed"], fields["sensitive"]], ["z", "u"], "s").tolist()
+    before = [_text(fields[name]) for name in ("values", "weights")]
+    after = [_text(fields[name]) for name in ("lb", "ub", "lower", "upper", "sliding")]
+    rows = zip(map(str, range(n)), *before, status, *after, strict=True)
+    T = fields["relations"]
+    terms = [f"{c} ({s})" for c, s in zip(T.indices.tolist(), _text(T.data), strict=True)]
+    ends = T.indptr.tolist()
+    relations = (
+        f"{b} {end - begin} : {' '.join(terms[begin:end])}\n"
+        for b, begin, end in zip(_text(fields["rhs"]), ends[:-1], ends[1:], strict=True)
+    )
+    with atomic_writer(path, "wb") as raw:
+        stream: IO[bytes] = cast("IO[bytes]", raw)
+        if str(path).endswith(".gz"):  # no time stamp and no name: the same table gives the same bytes
+            stream = cast("IO[bytes]", gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0))
+        stream.write(f"0\n{n}\n".encode())
+        stream.write(("\n".join(map(" ".join, rows)) + "\n").encode() if n else b"")
+        stream.write(f"{T.shape[0]}\n".encode())
+        stream.write("".join(relations).encode())
+        if stream is not raw:
+            stream.close()

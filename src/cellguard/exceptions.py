@@ -1,0 +1,96 @@
+"""Errors that cellguard raises.
+
+::
+
+    CellguardError
+    ├── InputError (ValueError)          something the user gave is wrong
+    │   ├── FormatError                  a file does not follow its grammar
+    │   ├── AdditivityError              a relation does not hold
+    │   ├── LevelError                   a protection level that no release can meet
+    │   └── ReleaseError                 a release that does not fit its table
+    ├── UnknownCodeError (KeyError)      a code, column or name that does not exist
+    └── InternalError                    a fault of cellguard itself; please report it
+
+No message ever shows the value of a cell or of a record: say which cell (its labels), which
+relation, what is allowed, and end with a hint. A limit that was reached is a status of the
+release, not an exception.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "AdditivityError",
+    "CellguardError",
+    "FormatError",
+    "InputError",
+    "InternalError",
+    "LevelError",
+    "ReleaseError",
+    "UnknownCodeError",
+    "did_you_mean",
+]
+
+
+class CellguardError(Exception):
+    """Base of every error of cellguard; ``hint`` is printed after the message."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        self.message = message
+        self.hint = hint
+        super().__init__(message if hint is None else f"{message}\nHint: {hint}")
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class InputError(CellguardError, ValueError):
+    """Something the user gave is wrong."""
+
+
+class FormatError(InputError):
+    """A file does not follow its grammar."""
+
+    @classmethod
+    def at(cls, path: object, line: int | None, message: str, *, hint: str | None = None) -> FormatError:
+        """Make the error that names the place: ``file:line: message``."""
+        place = str(path) if line is None else f"{path}:{line}"
+        return cls(f"{place}: {message}", hint=hint)
+
+
+class AdditivityError(InputError):
+    """A relation of the table does not hold."""
+
+
+class LevelError(InputError):
+    """A protection level that no release can meet."""
+
+
+class ReleaseError(InputError):
+    """A release does not fit its table, or contradicts it."""
+
+
+class UnknownCodeError(CellguardError, KeyError):
+    """A code, column or name that does not exist."""
+
+
+class InternalError(CellguardError):
+    """A fault of cellguard itself."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"internal error: {message}",
+            hint="this is a fault of cellguard; please report it with the command that caused it.",
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return a hint with the known names nearest to ``name``, or None.
+
+    >>> did_you_mean("turnovr", ["turnover", "region"])
+    "did you mean 'turnover'?"
+    """
+    near = get_close_matches(name, list(known), n=3)
+    return "did you mean " + " or ".join(repr(n) for n in near) + "?" if near else None

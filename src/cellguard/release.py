@@ -1,0 +1,327 @@
+"""The release: what is published, and what it tells an attacker about every cell.
+
+Five kinds, one question: which interval does the release give for cell i? (DESIGN: one idea)
+
+============  =====================================  ==========================
+kind          what is published for cell i           interval of the attacker
+============  =====================================  ==========================
+Suppression   the value, or nothing                  a_i, or what he knew before
+Adjustment    a changed value                        attacked by scenarios
+Intervals     a lower and an upper number            [lower_i, upper_i]
+Rounding      a multiple of the base                 v_i -/+ step * distance_i
+Perturbation  a changed value                        v_i -/+ distance_i
+============  =====================================  ==========================
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.exceptions import ReleaseError
+from cellguard.table import BoolArray, FloatArray, Table
+
+if TYPE_CHECKING:
+    from cellguard.audit import Audit
+
+__all__ = ["Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+
+
+class Status(StrEnum):
+    """How a method ended. Only a proof makes a release optimal."""
+
+    OPTIMAL = "optimal"
+    """Proven: nothing better exists, within the gap that was asked for."""
+    FEASIBLE = "feasible"
+    """A release that meets every level, with a proven gap larger than was asked for, or none."""
+    TIME_LIMIT = "time_limit"
+    """As feasible, and the time limit is why it stopped."""
+    INFEASIBLE = "infeasible"
+    """No release of this kind exists; `explanation` says why."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """What every kind of release has. Nothing in it is called safe: :meth:`audit` decides that."""
+
+    method: ClassVar[str] = ""
+    table: Table = field(repr=False)
+    """The table that was protected (confidential, never written by :meth:`save`)."""
+    status: Status
+    """How the method ended."""
+    objective: float
+    """Information loss, in the measure of the method; NaN when there is no release."""
+    bound: float = float("nan")
+    """Proven lower bound of the objective over all safe releases of this kind."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Where the time went: read, reduce, solve, audit, total."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Every option that decided the result, seed included: what is needed to make it again."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Figures of the method itself: cuts, nodes, iterations."""
+    explanation: str = ""
+    """Why there is no release, in the user's labels; or a remark on the result."""
+
+    @property
+    def gap(self) -> float:
+        """Distance of the objective from its bound, relative to the objective; 0 when optimal at 0."""
+        if not (np.isfinite(self.objective) and np.isfinite(self.bound)):
+            return float("nan")
+        distance = max(0.0, self.objective - self.bound)
+        return 0.0 if distance == 0 else distance / max(abs(self.objective), 1e-300)
+
+    @property
+    def published(self) -> bool:
+        """Whether there is anything to publish."""
+        return self.status is not Status.INFEASIBLE and np.isfinite(self.objective)
+
+    def published_bounds(self, attacker: Attacker = EXTERNAL) -> tuple[FloatArray, FloatArray]:
+        """Return what the attacker knows of each cell once the release and his own knowledge are joined."""
+        self._require_published()
+        lo, hi = self._published_interval()
+        known_lo, known_hi = self.table.bounds(attacker)
+        return np.maximum(lo, known_lo), np.minimum(hi, known_hi)
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        raise NotImplementedError
+
+    def point_values(self) -> FloatArray:
+        """Return the number a reader takes for each cell; NaN where nothing is published."""
+        raise NotImplementedError
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return what is published, a column each, in the table's order of cells."""
+        return {"value": self.point_values()}
+
+    def loss(self) -> dict[str, dict[str, float]]:
+        """Return the information loss in the measures of castro2004 table 3.
+
+        Absolute and percentage deviations of what is published from the truth, over all cells, the
+        sensitive and the others. Percentages are over cells with a positive value.
+        """
+        deviation = np.abs(self.point_values() - self.table.values)
+        known = np.isfinite(deviation)
+        groups = {"all": known, "sensitive": known & self.table.sensitive, "nonsensitive": known & ~self.table.sensitive}
+        return {name: _deviations(deviation, self.table.values, cells) for name, cells in groups.items()}
+
+    def audit(self, **options: Any) -> Audit:
+        """Audit the release, independently of the method that made it (:func:`cellguard.audit`)."""
+        from cellguard.audit import audit
+
+        return audit(self, **options)
+
+    def frame(self, like: Any = None) -> Any:
+        """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
+        from cellguard._io.frames import to_frame
+
+        self._require_published()
+        return to_frame({**self.table.cell_codes(), **self.columns()}, like)
+
+    def save(self, path: str | Path) -> None:
+        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order."""
+        self._require_published()
+        columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
+        if str(path).endswith(".parquet"):
+            from cellguard._io.frames import write_parquet
+
+            write_parquet(columns, path)
+            return
+        from cellguard._io.files import atomic_writer
+
+        with atomic_writer(path) as raw:
+            writer = csv.writer(cast("IO[str]", raw), lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*(_texts(c) for c in columns.values()), strict=True))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON object of the command line, without the audit."""
+        t = self.table
+        out: dict[str, Any] = {
+            "method": self.method,
+            "status": str(self.status),
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "table": {"cells": t.n_cells, "sensitive": int(t.sensitive.sum()), "relations": t.n_relations},
+            "seconds": dict(self.seconds),
+        }
+        if self.published:
+            out["loss"] = self.loss()
+        if self.explanation:
+            out["explanation"] = self.explanation
+        return {**out, **self.details}
+
+    def _require_published(self) -> None:
+        if not self.published:
+            raise ReleaseError(
+                f"there is no release: {self.status}. {self.explanation}".strip(),
+                hint="look at `status` and `explanation` before using the result.",
+            )
+
+
+def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
+    """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm."""
+    d = deviation[cells]
+    positive = cells & (values > 0)
+    pct = 100.0 * deviation[positive] / values[positive]
+
+    def three(x: FloatArray, kind: str) -> dict[str, float]:
+        some = len(x) > 0
+        return {
+            f"{kind}_mean": float(x.mean()) if some else 0.0,
+            f"{kind}_std": float(x.std()) if some else 0.0,
+            f"{kind}_max": float(x.max()) if some else 0.0,
+        }
+
+    return {**three(d, "abs"), **three(pct, "pct"), "norm2": float(np.linalg.norm(d))}
+
+
+def _texts(column: Any) -> list[str]:
+    """Numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
+    if not (isinstance(column, np.ndarray) and column.dtype.kind == "f"):
+        return [str(v) for v in column]
+    return [
+        "" if v != v else str(int(v)) if v.is_integer() and abs(v) < 2**53 else repr(v) for v in column.tolist()
+    ]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Suppression(Release):
+    """Some cells are not published: the sensitive ones (primary) and others that protect them (secondary)."""
+
+    method: ClassVar[str] = "suppress"
+    suppressed: BoolArray = field(repr=False)
+    """Which cells are not published."""
+
+    @property
+    def primary(self) -> BoolArray:
+        """Suppressed because they are sensitive."""
+        return self.suppressed & self.table.sensitive
+
+    @property
+    def secondary(self) -> BoolArray:
+        """Suppressed to protect others."""
+        return self.suppressed & ~self.table.sensitive
+
+    @property
+    def cost(self) -> float:
+        """Sum of the weights of the secondary suppressions."""
+        return float(self.table.weights[self.secondary].sum())
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        a = self.table.values
+        return np.where(self.suppressed, -np.inf, a), np.where(self.suppressed, np.inf, a)
+
+    def point_values(self) -> FloatArray:
+        return np.where(self.suppressed, np.nan, self.table.values)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        status = np.select([self.primary, self.secondary], ["primary", "secondary"], "published")
+        return {"status": status, "value": self.point_values()}
+
+    def summary(self) -> dict[str, Any]:
+        extra = {
+            "primary": int(self.primary.sum()),
+            "secondary": int(self.secondary.sum()),
+            "cost": self.cost,
+        }
+        return {**super().summary(), **(extra if self.published else {})}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Adjustment(Release):
+    """Every cell is published with a changed value; sensitive ones at least their level away (CTA)."""
+
+    method: ClassVar[str] = "adjust"
+    values: FloatArray = field(repr=False)
+    """The published values: additive, and safe by their distance from the truth."""
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Intervals(Release):
+    """Some cells are published as an interval that contains the truth (IP)."""
+
+    method: ClassVar[str] = "intervals"
+    lower: FloatArray = field(repr=False)
+    """Published lower ends."""
+    upper: FloatArray = field(repr=False)
+    """Published upper ends."""
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return self.lower, self.upper
+
+    def point_values(self) -> FloatArray:
+        return (self.lower + self.upper) / 2.0
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return {"lower": self.lower, "upper": self.upper}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rounding(Release):
+    """Every cell is published as a multiple of its base (CRP)."""
+
+    method: ClassVar[str] = "round"
+    values: FloatArray = field(repr=False)
+    """The published multiples: additive."""
+    base: FloatArray = field(repr=False)
+    """The base of each cell (published)."""
+    step: int = 1
+    """Published: a cell moved by less than `step` bases; 1 is zero-restricted rounding."""
+
+    @property
+    def distance(self) -> FloatArray:
+        """How far the truth may lie from the published value (published)."""
+        return self.step * self.base
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return self.values - self.distance, self.values + self.distance
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+    def summary(self) -> dict[str, Any]:
+        return {**super().summary(), "base": base_of(self.base), "step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Perturbation(Release):
+    """Every cell is published with a value at most a known distance from the truth (CPP)."""
+
+    method: ClassVar[str] = "perturb"
+    values: FloatArray = field(repr=False)
+    """The published values: additive."""
+    distance: FloatArray = field(repr=False)
+    """How far the truth may lie from the published value (published)."""
+    base: FloatArray | None = field(default=None, repr=False)
+    """The base towards whose multiples cells were moved, if any."""
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return self.values - self.distance, self.values + self.distance
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+    def summary(self) -> dict[str, Any]:
+        base = None if self.base is None else base_of(self.base)
+        return {**super().summary(), "base": base, "step": 1}
+
+
+def base_of(base: FloatArray) -> float | list[float]:
+    """Return the one base of a release, or the different ones."""
+    distinct = np.unique(base)
+    return float(distinct[0]) if len(distinct) == 1 else [float(b) for b in distinct]

@@ -1,0 +1,445 @@
+"""The table: cells, relations, what is known about them, and which are sensitive.
+
+A table is arrays and a description, never an object per cell. Mathematically it is a vector
+``a`` with ``T a = b`` and ``lb <= a <= ub``; everything a user reads is labels on top of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.exceptions import AdditivityError, InputError, LevelError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Levels", "Table"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_RELATIVE_TOLERANCE = 1e-9
+"""A relation holds when its residual is below this share of the absolute sum of its terms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Levels:
+    """What one attacker must not narrow: cells and their three levels (salazar2004 section 2)."""
+
+    cells: IntArray
+    """Indices of the cells to protect."""
+    lower: FloatArray
+    """The range must reach down to value - lower."""
+    upper: FloatArray
+    """The range must reach up to value + upper."""
+    sliding: FloatArray
+    """The range must be at least this wide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """Cells with relations, bounds, weights and sensitive cells. Immutable; see :meth:`with_`.
+
+    >>> t = Table.from_equations([3, 4, 7], [[2, 0, 1]], sensitive=[0], upper=[2], lower=[2])
+    >>> t
+    Table(3 cells, 1 relation, 1 sensitive)
+    >>> t.label(2)
+    'cell 2'
+    """
+
+    values: FloatArray
+    """The true value of each cell (confidential)."""
+    relations: csr_array
+    """One row per relation; the total has -1, its parts 1."""
+    rhs: FloatArray
+    """Right-hand side of each relation, nearly always 0."""
+    lb: FloatArray
+    """What every attacker knows: the cell is at least this."""
+    ub: FloatArray
+    """What every attacker knows: the cell is at most this (may be infinite)."""
+    weights: FloatArray
+    """Information lost when the cell is suppressed or moved by one unit."""
+    fixed: BoolArray
+    """Cells that must be published as they are."""
+    sensitive: BoolArray
+    """Cells that must be protected."""
+    lower: FloatArray
+    """Lower protection level of each cell, a distance; 0 where the cell is not sensitive."""
+    upper: FloatArray
+    """Upper protection level of each cell, a distance."""
+    sliding: FloatArray
+    """Sliding protection level of each cell: the width its range must have."""
+    attackers: tuple[Attacker, ...] = (EXTERNAL,)
+    """Everybody the release must withstand."""
+    dimensions: tuple[str, ...] = ()
+    """Names of the dimensions; empty for a table of raw equations."""
+    codes: tuple[tuple[str, ...], ...] = ()
+    """The codes of each dimension, totals included."""
+    coordinates: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    """One row per cell: the index of its code in each dimension."""
+    counts: FloatArray | None = None
+    """Number of contributors of each cell, when known."""
+    integer: bool = False
+    """Whether the cells are counts, so that only whole numbers are possible."""
+    name: str = "table"
+    """How reports call the table."""
+    statistics: Any = None
+    """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
+
+    # ------------------------------------------------------------------ construction
+
+    def __post_init__(self) -> None:
+        _Check(self).run()
+
+    @classmethod
+    def from_equations(
+        cls,
+        values: ArrayLike,
+        relations: Any,
+        *,
+        rhs: ArrayLike | None = None,
+        lb: ArrayLike = 0.0,
+        ub: ArrayLike = np.inf,
+        weights: ArrayLike | None = None,
+        fixed: ArrayLike = (),
+        sensitive: ArrayLike = (),
+        lower: ArrayLike = 0.0,
+        upper: ArrayLike = 0.0,
+        sliding: ArrayLike = 0.0,
+        **description: Any,
+    ) -> Table:
+        """Make a table from values and relations.
+
+        Parameters
+        ----------
+        values
+            One number per cell.
+        relations
+            A sparse or dense matrix, or a list of relations, each a list of cell indices whose
+            **first** is the total of the others.
+        rhs
+            Right-hand sides, 0 unless given.
+        lb, ub
+            Bounds known to every attacker; one number or one per cell.
+        weights
+            Information loss per cell; the absolute values unless given.
+        fixed, sensitive
+            Indices of cells, or one truth value per cell.
+        lower, upper, sliding
+            Protection levels: one number, one per sensitive cell, or one per cell.
+        description
+            Any other field of the table (`name`, `attackers`, `counts`, ...).
+        """
+        a = np.asarray(values, dtype=np.float64).ravel()
+        n = len(a)
+        is_sensitive = _mask(sensitive, n, "sensitive")
+        T = _as_csr(relations, n)
+
+        def levels(given: ArrayLike, name: str) -> FloatArray:
+            array = np.asarray(given, dtype=np.float64)
+            out = np.zeros(n)
+            if array.ndim and array.size == n:
+                return array.copy()
+            if array.ndim and array.size != is_sensitive.sum():
+                raise InputError(
+                    f"{name}: {array.size} levels given for {int(is_sensitive.sum())} sensitive cells.",
+                    hint="give one number, one per sensitive cell (in the order of the cells), or one per cell.",
+                )
+            if array.ndim:  # sensitive cells may have been named in any order
+                order = np.asarray(sensitive).ravel()
+                where = np.flatnonzero(is_sensitive) if order.dtype == bool else order
+                out[where] = array
+            else:
+                out[is_sensitive] = array
+            return out
+
+        return cls(
+            values=a,
+            relations=T,
+            rhs=np.zeros(T.shape[0]) if rhs is None else np.asarray(rhs, np.float64),
+            lb=np.broadcast_to(np.asarray(lb, np.float64), n),
+            ub=np.broadcast_to(np.asarray(ub, np.float64), n),
+            weights=np.abs(a) if weights is None else np.broadcast_to(np.asarray(weights, np.float64), n),
+            fixed=_mask(fixed, n, "fixed"),
+            sensitive=is_sensitive,
+            lower=levels(lower, "lower"),
+            upper=levels(upper, "upper"),
+            sliding=levels(sliding, "sliding"),
+            **description,
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Table:
+        """Read a table from a JJ file (``.jj``, ``.jj.gz``)."""
+        from cellguard._io.jj import read_jj
+
+        raw = read_jj(path)
+        name = Path(path).name.removesuffix(".gz").removesuffix(".jj")
+        return cls(name=name, **raw)
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as a JJ file, atomically. It holds the true values: keep it internal."""
+        from cellguard._io.jj import write_jj
+
+        names = ("values", "weights", "lb", "ub", "lower", "upper", "sliding", "fixed", "sensitive", "relations", "rhs")
+        write_jj(path, {name: getattr(self, name) for name in names})
+
+    def with_(self, **changes: Any) -> Table:
+        """Return the table with some fields changed.
+
+        >>> t = Table.from_equations([3, 4, 7], [[2, 0, 1]])
+        >>> t.with_(weights=np.ones(3)).weights
+        array([1., 1., 1.])
+        """
+        return replace(self, **changes)
+
+    def with_levels(self, lower: float, upper: float, *, sliding: float = 0.0) -> Table:
+        """Return the table with levels that are fractions of the sensitive cells' values.
+
+        Symmetric levels make the true value the midpoint of most ranges; baena2018 recommends
+        asymmetric ones, 5% down and 20% up: ``table.with_levels(0.05, 0.20)``. A level is cut
+        where the known bounds leave less room.
+        """
+        for name, share in (("lower", lower), ("upper", upper), ("sliding", sliding)):
+            if not (np.isfinite(share) and share >= 0):
+                raise LevelError(f"{name} level {share!r}: a fraction of the value, at least 0, is needed.")
+        a = np.where(self.sensitive, np.abs(self.values), 0.0)
+        lo = np.minimum(lower * a, self.values - self.lb)
+        up = np.minimum(upper * a, self.ub - self.values)
+        return self.with_(lower=lo, upper=up, sliding=np.minimum(sliding * a, self.ub - self.lb))
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.values)
+
+    @property
+    def n_relations(self) -> int:
+        """Number of relations."""
+        return int(self.relations.shape[0])
+
+    @property
+    def sensitive_cells(self) -> IntArray:
+        """Indices of the sensitive cells."""
+        return np.flatnonzero(self.sensitive)
+
+    def bounds(self, attacker: Attacker = EXTERNAL) -> tuple[FloatArray, FloatArray]:
+        """What the attacker knows of each cell before the release: the tighter of both bounds."""
+        lo, hi = self.lb, self.ub
+        if len(attacker.cells):
+            lo, hi = lo.copy(), hi.copy()
+            lo[attacker.cells] = np.maximum(lo[attacker.cells], attacker.lb)
+            hi[attacker.cells] = np.minimum(hi[attacker.cells], attacker.ub)
+        return lo, hi
+
+    def levels(self, attacker: Attacker = EXTERNAL) -> Levels:
+        """What must be protected against the attacker: his own levels, or the table's."""
+        if attacker.sensitive is not None:
+            return Levels(
+                cells=attacker.sensitive, lower=attacker.lower, upper=attacker.upper, sliding=attacker.sliding
+            )
+        s = self.sensitive_cells
+        return Levels(cells=s, lower=self.lower[s], upper=self.upper[s], sliding=self.sliding[s])
+
+    def cell_codes(self, cells: ArrayLike | None = None) -> dict[str, list[str]]:
+        """Codes of the cells, one list per dimension; the cell's index when there are none."""
+        index = np.arange(self.n_cells) if cells is None else np.atleast_1d(np.asarray(cells))
+        if not self.dimensions:
+            return {"cell": [str(i) for i in index]}
+        out = {}
+        for d, dimension in enumerate(self.dimensions):
+            codes = np.asarray(self.codes[d], dtype=object)
+            out[dimension] = codes[self.coordinates[index, d]].tolist()
+        return out
+
+    def label(self, cell: int) -> str:
+        """Name of a cell for messages: its codes, never its value."""
+        if not self.dimensions:
+            return f"cell {cell}"
+        codes = self.cell_codes([cell])
+        return "(" + ", ".join(f"{d}={codes[d][0]}" for d in self.dimensions) + ")"
+
+    def relation_label(self, relation: int) -> str:
+        """Name of a relation for messages: its total and its parts."""
+        T = self.relations
+        span = slice(T.indptr[relation], T.indptr[relation + 1])
+        cells, signs = T.indices[span], T.data[span]
+        total = cells[signs < 0]
+        parts = cells[signs > 0]
+        if len(total) != 1:
+            shown = " ".join(f"{'+' if s > 0 else '-'} {self.label(int(c))}" for c, s in zip(cells[:4], signs[:4], strict=True))
+            return shown + (" ..." if len(cells) > 4 else "")
+        shown = " + ".join(self.label(int(c)) for c in parts[:3])
+        more = f" + {len(parts) - 3} more" if len(parts) > 3 else ""
+        return f"{self.label(int(total[0]))} = {shown}{more}"
+
+    def __repr__(self) -> str:
+        m, s = self.n_relations, int(self.sensitive.sum())
+        return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+
+def _mask(given: ArrayLike, n: int, name: str) -> BoolArray:
+    array = np.asarray(given)
+    if array.dtype == bool:
+        if array.shape != (n,):
+            raise InputError(f"{name}: {array.size} truth values given for {n} cells.")
+        return array.copy()
+    index = array.ravel().astype(np.int64)
+    if len(index) and (index.min() < 0 or index.max() >= n):
+        raise InputError(f"{name}: a cell index lies outside 0..{n - 1}.")
+    out = np.zeros(n, bool)
+    out[index] = True
+    return out
+
+
+def _as_csr(relations: Any, n: int) -> csr_array:
+    from scipy.sparse import csr_array, issparse
+
+    if issparse(relations):
+        return csr_array(relations, dtype=np.float64)
+    rows: Sequence[Sequence[int]] = relations
+    if isinstance(relations, np.ndarray) and relations.ndim == 2:
+        return csr_array(relations.astype(np.float64))
+    lengths = np.array([len(r) for r in rows], dtype=np.int64)
+    if (lengths < 2).any():
+        raise InputError("a relation needs a total and at least one part.")
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices = np.concatenate([np.asarray(r, np.int64) for r in rows]) if len(rows) else np.zeros(0, np.int64)
+    if len(indices) and (indices.min() < 0 or indices.max() >= n):
+        raise InputError(f"a relation names a cell outside 0..{n - 1}.")
+    data = np.ones(len(indices))
+    data[indptr[:-1]] = -1.0
+    T = csr_array((data, indices, indptr), shape=(len(rows), n))
+    T.sum_duplicates()
+    return T
+
+
+class _Check:
+    """Validation of a new table: shapes, numbers, bounds, levels, additivity."""
+
+    __slots__ = ("t",)
+
+    def __init__(self, table: Table) -> None:
+        self.t = table
+
+    def run(self) -> None:
+        self._freeze()
+        self._numbers()
+        self._additivity()
+        self._levels()
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self.t, name, value)
+
+    def _freeze(self) -> None:
+        t = self.t
+        n = np.asarray(t.values).size
+        kinds: Mapping[str, type] = {
+            "values": np.float64, "lb": np.float64, "ub": np.float64, "weights": np.float64,
+            "fixed": np.bool_, "sensitive": np.bool_,
+            "lower": np.float64, "upper": np.float64, "sliding": np.float64,
+        }  # fmt: skip
+        for name, dtype in kinds.items():
+            array = np.ascontiguousarray(getattr(t, name), dtype=dtype)
+            if array.shape != (n,):
+                raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
+            if array is getattr(t, name) and array.flags.writeable:
+                array = array.copy()  # the caller keeps his array writeable
+            array.setflags(write=False)
+            self._set(name, array)
+        rhs = np.array(t.rhs, dtype=np.float64).ravel()
+        rhs.setflags(write=False)
+        self._set("rhs", rhs)
+        T = t.relations
+        if T.shape != (len(rhs), n):
+            raise InputError(f"relations have shape {T.shape}; {(len(rhs), n)} is needed.")
+        if not T.has_sorted_indices:
+            T.sort_indices()
+        if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
+            raise InputError(
+                f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed."
+            )
+
+    def _first(self, bad: BoolArray) -> str:
+        return self.t.label(int(np.argmax(bad)))
+
+    def _refuse(self, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError) -> None:
+        if bad.any():
+            more = int(bad.sum()) - 1
+            also = f" (and {more} more)" if more else ""
+            raise kind(f"{self._first(bad)}{also}: {what}", hint=hint)
+
+    def _numbers(self) -> None:
+        t = self.t
+        self._refuse(~np.isfinite(t.values), "the value is not a finite number.")
+        if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
+            raise InputError("relations: a coefficient or right-hand side is not a finite number.")
+        self._refuse(np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")
+        slack = _RELATIVE_TOLERANCE * np.maximum(1.0, np.abs(t.values))
+        self._refuse(t.lb > t.values + slack, "the lower bound lies above the value.", "bounds must contain the truth.")
+        self._refuse(t.ub < t.values - slack, "the upper bound lies below the value.", "bounds must contain the truth.")
+        self._refuse(~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
+        for attacker in t.attackers:
+            for index in (attacker.cells, attacker.sensitive):
+                if index is not None and len(index) and (index.min() < 0 or index.max() >= t.n_cells):
+                    raise InputError(f"attacker {attacker.name!r} names a cell outside 0..{t.n_cells - 1}.")
+
+    def _additivity(self) -> None:
+        t = self.t
+        residual, allowed = residuals(t.relations, t.rhs, t.values)
+        bad = np.abs(residual) > allowed
+        if bad.any():
+            worst = int(np.argmax(np.abs(residual) - allowed))
+            raise AdditivityError(
+                f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is "
+                f"{t.relation_label(worst)}, off by {abs(residual[worst]):.6g}.",
+                hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
+            )
+
+    def _levels(self) -> None:
+        t = self.t
+        for name in ("lower", "upper", "sliding"):
+            level = getattr(t, name)
+            self._refuse(~(np.isfinite(level) & (level >= 0)), f"the {name} level is not a finite number of at least 0.", kind=LevelError)
+            self._refuse((level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError)
+        self._refuse(
+            t.sensitive & t.fixed & (np.maximum(t.lower, np.maximum(t.upper, t.sliding)) > 0),
+            "a sensitive cell with a level cannot be fixed.",
+            "no release can protect a cell that must be published as it is.",
+            LevelError,
+        )
+        for attacker in t.attackers:
+            lo, hi = t.bounds(attacker)
+            need = t.levels(attacker)
+            a = t.values[need.cells]
+            slack = 1e-7 * np.maximum(1.0, np.abs(a))
+            for room, level, name in (
+                (a - lo[need.cells], need.lower, "lower"),
+                (hi[need.cells] - a, need.upper, "upper"),
+                (hi[need.cells] - lo[need.cells], need.sliding, "sliding"),
+            ):
+                bad = np.zeros(t.n_cells, bool)
+                bad[need.cells[level > room + slack]] = True
+                self._refuse(
+                    bad,
+                    f"the {name} level is wider than what attacker {attacker.name!r} already knows leaves open.",
+                    "lower the level, or widen the known bounds: no release can meet it.",
+                    LevelError,
+                )
+
+
+def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ``T x - b`` and what rounding alone may leave of it, relation by relation."""
+    residual = T @ values - rhs
+    size = abs(T) @ np.abs(values) + np.abs(rhs)
+    return residual, _RELATIVE_TOLERANCE * np.maximum(size, 1e-3)
