@@ -26,7 +26,7 @@ _EXPORTS = {
 }
 """Public name -> the module that defines it."""
 
-__all__ = sorted(_EXPORTS)
+__all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
     from cellguard.attacker import Attacker as Attacker

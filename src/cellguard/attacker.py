@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +13,8 @@ from cellguard.exceptions import InputError
 __all__ = ["EXTERNAL", "Attacker"]
 
 
-def _frozen(values: ArrayLike, dtype: type) -> NDArray:  # type: ignore[type-arg]
-    array = np.array(values, dtype=dtype).ravel()
+def _frozen(values: ArrayLike, dtype: type) -> NDArray[Any]:
+    array: NDArray[Any] = np.array(values, dtype=dtype).ravel()
     array.setflags(write=False)
     return array
 

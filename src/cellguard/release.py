@@ -16,6 +16,7 @@ Perturbation  a changed value                        v_i -/+ distance_i
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -109,7 +110,11 @@ class Release:
         """
         deviation = np.abs(self.point_values() - self.table.values)
         known = np.isfinite(deviation)
-        groups = {"all": known, "sensitive": known & self.table.sensitive, "nonsensitive": known & ~self.table.sensitive}
+        groups = {
+            "all": known,
+            "sensitive": known & self.table.sensitive,
+            "nonsensitive": known & ~self.table.sensitive,
+        }
         return {name: _deviations(deviation, self.table.values, cells) for name, cells in groups.items()}
 
     def audit(self, **options: Any) -> Audit:
@@ -189,7 +194,7 @@ def _texts(column: Any) -> list[str]:
     if not (isinstance(column, np.ndarray) and column.dtype.kind == "f"):
         return [str(v) for v in column]
     return [
-        "" if v != v else str(int(v)) if v.is_integer() and abs(v) < 2**53 else repr(v) for v in column.tolist()
+        "" if math.isnan(v) else str(int(v)) if v.is_integer() and abs(v) < 2**53 else repr(v) for v in column.tolist()
     ]
 
 

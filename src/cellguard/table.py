@@ -277,7 +277,9 @@ class Table:
         total = cells[signs < 0]
         parts = cells[signs > 0]
         if len(total) != 1:
-            shown = " ".join(f"{'+' if s > 0 else '-'} {self.label(int(c))}" for c, s in zip(cells[:4], signs[:4], strict=True))
+            shown = " ".join(
+                f"{'+' if s > 0 else '-'} {self.label(int(c))}" for c, s in zip(cells[:4], signs[:4], strict=True)
+            )
             return shown + (" ..." if len(cells) > 4 else "")
         shown = " + ".join(self.label(int(c)) for c in parts[:3])
         more = f" + {len(parts) - 3} more" if len(parts) > 3 else ""
@@ -350,7 +352,7 @@ class _Check:
             "lower": np.float64, "upper": np.float64, "sliding": np.float64,
         }  # fmt: skip
         for name, dtype in kinds.items():
-            array = np.ascontiguousarray(getattr(t, name), dtype=dtype)
+            array: NDArray[Any] = np.ascontiguousarray(getattr(t, name), dtype=dtype)
             if array.shape != (n,):
                 raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
             if array is getattr(t, name) and array.flags.writeable:
@@ -366,9 +368,7 @@ class _Check:
         if not T.has_sorted_indices:
             T.sort_indices()
         if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
-            raise InputError(
-                f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed."
-            )
+            raise InputError(f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed.")
 
     def _first(self, bad: BoolArray) -> str:
         return self.t.label(int(np.argmax(bad)))
@@ -410,8 +410,14 @@ class _Check:
         t = self.t
         for name in ("lower", "upper", "sliding"):
             level = getattr(t, name)
-            self._refuse(~(np.isfinite(level) & (level >= 0)), f"the {name} level is not a finite number of at least 0.", kind=LevelError)
-            self._refuse((level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError)
+            self._refuse(
+                ~(np.isfinite(level) & (level >= 0)),
+                f"the {name} level is not a finite number of at least 0.",
+                kind=LevelError,
+            )
+            self._refuse(
+                (level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError
+            )
         self._refuse(
             t.sensitive & t.fixed & (np.maximum(t.lower, np.maximum(t.upper, t.sliding)) > 0),
             "a sensitive cell with a level cannot be fixed.",

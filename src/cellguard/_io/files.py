@@ -71,8 +71,8 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[by
             os.fsync(stream.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise

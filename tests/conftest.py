@@ -1,0 +1,34 @@
+"""What all tests share: the benchmark tables of the field, and how Hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+CSPLIB = Path(os.environ.get("CELLGUARD_CSPLIB", ROOT.parent / "shared" / "csplib"))
+
+# The same examples on every run, so that a change is judged by what it changes;
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile(
+    "default", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def csplib() -> Callable[[str], Path]:
+    """Return the file of a CSPLIB table; the test is skipped where the library is not there."""
+
+    def find(name: str) -> Path:
+        path = CSPLIB / f"{name}.jj.gz"
+        if not path.is_file():
+            pytest.skip(f"CSPLIB is not there ({path}); set CELLGUARD_CSPLIB")
+        return path
+
+    return find
