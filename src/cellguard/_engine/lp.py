@@ -1,0 +1,186 @@
+"""Linear programs on HiGHS: one model kept warm, changed in bulk, and never believed without a check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, sparray
+
+from cellguard.exceptions import InternalError
+
+__all__ = ["LinearProgram", "Solution", "SolveStatus"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class SolveStatus(StrEnum):
+    """What the solver claims."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """A claim of the solver, with what is needed to check it."""
+
+    status: SolveStatus
+    objective: float
+    x: FloatArray
+    row_dual: FloatArray
+    """Sensitivity of the objective to each row's side; of either sign, 0 for slack rows."""
+    reduced_cost: FloatArray
+    """Sensitivity of the objective to each variable's bound: ``cost - A' row_dual``."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the solver claims an optimum."""
+        return self.status is SolveStatus.OPTIMAL
+
+
+class LinearProgram:
+    """``min c x`` (or max) subject to ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``.
+
+    The model stays in the solver between solves, so that a change of a few costs or bounds costs a
+    few pivots. Primal simplex without presolve is the default: in the attacker's programs only
+    costs change, and the last vertex stays feasible.
+
+    >>> lp = LinearProgram(csr_array(np.array([[1.0, 1.0]])), 4, 4, np.zeros(2), np.array([3.0, 3.0]))
+    >>> lp.set_costs(np.array([0]), np.array([1.0]))
+    >>> lp.solve().objective, lp.solve(maximize=True).objective
+    (1.0, 3.0)
+    """
+
+    def __init__(
+        self,
+        A: sparray,
+        row_lower: Any,
+        row_upper: Any,
+        lower: FloatArray,
+        upper: FloatArray,
+        cost: FloatArray | None = None,
+        *,
+        solver: str = "simplex",
+        simplex: str = "primal",
+        presolve: bool = False,
+        crossover: bool = True,
+        tolerance: float = 1e-9,
+        threads: int = 1,
+    ) -> None:
+        import highspy
+
+        self._highs = highspy
+        A = csc_array(A)
+        m, n = A.shape
+        self.n_rows, self.n_columns = m, n
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = n, m
+        model.col_cost_ = np.zeros(n) if cost is None else np.asarray(cost, np.float64)
+        model.col_lower_ = np.ascontiguousarray(lower, np.float64)
+        model.col_upper_ = np.ascontiguousarray(upper, np.float64)
+        model.row_lower_ = np.ascontiguousarray(np.broadcast_to(row_lower, m), np.float64)
+        model.row_upper_ = np.ascontiguousarray(np.broadcast_to(row_upper, m), np.float64)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_ = A.indptr.astype(np.int32)
+        model.a_matrix_.index_ = A.indices.astype(np.int32)
+        model.a_matrix_.value_ = A.data.astype(np.float64)
+        self.solver = highspy.Highs()
+        self.options(
+            output_flag=False,
+            threads=threads,
+            solver=solver,
+            presolve="on" if presolve else "off",
+            run_crossover="on" if crossover else "off",
+            simplex_strategy=4 if simplex == "primal" else 1,
+            primal_feasibility_tolerance=tolerance,
+            dual_feasibility_tolerance=tolerance,
+        )
+        if self.solver.passModel(model) == highspy.HighsStatus.kError:
+            raise InternalError("the linear program was refused by its solver")
+
+    def options(self, **values: Any) -> None:
+        """Set options of HiGHS by their own names."""
+        for name, value in values.items():
+            if self.solver.setOptionValue(name, value) == self._highs.HighsStatus.kError:
+                raise InternalError(f"option {name!r} was refused by the solver")
+
+    def set_costs(self, columns: IntArray, costs: FloatArray) -> None:
+        """Change some costs at once."""
+        if len(columns):
+            self.solver.changeColsCost(len(columns), np.asarray(columns, np.int32), np.asarray(costs, np.float64))
+
+    def set_bounds(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change some variables' bounds at once."""
+        if len(columns):
+            self.solver.changeColsBounds(
+                len(columns),
+                np.asarray(columns, np.int32),
+                np.asarray(lower, np.float64),
+                np.asarray(upper, np.float64),
+            )
+
+    def set_row_sides(self, row: int, lower: float, upper: float) -> None:
+        """Change the sides of one row."""
+        self.solver.changeRowBounds(row, lower, upper)
+
+    def add_rows(self, A: csr_array, lower: FloatArray, upper: FloatArray) -> None:
+        """Append rows, such as cuts."""
+        self.solver.addRows(
+            A.shape[0],
+            np.ascontiguousarray(lower, np.float64),
+            np.ascontiguousarray(upper, np.float64),
+            A.nnz,
+            A.indptr[:-1].astype(np.int32),
+            A.indices.astype(np.int32),
+            A.data.astype(np.float64),
+        )
+        self.n_rows += A.shape[0]
+
+    def delete_rows(self, rows: IntArray) -> None:
+        """Remove rows, such as cuts that went slack; the others move up."""
+        if len(rows):
+            self.solver.deleteRows(len(rows), np.asarray(rows, np.int32))
+            self.n_rows -= len(rows)
+
+    def solve(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
+        """Solve from where the last solve ended. Every solve has a limit: a solver can hang."""
+        highspy = self._highs
+        sense = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
+        self.solver.changeObjectiveSense(sense)
+        # the clock of HiGHS runs on over the solves of one model
+        limit = min(time_limit_s, 3600.0) + self.solver.getRunTime()
+        self.solver.setOptionValue("time_limit", limit)
+        self.solver.run()
+        status = self._status(self.solver.getModelStatus())
+        point = self.solver.getSolution()
+        x = np.array(point.col_value, dtype=np.float64)
+        if status in (SolveStatus.INFEASIBLE, SolveStatus.FAILED) or len(x) != self.n_columns:
+            x = np.full(self.n_columns, np.nan)
+        return Solution(
+            status=status,
+            objective=float(self.solver.getInfo().objective_function_value),
+            x=x,
+            row_dual=np.array(point.row_dual, dtype=np.float64),
+            reduced_cost=np.array(point.col_dual, dtype=np.float64),
+        )
+
+    def _status(self, claimed: Any) -> SolveStatus:
+        kinds = self._highs.HighsModelStatus
+        return {
+            kinds.kOptimal: SolveStatus.OPTIMAL,
+            kinds.kInfeasible: SolveStatus.INFEASIBLE,
+            kinds.kUnbounded: SolveStatus.UNBOUNDED,
+            kinds.kUnboundedOrInfeasible: SolveStatus.INFEASIBLE,
+            kinds.kTimeLimit: SolveStatus.LIMIT,
+            kinds.kIterationLimit: SolveStatus.LIMIT,
+            kinds.kInterrupt: SolveStatus.LIMIT,
+            kinds.kObjectiveBound: SolveStatus.LIMIT,
+        }.get(claimed, SolveStatus.FAILED)

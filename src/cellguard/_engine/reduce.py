@@ -1,0 +1,199 @@
+"""Reduction: from relations and fixed cells to the smallest equivalent problem.
+
+How cells can move together is the null space of the relations between the free cells. Totals are
+written as sums of leaves, which costs nothing and creates no fill-in; the relations left over
+between leaves are eliminated exactly, shortest first. Random vectors in the null space, exact
+modulo a prime, then show without any linear program which cells cannot move at all (a published
+table discloses them), and which can only move together (aliases).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["Merged", "Reduction", "reduce"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reduction:
+    """What is left of ``T z = 0`` when fixed cells cannot move. Cells keep their numbers."""
+
+    relations: csr_array
+    """The relations that were reduced."""
+    free: BoolArray
+    """Cells that were not fixed beforehand."""
+    rows: IntArray
+    """Independent relations, as many as the rank."""
+    parameters: IntArray
+    """Cells whose movements can be chosen freely: as many as the degrees of freedom."""
+    determined: BoolArray
+    """Cells that cannot move: the fixed ones, and those that the relations disclose."""
+    alias: IntArray
+    """For each cell the representative with which it moves; -1 for cells that cannot move."""
+    ratio: FloatArray
+    """Movement of the cell divided by that of its representative."""
+    component: IntArray
+    """Number of the connected component of each cell, from 0; -1 for cells that cannot move."""
+    _state: tuple[NDArray, ...]  # type: ignore[type-arg]
+
+    @property
+    def rank(self) -> int:
+        """Number of independent relations between the free cells."""
+        return len(self.rows)
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Free cells minus rank."""
+        return len(self.parameters)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return int(self.component.max(initial=-1)) + 1
+
+    @cached_property
+    def basis(self) -> csr_array:
+        """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
+        from cellguard._engine import _elimination as kernel
+
+        T = self.relations
+        definition, order, pivots, start, stop, cell, coefficient = self._state
+        ptr, col, val = kernel.null_space(
+            T.indptr, T.indices, T.data, self.free, definition, order, self.parameters, pivots, start, stop, cell, coefficient
+        )
+        N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
+        N.sort_indices()
+        return N
+
+    @cached_property
+    def merged(self) -> Merged:
+        """The system with aliases as one variable and only independent relations."""
+        movers, index = np.unique(self.alias[self.alias >= 0], return_inverse=True)
+        cells = np.flatnonzero(self.alias >= 0)
+        n = len(self.free)
+        lift = csr_array((self.ratio[cells], (cells, index)), shape=(n, len(movers)))
+        A = csr_array(self.relations[self.rows] @ lift)
+        A.data[np.abs(A.data) < 1e-9] = 0.0
+        A.eliminate_zeros()
+        # merging can make relations vanish or repeat; the general elimination finds out which
+        A = A[reduce(A).rows]
+        return Merged(cells=movers, lift=lift, relations=A)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Merged:
+    """``A v = 0`` between the representatives; movements of all cells are ``lift @ v``."""
+
+    cells: IntArray
+    """The representative cells, one per variable."""
+    lift: csr_array
+    """Cells by variables: movements of all cells from those of the representatives."""
+    relations: csr_array
+    """Independent relations between the representatives."""
+
+
+def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0) -> Reduction:
+    """Reduce the relations between the free cells.
+
+    Parameters
+    ----------
+    relations
+        Sparse relations, one row each.
+    free
+        Cells that can move; all unless given.
+    seed
+        Of the random vectors; the result does not depend on it, except with negligible probability.
+
+    Examples
+    --------
+    >>> T = csr_array(np.array([[-1.0, 1, 1, 0], [0, -1, 0, 1]]))
+    >>> r = reduce(T)
+    >>> r.rank, r.degrees_of_freedom, r.alias.tolist()
+    (2, 2, [0, 1, 2, 1])
+    """
+    from cellguard._engine import _elimination as kernel
+
+    T = relations
+    n = T.shape[1]
+    free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
+    indptr, indices, data = T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data
+    residue = residues(data)
+    definition, order = kernel.choose_definitions(indptr, indices, data, free)
+    leaves = np.flatnonzero(free & (definition < 0))
+    rng = np.random.default_rng(seed)
+
+    def random_vector(at: IntArray) -> tuple[IntArray, FloatArray]:
+        exact, value = np.zeros(n, np.int64), np.zeros(n)
+        exact[at] = rng.integers(1, kernel.PRIME, len(at))
+        value[at] = rng.uniform(-1.0, 1.0, len(at))
+        return exact, value
+
+    def complete(exact: IntArray, value: FloatArray) -> None:
+        kernel.propagate(indptr, indices, data, residue, free, definition, order, exact, value)
+
+    tests = [random_vector(leaves) for _ in range(2)]
+    for exact, value in tests:
+        complete(exact, value)
+    left = kernel.leftover_relations(indptr, indices, residue, free, definition, tests[0][0], tests[1][0])
+    ptr, cell, exact_c, value_c = kernel.expand(indptr, indices, data, residue, free, definition, order, left)
+    sequence = np.argsort(np.diff(ptr), kind="stable")
+    used, pivots, start, stop, fc, fe, ff = kernel.eliminate(ptr, cell, exact_c, value_c, sequence, n)
+    is_pivot = np.zeros(n, np.bool_)
+    is_pivot[pivots] = True
+    parameters = leaves[~is_pivot[leaves]]
+
+    prints = [random_vector(parameters) for _ in range(3)]
+    for exact, value in prints:
+        kernel.combine(pivots, start, stop, fc, fe, ff, exact, value)
+        complete(exact, value)
+    determined = (prints[0][0] == 0) & (prints[1][0] == 0)
+    alias, ratio = _aliases(kernel.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
+    rows = np.sort(np.concatenate([definition[order], left[used]]))
+    roots = kernel.join(indptr, indices, rows, ~determined)
+    component = np.full(n, -1, np.int64)
+    component[~determined] = np.unique(roots[~determined], return_inverse=True)[1]
+    return Reduction(
+        relations=T,
+        free=free,
+        rows=rows,
+        parameters=parameters,
+        determined=determined,
+        alias=alias,
+        ratio=ratio,
+        component=component,
+        _state=(definition, order, pivots, start, stop, fc, ff),
+    )
+
+
+def residues(data: FloatArray) -> IntArray:
+    """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
+    from cellguard._engine._elimination import PRIME
+
+    if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
+        return np.asarray(data.astype(np.int64) % PRIME)
+    mantissa, exponent = np.frexp(data)
+    whole = (mantissa * 2.0**53).astype(np.int64) % PRIME
+    power = np.array([pow(2, int(e) - 53, PRIME) for e in exponent], dtype=np.int64)
+    return np.asarray(whole * power % PRIME)
+
+
+def _aliases(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:
+    """Group cells of equal direction; the representative is the first cell of its group."""
+    cells = np.flatnonzero(moving)
+    key = direction[cells, 0] * np.int64(1 << 31) + direction[cells, 1]
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    alias, ratio = np.full(len(moving), -1, np.int64), np.zeros(len(moving))
+    alias[cells] = cells[first][group]
+    quotient = value[cells] / value[alias[cells]]
+    whole = np.rint(quotient)
+    ratio[cells] = np.where(np.abs(quotient - whole) < 1e-7, whole, quotient)
+    return alias, ratio
