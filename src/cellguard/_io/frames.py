@@ -1,0 +1,219 @@
+"""Frames of any library in, the same kind out; CSV and Parquet files.
+
+Inside cellguard a frame is a plain dict of columns: numpy arrays, pyarrow arrays or lists. Nothing
+here interprets the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from math import isnan
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.files import MAX_BYTES, atomic_writer, read_bytes
+from cellguard.exceptions import FormatError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["columns_of", "encode", "numbers", "read_frame", "texts", "to_frame", "write_csv", "write_parquet"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Columns = Mapping[str, Any]
+
+
+def columns_of(frame: Any) -> dict[str, Any]:
+    """Return the columns of a frame (pandas, polars, pyarrow, or a mapping) as pyarrow arrays."""
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
+    if isinstance(frame, Mapping):
+        return {str(name): _arrow(column, str(name)) for name, column in frame.items()}
+    import narwhals as nw
+
+    try:
+        native = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        kind = f"{type(frame).__module__}.{type(frame).__name__}"
+        raise InputError(
+            f"{kind} is not a frame.", hint="give a pandas, polars or pyarrow frame, or a dict of columns."
+        ) from None
+    return {str(name): native[name].to_arrow() for name in native.columns}
+
+
+def _arrow(column: Any, name: str) -> Any:
+    import pyarrow as pa
+
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    try:
+        return pa.array(column)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        raise InputError(f"column {name!r} mixes kinds of values.", hint="a column holds text or numbers.") from None
+
+
+def encode(column: Any) -> tuple[list[str], IntArray]:
+    """Return the distinct codes of a column, in order of appearance, and each row's place among them; -1 for null.
+
+    Whole numbers are codes too, without a point: a column that a missing value turned into floating
+    point gives the same codes as before.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else pa.array(column)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_floating(array.type):
+        array = pc.if_else(pc.is_nan(array), None, array)
+        whole = pc.all(pc.equal(pc.floor(array), array)).as_py()
+        array = array.cast(pa.int64()) if whole in (True, None) else array
+    if not pa.types.is_string(array.type):
+        array = array.cast(pa.string())
+    encoded = array.dictionary_encode()
+    index = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return cast("list[str]", encoded.dictionary.to_pylist()), index
+
+
+def texts(column: Any) -> list[str]:
+    """Return a column as text; null becomes empty."""
+    codes, index = encode(column)
+    return [codes[i] if i >= 0 else "" for i in index.tolist()]
+
+
+def numbers(column: Any, name: str) -> FloatArray:
+    """Return a column as numbers; null becomes NaN."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column)
+    try:
+        if pa.types.is_boolean(array.type):
+            array = array.cast(pa.int8())
+        if pa.types.is_null(array.type) or pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            array = pc.if_else(
+                pc.equal(pc.utf8_trim_whitespace(array.cast(pa.string())), ""), None, array.cast(pa.string())
+            )
+        out = array.cast(pa.float64(), safe=False).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise InputError(f"column {name!r} holds something that is not a number.") from None
+    return np.array(out, dtype=np.float64)
+
+
+def to_frame(columns: Columns, like: Any = None) -> Any:
+    """Return the columns as a frame of the same kind as `like` (pyarrow unless given)."""
+    import pyarrow as pa
+
+    table = pa.table({name: _plain(column) for name, column in columns.items()})
+    if like is None or isinstance(like, (pa.Table, Mapping)):
+        return table
+    import narwhals as nw
+
+    backend = nw.get_native_namespace(like)
+    if backend is pa:
+        return table
+    return nw.from_arrow(table, backend=backend).to_native()
+
+
+def _plain(column: Any) -> Any:
+    """Return the column as something pyarrow takes; NaN stands for nothing."""
+    import pyarrow as pa
+
+    if isinstance(column, np.ndarray) and column.dtype.kind == "f":
+        return pa.array(column, mask=np.isnan(column))
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
+        return pa.array(column.tolist(), type=pa.string())
+    return column
+
+
+def read_frame(path: str | Path) -> dict[str, Any]:
+    """Read a ``.csv``, ``.csv.gz`` or ``.parquet`` file into columns (pyarrow arrays).
+
+    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows.
+    """
+    import pyarrow as pa
+
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+    try:
+        if path.suffix.lower() == ".parquet":
+            return columns_of(_read_parquet(path))
+        return _read_csv(path)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError) as error:
+        detail = str(error).splitlines()[0].partition(":")[0] if isinstance(error, OSError) else "malformed"
+        raise FormatError.at(path, None, f"cannot be read ({detail[:60]}).", hint="is the file complete?") from None
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        unpacked = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+        if unpacked > MAX_BYTES:
+            raise FormatError.at(path, None, f"unpacks to more than {MAX_BYTES} bytes.")
+        return file.read()
+
+
+def _read_csv(path: Path) -> dict[str, Any]:
+    import pyarrow as pa
+    from pyarrow import csv as pacsv
+
+    raw = read_bytes(path)
+    if not raw.strip():
+        raise FormatError.at(path, None, "the file is empty.", hint="the first line names the columns.")
+    if b"\0" in raw[:4096]:
+        raise FormatError.at(
+            path, None, "is a binary file.", hint="a text file with comma-separated columns is needed."
+        )
+    header = raw.splitlines()[0].decode("utf-8-sig", "replace")
+    delimiter = max(",;\t", key=header.count)
+    names = next(csv.reader([header], delimiter=delimiter))
+    if len(set(names)) != len(names):
+        raise FormatError.at(path, 1, "two columns have the same name.")
+    options = pacsv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=True,
+        null_values=[""],
+        quoted_strings_can_be_null=False,
+    )
+    table = pacsv.read_csv(
+        pa.BufferReader(raw),
+        parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=options,
+    )
+    return columns_of(table)
+
+
+def write_parquet(columns: Columns, path: str | Path) -> None:
+    """Write the columns as a Parquet file, atomically."""
+    import pyarrow.parquet as pq
+
+    table = to_frame(columns)
+    with atomic_writer(path, "wb") as stream:
+        pq.write_table(table, cast("IO[bytes]", stream), compression="zstd")
+
+
+def write_csv(columns: Columns, path: str | Path) -> None:
+    """Write the columns as a CSV file, atomically; numbers in their shortest exact form."""
+    with atomic_writer(path) as stream:
+        writer = csv.writer(cast("IO[str]", stream), lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(_written(c) for c in columns.values()), strict=True))
+
+
+def _written(column: Any) -> list[str]:
+    """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
+    if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
+        return ["" if v is None else str(v) for v in (column.tolist() if hasattr(column, "tolist") else column)]
+    return [
+        "" if isnan(v) else str(int(v)) if float(v).is_integer() and abs(v) < 2**53 else repr(v)
+        for v in column.tolist()
+    ]

@@ -1,0 +1,92 @@
+"""Outlines: text files that give a tree by depth (indented text, and the ``.hrc`` files of tau-ARGUS)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cellguard._io.files import read_bytes
+from cellguard.exceptions import FormatError
+
+__all__ = ["Line", "parse_hrc", "parse_indented", "read_text"]
+
+Line = tuple[int, str, str]
+"""Depth (0 is the top of the outline), code, label (empty when there is none)."""
+
+_MAX_BYTES = 256 << 20
+_LABEL = re.compile(r"\t+|\s{2,}")
+
+
+def read_text(path: str | Path) -> str:
+    """Read a small text file, in UTF-8 or else in Latin-1."""
+    raw = read_bytes(path, max_bytes=_MAX_BYTES)
+    if b"\0" in raw[:4096]:
+        raise FormatError.at(path, None, "is a binary file.", hint="a text file with one code per line is needed.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def parse_hrc(path: str | Path, lead: str = "@") -> list[Line]:
+    """Read a ``.hrc`` file: one code per line, as many lead strings before it as its depth.
+
+    Blanks behind the lead strings belong to the code; the total is never listed.
+    """
+    if not lead:
+        raise FormatError.at(path, None, "the lead string is empty.", hint='tau-ARGUS files use "@".')
+    lines: list[Line] = []
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        code = text.rstrip()
+        if not code:
+            continue
+        depth = 0
+        while code.startswith(lead):
+            code, depth = code[len(lead) :], depth + 1
+        if not code.strip():
+            raise FormatError.at(path, number, "there is no code behind the lead strings.")
+        _check_depth(path, number, depth, lines)
+        lines.append((depth, code, ""))
+    if not lines:
+        raise FormatError.at(path, None, "the file is empty.", hint="one code per line is needed.")
+    return lines
+
+
+def parse_indented(text: str, source: str | Path = "text") -> list[Line]:
+    """Read an outline whose depth is the indentation; a tab or two blanks part a code from its label."""
+    lines: list[Line] = []
+    indents: list[int] = []  # indentation of the line's ancestors and itself
+    for number, raw in enumerate(text.expandtabs(8).splitlines() if "\t" not in text.strip() else text.splitlines(), 1):
+        body = raw.strip()
+        if not body:
+            continue
+        indent = len(raw.expandtabs(8)) - len(raw.expandtabs(8).lstrip())
+        while indents and indents[-1] > indent:
+            indents.pop()
+        if not indents or indents[-1] < indent:
+            if lines and not indents:
+                raise FormatError.at(source, number, "is indented less than the first line.")
+            if indents and len(indents) <= lines[-1][0]:
+                raise FormatError.at(
+                    source,
+                    number,
+                    "the indentation matches no line above.",
+                    hint="children of one code start in one column.",
+                )
+            indents.append(indent)
+        code, _, label = (_LABEL.sub("\t", body, count=1)).partition("\t")
+        lines.append((len(indents) - 1, code, label.strip()))
+    if not lines:
+        raise FormatError.at(source, None, "the outline is empty.", hint="one code per line is needed.")
+    return lines
+
+
+def _check_depth(path: str | Path, number: int, depth: int, lines: list[Line]) -> None:
+    deepest = lines[-1][0] + 1 if lines else 0
+    if depth > deepest:
+        raise FormatError.at(
+            path,
+            number,
+            f"depth {depth} below a code of depth {deepest - 1}.",
+            hint="a code is one level below its parent.",
+        )

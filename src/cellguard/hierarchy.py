@@ -1,0 +1,543 @@
+"""The hierarchy: the codes of one dimension, which of them add up to which, and their total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cellguard._io.outline import Line
+
+__all__ = ["Hierarchy", "Relations"]
+
+IntArray = NDArray[np.int64]
+ABSENT = -2
+"""Stands for the parent of a code that a tree does not have."""
+_SHOWN = 24
+"""Lines of a hierarchy that `repr` shows."""
+
+
+class Relations(NamedTuple):
+    """Which codes add up to which: relation r is ``totals[r] = sum of parts[indptr[r]:indptr[r + 1]]``."""
+
+    totals: IntArray
+    indptr: IntArray
+    parts: IntArray
+
+    def parts_of(self, relation: int) -> IntArray:
+        """Return the parts of one relation."""
+        return self.parts[self.indptr[relation] : self.indptr[relation + 1]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hierarchy:
+    """Codes with their parents, the total first. Immutable.
+
+    >>> h = Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2", "S3"]})
+    >>> h
+    Hierarchy(8 codes, 5 leaves, depth 2)
+    Total
+    ├── North
+    │   ├── N1
+    │   └── N2
+    └── South
+        ├── S1
+        ├── S2
+        └── S3
+    >>> h.collapse(1).codes
+    ('Total', 'North', 'South')
+
+    Several trees may stand over the same leaves (:meth:`join`); each adds its own relations.
+    """
+
+    codes: tuple[str, ...]
+    """Every code once, in a fixed order: the total first, each code behind its parent."""
+    parents: IntArray
+    """One row per tree: the index of each code's parent, -1 for the root, -2 for a code the tree does not have."""
+    labels: tuple[str, ...] = ()
+    """What the codes mean; the codes themselves unless given."""
+    depth: IntArray = field(init=False)
+    """Steps from the root to the code in the first tree that has it; 0 for the total."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codes", tuple(str(c) for c in self.codes))
+        object.__setattr__(self, "labels", tuple(self.labels) or self.codes)
+        parents = np.atleast_2d(np.array(self.parents, dtype=np.int64))
+        n = len(self.codes)
+        if n == 0 or parents.shape[1] != n or len(self.labels) != n:
+            raise InputError(f"a hierarchy needs a parent and a label for each of its {n} codes, the total included.")
+        if (parents < ABSENT).any() or (parents >= n).any():
+            raise InputError(f"a parent lies outside the {n} codes.")
+        if len(set(self.codes)) != n:
+            _refuse_repeated(self.codes)
+        depths = np.vstack([_depths(row, self.codes) for row in parents])
+        depth = depths[np.argmax(parents > ABSENT, axis=0), np.arange(n)]
+        if parents[0, 0] != -1 or (depth < 0).any():
+            raise InputError("the first code must be the total, and every code must belong to a tree.")
+        parents.setflags(write=False)
+        depth.setflags(write=False)
+        object.__setattr__(self, "parents", parents)
+        object.__setattr__(self, "depth", depth)
+        if len(parents) > 1:
+            self._check_trees()
+
+    def _check_trees(self) -> None:
+        """Refuse trees that give one code two different sets of leaves."""
+        M = self.matrix()
+        totals, indptr, parts = self.relations()
+        from scipy.sparse import csr_array
+
+        sums = csr_array((np.ones(len(parts)), parts, indptr), shape=(len(totals), len(self.codes)))
+        wrong = np.unique((M[totals] - sums @ M).tocoo().coords[0]) if len(totals) else totals
+        if len(wrong):
+            code = self.codes[totals[wrong[0]]]
+            raise InputError(
+                f"code {code!r} does not have the same leaves in every tree.",
+                hint="trees of one hierarchy must stand over the same leaves, and a code must mean the same in each.",
+            )
+
+    # ------------------------------------------------------------------ construction
+
+    @classmethod
+    def flat(cls, codes: Iterable[str], *, total: str = "Total") -> Hierarchy:
+        """Make a hierarchy without levels: the codes add up to the total.
+
+        >>> Hierarchy.flat(["f", "m"]).codes
+        ('Total', 'f', 'm')
+        """
+        return _from_pairs([(str(c), total) for c in codes], total)
+
+    @classmethod
+    def from_nested(cls, tree: Mapping[str, Any] | Sequence[Any], *, total: str = "Total") -> Hierarchy:
+        """Make a hierarchy from nested dicts and lists, in which a leaf is a string or has no children.
+
+        >>> Hierarchy.from_nested(["A", {"B": ["B1", {"B2": ["B21", "B22"]}]}]).codes
+        ('Total', 'A', 'B', 'B1', 'B2', 'B21', 'B22')
+        """
+        pairs: list[tuple[str, str]] = []
+        nodes: list[tuple[str, Any]] = [(total, tree)]
+        for parent, children in nodes:  # grows while it is walked
+            for code, below in _children(children, parent):
+                pairs.append((code, parent))
+                if below:
+                    nodes.append((code, below))
+        return _from_pairs(pairs, total)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        code: str = "code",
+        parent: str = "parent",
+        label: str | None = None,
+        total: str | None = None,
+    ) -> Hierarchy:
+        """Make a hierarchy from a frame with a code and its parent in each row.
+
+        A code without a parent (null or empty) is the total when there is only one; several stand
+        below `total` ("Total" unless given). A total that no row lists as a code is found as well.
+        """
+        from cellguard._io.frames import columns_of, texts
+
+        columns = columns_of(frame)
+        for name in (code, parent, *([label] if label else [])):
+            if name not in columns:
+                raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, columns))
+        codes, above = texts(columns[code]), texts(columns[parent])
+        if "" in codes:
+            raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
+        labels = dict(zip(codes, texts(columns[label]), strict=True)) if label else {}
+        return _from_pairs(*_rooted(codes, above, total)).with_labels(labels)
+
+    @classmethod
+    def from_text(cls, text: str, *, total: str | None = None) -> Hierarchy:
+        """Make a hierarchy from indented text; a tab or two blanks part a code from its label.
+
+        A single code at the top is the total, unless `total` names another.
+
+        >>> Hierarchy.from_text('''
+        ... North
+        ...     N1   Upper valley
+        ...     N2   Lower valley
+        ... South
+        ... ''').codes
+        ('Total', 'North', 'N1', 'N2', 'South')
+        """
+        from cellguard._io.outline import parse_indented
+
+        return _from_outline(parse_indented(text), total)
+
+    @classmethod
+    def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
+        """Make a hierarchy from a ``.hrc`` file of tau-ARGUS, which never lists the total."""
+        from cellguard._io.outline import parse_hrc
+
+        return _from_outline(parse_hrc(path, lead), total)
+
+    @classmethod
+    def from_digits(cls, codes: Iterable[str], levels: Sequence[int], *, total: str = "Total") -> Hierarchy:
+        """Make a hierarchy from codes whose first digits are their parents' codes.
+
+        Parameters
+        ----------
+        codes
+            The codes; parents that are not among them are added.
+        levels
+            Digits of each level: (1, 2) reads ``"417"`` as 417 below 4 below the total.
+
+        >>> Hierarchy.from_digits(["11", "12", "21"], levels=(1, 1)).codes
+        ('Total', '1', '11', '12', '2', '21')
+        """
+        widths = [int(w) for w in np.cumsum(np.asarray(levels, dtype=np.int64))]
+        if not widths or min(levels) < 1:
+            raise InputError("levels: at least one level, and at least one digit per level, are needed.")
+        parent_of: dict[str, str] = {}
+        for code in map(str, codes):
+            if len(code) not in widths:
+                raise InputError(
+                    f"code {code!r} has {len(code)} digits; levels {tuple(levels)} allow {widths}.",
+                    hint="give the digits of each level from left to right.",
+                )
+            above = total
+            for width in widths[: widths.index(len(code)) + 1]:
+                parent_of.setdefault(code[:width], above)
+                above = code[:width]
+        return _from_pairs(list(parent_of.items()), total)
+
+    @classmethod
+    def read(cls, path: str | Path, *, total: str | None = None) -> Hierarchy:
+        """Read a hierarchy from a file: ``.hrc``, ``.txt`` (indented), ``.csv`` or ``.parquet`` (code, parent)."""
+        suffix = Path(path).suffix.lower()
+        if suffix == ".hrc":
+            return cls.from_hrc(path, total=total or "Total")
+        if suffix in (".csv", ".parquet"):
+            from cellguard._io.frames import read_frame
+
+            columns = read_frame(path)
+            return cls.from_frame(columns, label="label" if "label" in columns else None, total=total)
+        from cellguard._io.outline import parse_indented, read_text
+
+        return _from_outline(parse_indented(read_text(path), path), total)
+
+    @classmethod
+    def of(cls, given: Any, *, codes: Iterable[str] = (), total: str | None = None) -> Hierarchy:
+        """Make a hierarchy from whatever describes one: itself, nested dicts or lists, a file, or None.
+
+        None stands for the flat hierarchy of `codes`.
+        """
+        if isinstance(given, Hierarchy):
+            return given
+        name = total or "Total"
+        if given is None:
+            return cls.flat([c for c in codes if c != name], total=name)
+        if isinstance(given, (str, Path)):
+            return cls.read(given, total=total)
+        if isinstance(given, (Mapping, list, tuple)):
+            return cls.from_nested(given, total=name)
+        return cls.from_frame(given, total=total)
+
+    @classmethod
+    def join(cls, first: Hierarchy, *others: Hierarchy) -> Hierarchy:
+        """Join several trees over the same leaves into one hierarchy with the relations of all.
+
+        >>> admin = Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]})
+        >>> coast = Hierarchy.from_nested({"Coast": ["N1", "S1"], "Inland": ["N2", "S2"]})
+        >>> Hierarchy.join(admin, coast).codes
+        ('Total', 'North', 'N1', 'N2', 'South', 'S1', 'S2', 'Coast', 'Inland')
+        """
+        labels: dict[str, str] = {}
+        for h in (first, *others):
+            for code, label in zip(h.codes, h.labels, strict=True):
+                labels.setdefault(code, label)
+        position = {code: i for i, code in enumerate(labels)}
+        rows = []
+        for h in (first, *others):
+            if h.codes[0] not in first.codes:
+                hint = did_you_mean(h.codes[0], first.codes) or "give the trees the same total."
+                raise UnknownCodeError(f"the total {h.codes[0]!r} is not a code of the first tree.", hint=hint)
+            where = np.array([position[code] for code in h.codes])
+            for tree in h.parents:
+                row = np.full(len(position), ABSENT, dtype=np.int64)
+                row[where] = np.where(tree >= 0, where[tree], tree)
+                rows.append(row)
+        return cls(tuple(labels), np.vstack(rows), tuple(labels.values()))
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def total(self) -> str:
+        """The code of the total."""
+        return self.codes[0]
+
+    @property
+    def leaves(self) -> IntArray:
+        """Indices of the codes that nothing adds up to."""
+        childless = np.ones(len(self.codes), dtype=bool)
+        childless[self.parents[self.parents >= 0]] = False
+        return np.flatnonzero(childless)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, the total's included."""
+        return int(self.depth.max()) + 1
+
+    def index(self, codes: Iterable[str]) -> IntArray:
+        """Return the indices of codes; an unknown code is an error."""
+        position = {code: i for i, code in enumerate(self.codes)}
+        try:
+            return np.array([position[code] for code in codes], dtype=np.int64)
+        except KeyError as error:
+            code = str(error.args[0])
+            raise UnknownCodeError(f"unknown code {code!r}.", hint=did_you_mean(code, self.codes)) from None
+
+    def relations(self) -> Relations:
+        """Return which codes add up to which, tree by tree; the same relation is listed once."""
+        totals, parts, seen = [], [], set()
+        for tree in self.parents:
+            child = np.flatnonzero(tree >= 0)
+            child = child[np.argsort(tree[child], kind="stable")]
+            above, start = np.unique(tree[child], return_index=True)
+            for total, below in zip(above.tolist(), np.split(child, start[1:]), strict=True):
+                key = (total, below.tobytes())
+                if len(self.parents) == 1 or key not in seen:
+                    seen.add(key)
+                    totals.append(total)
+                    parts.append(below)
+        indptr = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
+        joined = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        return Relations(np.array(totals, np.int64), indptr.astype(np.int64), joined)
+
+    def matrix(self) -> csr_array:
+        """Return the sums of leaves: row c, column j is 1 when leaf j lies below (or is) code c."""
+        from scipy.sparse import csr_array
+
+        n, leaves = len(self.codes), self.leaves
+        totals, indptr, parts = self.relations()
+        relation = np.repeat(np.arange(len(totals)), np.diff(indptr))
+        _, first = np.unique(totals, return_index=True)  # one relation per code says all its leaves
+        used = np.isin(relation, first)
+        step = csr_array((np.ones(used.sum()), (totals[relation[used]], parts[used])), shape=(n, n))
+        reached = csr_array((np.ones(len(leaves)), (leaves, np.arange(len(leaves)))), shape=(n, len(leaves)))
+        result = reached
+        while reached.nnz:
+            reached = step @ reached
+            result = result + reached
+        result.sort_indices()
+        return csr_array(result)
+
+    def with_labels(self, labels: Mapping[str, str]) -> Hierarchy:
+        """Return the hierarchy with labels for some codes; labels of unknown codes are an error."""
+        self.index(labels)
+        old = zip(self.codes, self.labels, strict=True)
+        return Hierarchy(self.codes, self.parents, tuple(labels.get(code) or label for code, label in old))
+
+    # ------------------------------------------------------------------ coarser
+
+    def collapse(self, level: int | None = None, *, below: Iterable[str] = ()) -> Hierarchy:
+        """Return a coarser hierarchy: without the codes deeper than `level`, or those below some codes."""
+        if len(self.parents) > 1:
+            raise InputError(
+                "a hierarchy of several trees cannot be collapsed.", hint="collapse each tree, then join them."
+            )
+        if level is not None and level < 0:
+            raise InputError(f"level {level}: at least 0 is needed; 0 is the total.")
+        closed = np.zeros(len(self.codes), dtype=bool)
+        closed[self.index(below)] = True
+        tree = self.parents[0]
+        gone = self.depth > (self.n_levels if level is None else level)
+        for code in np.argsort(self.depth, kind="stable")[1:]:  # parents before their children
+            gone[code] |= gone[tree[code]] | closed[tree[code]]
+        kept = np.flatnonzero(~gone)
+        place = np.cumsum(~gone) - 1
+        up = np.where(tree[kept] >= 0, place[tree[kept]], -1)
+        return Hierarchy(tuple(self.codes[i] for i in kept), up, tuple(self.labels[i] for i in kept))
+
+    def recode(self, codes: Iterable[str], to: Hierarchy) -> list[str]:
+        """Return each code, or its nearest ancestor that the coarser hierarchy `to` still has.
+
+        >>> h = Hierarchy.from_digits(["11", "12", "21"], levels=(1, 1))
+        >>> h.recode(["12", "2"], to=h.collapse(1))
+        ['1', '2']
+        """
+        kept = np.isin(np.array(self.codes, dtype=object), np.array(to.codes, dtype=object))
+        target = np.where(kept, np.arange(len(self.codes)), -1)
+        for code in np.argsort(self.depth, kind="stable"):
+            if target[code] < 0:
+                above = int(self.parents[np.argmax(self.parents[:, code] > ABSENT), code])
+                if above < 0:
+                    raise InputError("the coarser hierarchy does not have the total of the finer one.")
+                target[code] = target[above]
+        return [self.codes[i] for i in target[self.index(codes)]]
+
+    # ------------------------------------------------------------------ comparison and display
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        same = self.codes == other.codes and self.labels == other.labels
+        return same and np.array_equal(self.parents, other.parents)
+
+    def __hash__(self) -> int:
+        return hash((self.codes, self.parents.tobytes()))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        n, leaves = len(self.codes), len(self.leaves)
+        counts = f"{n} code{'' if n == 1 else 's'}, {leaves} lea{'f' if leaves == 1 else 'ves'}"
+        trees = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
+        head = f"Hierarchy({counts}, depth {self.n_levels - 1}{trees})"
+        return "\n".join([head, *_drawing(self)])
+
+
+def _children(node: Any, parent: str) -> list[tuple[str, Any]]:
+    """Return the (code, what is below) pairs of one node of nested dicts and lists."""
+    if isinstance(node, Mapping):
+        return [(str(code), below) for code, below in node.items()]
+    if isinstance(node, (str, int)) or not isinstance(node, Iterable):
+        raise InputError(
+            f"below {parent!r}: a dict or a list of codes is needed, not {type(node).__name__}.",
+            hint='write {"North": ["N1", "N2"]}.',
+        )
+    out: list[tuple[str, Any]] = []
+    for item in node:
+        out.extend(_children(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
+    return out
+
+
+def _refuse_repeated(codes: Sequence[str], parents: Sequence[str] | None = None) -> None:
+    """Raise the error for the first code that is listed twice, under two parents or under one."""
+    seen: dict[str, int] = {}
+    for i, code in enumerate(codes):
+        j = seen.setdefault(code, i)
+        if j != i and parents is not None and parents[j] != parents[i]:
+            raise InputError(
+                f"code {code!r} stands under two parents, {parents[j]!r} and {parents[i]!r}.",
+                hint="in one tree a code has one parent; join two trees with Hierarchy.join for a second grouping.",
+            )
+        if j != i:
+            raise InputError(f"code {code!r} is listed twice.", hint="each code of a hierarchy is listed once.")
+
+
+def _depths(parents: IntArray, codes: Sequence[str]) -> IntArray:
+    """Return the depth of each code, -1 where the tree does not have it; a cycle is an error."""
+    depth = np.where(parents == -1, 0, -1)
+    if (depth == 0).sum() != 1:
+        raise InputError("a tree needs exactly one root, the total.")
+    open_ = np.flatnonzero(parents >= 0)
+    if (parents[parents[open_]] == ABSENT).any():
+        raise InputError("a parent does not belong to the tree of its child.")
+    while len(open_):
+        ready = depth[parents[open_]] >= 0
+        if not ready.any():
+            raise InputError(
+                f"code {codes[open_[0]]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor."
+            )
+        now = open_[ready]
+        depth[now] = depth[parents[now]] + 1
+        open_ = open_[~ready]
+    return depth
+
+
+def _rooted(codes: Sequence[str], above: Sequence[str], total: str | None) -> tuple[list[tuple[str, str]], str]:
+    """Return (code, parent) pairs below one total, and its code, for codes whose parent may be empty."""
+    up = ["" if parent == code else parent for code, parent in zip(codes, above, strict=True)]
+    tops = [code for code, parent in zip(codes, up, strict=True) if not parent]
+    listed = set(codes)
+    unlisted = sorted({p for p in up if p and p not in listed and p != total})
+    if total is None and not unlisted and len(tops) == 1:
+        total = tops[0]
+    elif total is None and not tops and len(unlisted) == 1:
+        total = unlisted.pop()
+    elif unlisted:
+        raise UnknownCodeError(f"parent {unlisted[0]!r} is not a code.", hint=did_you_mean(unlisted[0], listed))
+    total = total or "Total"
+    return [(c, p or total) for c, p in zip(codes, up, strict=True) if c != total or p], total
+
+
+def _from_outline(lines: Sequence[Line], total: str | None) -> Hierarchy:
+    """Make a hierarchy from an outline."""
+    tops = [code for depth, code, _ in lines if depth == 0]
+    listed = total is None and len(tops) == 1 and len(lines) > 1
+    total = tops[0] if listed else total or "Total"
+    path: list[str] = []
+    pairs = []
+    for depth, code, _ in lines:
+        del path[depth:]
+        if depth or not listed:
+            pairs.append((code, path[-1] if path else total))
+        path.append(code)
+    return _from_pairs(pairs, total).with_labels({code: label for _, code, label in lines if label})
+
+
+def _from_pairs(pairs: Sequence[tuple[str, str]], total: str) -> Hierarchy:
+    """Make a hierarchy of one tree from (code, parent) pairs; each code comes behind its parent."""
+    codes = [code for code, _ in pairs]
+    if len(set(codes)) != len(codes):
+        _refuse_repeated(codes, [parent for _, parent in pairs])
+    if "" in codes or not total:
+        raise InputError(
+            "a code is empty.", hint="name every code; the total is called 'Total' unless you say otherwise."
+        )
+    if total in codes:
+        raise InputError(
+            f"the total {total!r} is listed below another code.", hint="give the total another name with total=."
+        )
+    below: dict[str, list[str]] = {}
+    for code, parent in pairs:
+        below.setdefault(parent, []).append(code)
+    order: list[str] = []
+    up: list[int] = []
+    stack = [(total, -1)]
+    while stack:  # preorder: what repr shows is the order of the codes
+        code, parent_index = stack.pop()
+        stack.extend((child, len(order)) for child in reversed(below.get(code, ())))
+        order.append(code)
+        up.append(parent_index)
+    if len(order) != len(codes) + 1:
+        lost = sorted(set(codes) - set(order))
+        raise InputError(f"code {lost[0]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor.")
+    return Hierarchy(tuple(order), np.array(up))
+
+
+def _drawing(h: Hierarchy) -> list[str]:
+    """Draw the first tree, level by level as far as lines allow; long families are cut."""
+    below: dict[int, list[int]] = {}
+    for child, parent in enumerate(h.parents[0].tolist()):
+        if parent >= 0:
+            below.setdefault(parent, []).append(child)
+    lines = [_named(h, 0)]
+
+    def draw(code: int, margin: str, room: int) -> None:
+        children = below.get(code, [])
+        shown = children if len(children) <= room else children[: max(room - 1, 0)]
+        spare = room - len(children)
+        for i, child in enumerate(shown):
+            last = i == len(children) - 1
+            lines.append(f"{margin}{'└── ' if last else '├── '}{_named(h, child)}")
+            nested = max(spare // len(shown), 1) if child in below else 0
+            draw(child, margin + ("    " if last else "│   "), nested)
+        if len(shown) < len(children):
+            lines.append(f"{margin}└── ... {len(children) - len(shown)} more")
+
+    draw(0, "", _SHOWN)
+    if len(h.parents) > 1:
+        others = np.flatnonzero(h.parents[0] == ABSENT)
+        names = ", ".join(h.codes[i] for i in others[:8]) + (", ..." if len(others) > 8 else "")
+        lines.append(f"and in other trees: {names}")
+    return lines
+
+
+def _named(h: Hierarchy, code: int) -> str:
+    return h.codes[code] if h.labels[code] == h.codes[code] else f"{h.codes[code]}  {h.labels[code]}"

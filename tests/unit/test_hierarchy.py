@@ -1,0 +1,201 @@
+"""Hierarchies: every way to make one, what they say, and what they refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cellguard import Hierarchy
+from cellguard.exceptions import FormatError, InputError, UnknownCodeError
+
+REGIONS = {"North": ["N1", "N2"], "South": ["S1", "S2", "S3"]}
+CODES = ("Total", "North", "N1", "N2", "South", "S1", "S2", "S3")
+
+
+@pytest.fixture
+def regions():
+    return Hierarchy.from_nested(REGIONS)
+
+
+def test_every_constructor_gives_the_same_tree(regions, tmp_path):
+    rows = [
+        ("North", ""),
+        ("N1", "North"),
+        ("N2", "North"),
+        ("South", None),
+        ("S1", "South"),
+        ("S2", "South"),
+        ("S3", "South"),
+    ]
+    frame = {"code": [c for c, _ in rows], "parent": [p for _, p in rows]}
+    hrc = tmp_path / "region.hrc"
+    hrc.write_text("North\n@N1\n@N2\nSouth\n@S1\n@S2\n@S3\n")
+    outline = "North\n  N1\n  N2\nSouth\n  S1\n  S2\n  S3\n"
+    (tmp_path / "region.txt").write_text(outline)
+    made = [
+        Hierarchy.from_frame(frame),
+        Hierarchy.from_hrc(hrc),
+        Hierarchy.from_text(outline),
+        Hierarchy.read(tmp_path / "region.txt"),
+        Hierarchy.of(str(hrc)),
+        Hierarchy.of(REGIONS),
+        Hierarchy.from_nested([{"North": {"N1": None, "N2": {}}}, {"South": ("S1", "S2", "S3")}]),
+    ]
+    assert regions.codes == CODES
+    for h in made:
+        assert h == regions
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_from_frame_of_each_library(library, regions):
+    data = {"code": list(CODES[1:]), "parent": ["Total", "North", "North", "Total", "South", "South", "South"]}
+    if library == "pandas":
+        frame = pytest.importorskip("pandas").DataFrame(data)
+    elif library == "polars":
+        frame = pytest.importorskip("polars").DataFrame(data)
+    else:
+        frame = pytest.importorskip("pyarrow").table(data)
+    assert Hierarchy.from_frame(frame) == regions
+
+
+def test_digits_add_missing_parents():
+    h = Hierarchy.from_digits(["111", "112", "21", "2"], levels=[1, 1, 1])
+    assert h.codes == ("Total", "1", "11", "111", "112", "2", "21")
+    assert h.depth.tolist() == [0, 1, 2, 3, 3, 1, 2]
+    with pytest.raises(InputError, match="has 4 digits"):
+        Hierarchy.from_digits(["1111"], levels=[1, 1, 1])
+
+
+def test_matrix_sums_leaves(regions):
+    sums = regions.matrix() @ np.array([1.0, 2, 4, 8, 16])
+    assert sums.tolist() == [31, 3, 1, 2, 28, 4, 8, 16]
+    assert [regions.codes[i] for i in regions.leaves] == ["N1", "N2", "S1", "S2", "S3"]
+
+
+def test_relations(regions):
+    r = regions.relations()
+    assert r.totals.tolist() == [0, 1, 4]
+    assert [r.parts_of(i).tolist() for i in range(3)] == [[1, 4], [2, 3], [5, 6, 7]]
+
+
+def test_a_parent_with_one_child_keeps_its_relation():
+    h = Hierarchy.from_nested({"A": ["A1"], "B": ["B1", "B2"]})
+    assert (h.matrix() @ np.array([1.0, 2, 4])).tolist() == [7, 1, 1, 6, 2, 4]
+
+
+def test_total_alone_and_total_named_in_the_outline():
+    assert Hierarchy.flat([]).codes == ("Total",)
+    assert Hierarchy.flat([]).leaves.tolist() == [0]
+    assert Hierarchy.from_text("All\n  a\n  b").codes == ("All", "a", "b")
+
+
+def test_labels(regions):
+    h = Hierarchy.from_text("A\tAgriculture\n  A1\tCrops\nB  Mining")
+    assert h.labels == ("Total", "Agriculture", "Crops", "Mining")
+    assert regions.with_labels({"N1": "Upper valley"}).labels[2] == "Upper valley"
+    with pytest.raises(UnknownCodeError, match="Hint: did you mean 'N1'"):
+        regions.with_labels({"N11": "x"})
+
+
+def test_join_keeps_the_relations_of_each_tree(regions):
+    coast = Hierarchy.from_nested({"Coast": ["N1", "S1", "S2"], "Inland": ["N2", "S3"]})
+    h = Hierarchy.join(regions, coast)
+    r = h.relations()
+    named = {h.codes[t]: set() for t in r.totals}
+    for i, t in enumerate(r.totals):
+        named[h.codes[t]].add(tuple(h.codes[c] for c in r.parts_of(i)))
+    assert named["Total"] == {("North", "South"), ("Coast", "Inland")}
+    assert named["Coast"] == {("N1", "S1", "S2")}
+    assert (h.matrix() @ np.ones(5)).tolist() == [5, 2, 1, 1, 3, 1, 1, 1, 3, 2]
+    assert "2 trees" in repr(h)
+
+
+def test_join_may_group_inner_codes_again_and_refuses_other_leaves(regions):
+    again = Hierarchy.from_nested({"All": ["North", "South"]}, total="Total")
+    assert len(Hierarchy.join(regions, again).codes) == 9
+    with pytest.raises(InputError, match="the same leaves"):
+        Hierarchy.join(regions, Hierarchy.from_nested({"Coast": ["N1", "S1"]}))
+    with pytest.raises(UnknownCodeError, match="not a code of the first tree"):
+        Hierarchy.join(regions, Hierarchy.flat(["N1"], total="Totl"))
+
+
+def test_join_lists_a_shared_relation_once(regions):
+    assert len(Hierarchy.join(regions, regions).relations().totals) == 3
+
+
+def test_collapse_and_recode(regions):
+    coarse = regions.collapse(1)
+    assert coarse.codes == ("Total", "North", "South")
+    assert regions.recode(["N2", "South", "Total"], to=coarse) == ["North", "South", "Total"]
+    assert regions.collapse(below=["South"]).codes == ("Total", "North", "N1", "N2", "South")
+    assert regions.collapse() == regions
+    assert regions.collapse(0).codes == ("Total",)
+    with pytest.raises(InputError, match="level -1"):
+        regions.collapse(-1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: Hierarchy.from_nested({"A": ["x"], "B": ["x"]}), InputError, "two parents, 'A' and 'B'"),
+        (lambda: Hierarchy.flat(["a", "a"]), InputError, "listed twice"),
+        (lambda: Hierarchy.from_nested({"A": {"A": None}}), InputError, "two parents"),
+        (lambda: Hierarchy.from_nested({"A": ["Total"]}), InputError, "total="),
+        (lambda: Hierarchy.from_nested({"A": 3}), InputError, "a dict or a list"),
+        (lambda: Hierarchy.from_frame({"code": ["a", "b", "c"], "parent": ["b", "a", "Total"]}), InputError, "cycle"),
+        (lambda: Hierarchy.from_frame({"code": ["a", "b", "c"], "parent": ["b", "c", "a"]}), InputError, "cycle"),
+        (lambda: Hierarchy.from_frame({"code": ["North", "N"], "parent": [None, "Nort"]}), UnknownCodeError, "mean 'North'"),
+        (lambda: Hierarchy.from_frame({"code": ["a"], "up": [None]}), UnknownCodeError, "no column 'parent'"),
+        (lambda: Hierarchy.from_frame({"code": ["a", None], "parent": [None, "a"]}), InputError, "no code"),
+        (lambda: Hierarchy.from_frame(17), InputError, "not a frame"),
+        (lambda: Hierarchy.from_digits(["1"], levels=[]), InputError, "at least one level"),
+        (lambda: Hierarchy.from_text(""), FormatError, "empty"),
+        (lambda: Hierarchy.from_text("a\n    b\n  c"), FormatError, ":3: the indentation"),
+        (lambda: Hierarchy.from_text("  a\nb"), FormatError, ":2: is indented less"),
+        (lambda: Hierarchy(("T", "a"), np.array([1, 0])), InputError, "exactly one root"),
+        (lambda: Hierarchy(("T", "a", "b"), np.array([-1, 2, 1])), InputError, "cycle"),
+        (lambda: Hierarchy(("T", "a"), np.array([-1, 5])), InputError, "outside"),
+        (lambda: Hierarchy((), np.zeros((1, 0))), InputError, "needs a parent"),
+        (lambda: Hierarchy.flat(["a"]).index(["b"]), UnknownCodeError, "unknown code 'b'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"\0\1\2", "binary"),
+        (b"A\n@@B\n", ":2: depth 2"),
+        (b"A\n@\n", ":2: there is no code"),
+        (b"@A\n", ":1: depth 1"),
+    ],
+)
+def test_malformed_hrc(tmp_path, content, says):
+    path = tmp_path / "bad.hrc"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=says):
+        Hierarchy.from_hrc(path)
+
+
+def test_hrc_blanks_are_part_of_the_code_and_the_lead_may_be_long(tmp_path):
+    path = tmp_path / "x.hrc"
+    path.write_text(" 1\n::11\n")
+    assert Hierarchy.from_hrc(path, lead="::").codes == ("Total", " 1", "11")
+
+
+def test_repr_is_short_for_large_trees():
+    h = Hierarchy.from_nested({f"A{i}": [f"A{i}.{j}" for j in range(50)] for i in range(50)})
+    text = repr(h)
+    assert text.splitlines()[0] == "Hierarchy(2551 codes, 2500 leaves, depth 2)"
+    assert len(text.splitlines()) < 60
+    assert "more" in text
+
+
+def test_equal_hierarchies_hash_alike(regions):
+    assert len({regions, Hierarchy.from_nested(REGIONS)}) == 1
+    assert regions != "regions"
+    assert len(regions) == 8
