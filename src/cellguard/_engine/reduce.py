@@ -63,12 +63,13 @@ class Reduction:
     @cached_property
     def basis(self) -> csr_array:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
-        from cellguard._engine import _elimination as kernel
+        from cellguard._engine.kernels import elimination as kernel
 
         T = self.relations
         definition, order, pivots, start, stop, cell, coefficient = self._state
         ptr, col, val = kernel.null_space(
-            T.indptr, T.indices, T.data, self.free, definition, order, self.parameters, pivots, start, stop, cell, coefficient
+            *(T.indptr, T.indices, T.data, self.free, definition, order),
+            *(self.parameters, pivots, start, stop, cell, coefficient),
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -120,7 +121,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     >>> r.rank, r.degrees_of_freedom, r.alias.tolist()
     (2, 2, [0, 1, 2, 1])
     """
-    from cellguard._engine import _elimination as kernel
+    from cellguard._engine.kernels import elimination as kernel
 
     T = relations
     n = T.shape[1]
@@ -143,7 +144,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     tests = [random_vector(leaves) for _ in range(2)]
     for exact, value in tests:
         complete(exact, value)
-    left = kernel.leftover_relations(indptr, indices, residue, free, definition, tests[0][0], tests[1][0])
+    left = kernel.leftover_relations(indptr, indices, residue, free, tests[0][0], tests[1][0])
     ptr, cell, exact_c, value_c = kernel.expand(indptr, indices, data, residue, free, definition, order, left)
     sequence = np.argsort(np.diff(ptr), kind="stable")
     used, pivots, start, stop, fc, fe, ff = kernel.eliminate(ptr, cell, exact_c, value_c, sequence, n)
@@ -176,7 +177,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
 
 def residues(data: FloatArray) -> IntArray:
     """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
-    from cellguard._engine._elimination import PRIME
+    from cellguard._engine.kernels.elimination import PRIME
 
     if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
         return np.asarray(data.astype(np.int64) % PRIME)

@@ -16,8 +16,8 @@ from numba import njit
 PRIME = 2147483647  # 2^31 - 1: the product of two residues fits into 63 bits
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _inverse(x):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def _inverse(x):
     """Inverse modulo PRIME, by Fermat: x^(p-2)."""
     result, power, e = 1, x % PRIME, PRIME - 2
     while e:
@@ -28,8 +28,8 @@ def _inverse(x):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def choose_definitions(indptr, indices, data, free):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def choose_definitions(indptr, indices, data, free):
     """Choose, without cycles, a relation that defines each total by its parts.
 
     A total is the cell of odd sign in a relation; it is defined by the shortest relation it is the
@@ -117,8 +117,8 @@ def choose_definitions(indptr, indices, data, free):  # type: ignore[no-untyped-
     return definition, order[:tail].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def propagate(indptr, indices, data, residue, free, definition, order, exact, value):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def propagate(indptr, indices, data, residue, free, definition, order, exact, value):
     """Complete values of the leaves to all cells, in place: exact modulo PRIME, and floating."""
     for c in order:
         r = definition[c]
@@ -134,8 +134,8 @@ def propagate(indptr, indices, data, residue, free, definition, order, exact, va
         value[c] = -f / own_f
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def leftover_relations(indptr, indices, residue, free, definition, first, second):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def leftover_relations(indptr, indices, residue, free, first, second):
     """Relations that define nothing and that two random vectors show to be independent of those that do."""
     m = len(indptr) - 1
     keep = np.zeros(m, np.bool_)
@@ -150,8 +150,8 @@ def leftover_relations(indptr, indices, residue, free, definition, first, second
     return np.flatnonzero(keep)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def expand(indptr, indices, data, residue, free, definition, order, rows):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def expand(indptr, indices, data, residue, free, definition, order, rows):
     """Write relations as relations between leaves: totals are replaced by their definitions."""
     n = len(free)
     position = np.full(n, -1, np.int64)
@@ -219,8 +219,8 @@ def expand(indptr, indices, data, residue, free, definition, order, rows):  # ty
     return out_ptr, out_cell[:size].copy(), out_exact[:size].copy(), out_value[:size].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def eliminate(ptr, cell, exact, value, sequence, n):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def eliminate(ptr, cell, exact, value, sequence, n):
     """Reduced echelon form of relations between leaves, taken in the given sequence.
 
     The pivot of a row is the leaf that stands in the fewest rows. Returns the used rows, the pivot
@@ -334,8 +334,8 @@ def eliminate(ptr, cell, exact, value, sequence, n):  # type: ignore[no-untyped-
     return used[:rank].copy(), pivots[:rank].copy(), start, stop, fc[:size].copy(), fe[:size].copy(), ff[:size].copy()
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def combine(pivots, start, stop, cell, coefficient, coefficient_f, exact, value):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def combine(pivots, start, stop, cell, coefficient, coefficient_f, exact, value):
     """Set the pivot leaves from the other leaves, in place."""
     for i in range(len(pivots)):
         s, f = 0, 0.0
@@ -346,8 +346,8 @@ def combine(pivots, start, stop, cell, coefficient, coefficient_f, exact, value)
         value[pivots[i]] = f
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def null_space(indptr, indices, data, free, definition, order, parameters, pivots, start, stop, cell, coefficient):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def null_space(indptr, indices, data, free, definition, order, parameters, pivots, start, stop, cell, coefficient):
     """Rows of the basis in which the parameters are the identity: CSR arrays, one row per cell."""
     n, d = len(free), len(parameters)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -409,8 +409,8 @@ def null_space(indptr, indices, data, free, definition, order, parameters, pivot
     return ptr, out_col, out_val
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def quotients(first, second, third):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def quotients(first, second, third):
     """Directions of three fingerprints: equal for cells whose movements are proportional."""
     n = len(first)
     out = np.zeros((n, 2), np.int64)
@@ -422,8 +422,8 @@ def quotients(first, second, third):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def join(indptr, indices, rows, moving):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def join(indptr, indices, rows, moving):
     """Union-find over relations: the root of each moving cell, -1 for the others."""
     n = len(moving)
     parent = np.arange(n)
