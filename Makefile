@@ -24,9 +24,7 @@ demo: $(if $(SETUP),$(VENV)/.runtime)
 	@$(BIN)cellguard demo
 
 test: $(SETUP)
-	$(BIN)python -m coverage erase
-	$(BIN)python -m pytest --cov --cov-report= $(TEST_OPTIONS)
-	$(BIN)python -m coverage report
+	$(BIN)python -m pytest --cov --cov-report=term:skip-covered $(TEST_OPTIONS)
 
 check: $(SETUP)
 	$(BIN)ruff check .

@@ -216,6 +216,18 @@ class Table:
         up = np.minimum(upper * a, self.ub - self.values)
         return self.with_(lower=lo, upper=up, sliding=np.minimum(sliding * a, self.ub - self.lb))
 
+    def with_weights(self, kind: str) -> Table:
+        """Return the table with weights by the values: unit, value, inverse, sqrt or log; `table` keeps its own.
+
+        >>> Table.from_equations([3, 4, 7], [[2, 0, 1]]).with_weights("unit").weights
+        array([1., 1., 1.])
+        """
+        if kind == "table":
+            return self
+        from cellguard._engine.weights import weights_by_value
+
+        return self.with_(weights=weights_by_value(kind, self.values))
+
     # ------------------------------------------------------------------ what it is
 
     @property

@@ -1,0 +1,43 @@
+"""Weights: how much information is lost with a cell, by its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import UnknownCodeError, did_you_mean
+
+__all__ = ["WEIGHTS", "weights_by_value"]
+
+FloatArray = NDArray[np.float64]
+
+
+def _inverse(size: FloatArray) -> FloatArray:
+    """1/value, which makes a change relative (castro2004 section 5); a zero weighs as a one."""
+    return 1.0 / np.where(size > 0, size, 1.0)
+
+
+WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "unit": np.ones_like,
+    "value": np.copy,
+    "inverse": _inverse,
+    "sqrt": np.sqrt,
+    "log": np.log1p,
+}
+"""Name -> weights from absolute values."""
+
+
+def weights_by_value(kind: str, values: FloatArray) -> FloatArray:
+    """Return the weights of a kind for cells of these values.
+
+    >>> weights_by_value("inverse", np.array([4.0, 0.0, -2.0]))
+    array([0.25, 1.  , 0.5 ])
+    """
+    if kind not in WEIGHTS:
+        known = ["table", *WEIGHTS]
+        raise UnknownCodeError(
+            f"weights {kind!r} are not known; known are {', '.join(known)}.", hint=did_you_mean(kind, known)
+        )
+    return WEIGHTS[kind](np.abs(values))

@@ -1,0 +1,132 @@
+"""The command line: one small module per verb, loaded when that verb is called.
+
+A verb is a module here with a function ``command`` whose parameters are its options, and a line in
+:data:`VERBS`. What verbs share (options, reading, printing, exit codes) is in ``_common``.
+
+Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from cellguard.cli._common import NoSafeReleaseError, print_error
+from cellguard.exceptions import CellguardError, InternalError
+
+__all__ = ["VERBS", "Verb", "main"]
+
+
+class Verb(NamedTuple):
+    """A line of ``cellguard --help``."""
+
+    panel: str
+    """The group it is listed under."""
+    summary: str
+    """What it does, in a few words."""
+
+
+VERBS = {
+    "demo": Verb("Start", "Protect a bundled example and show the result."),
+    "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
+}
+"""Every verb, in the order of the help; each has a module of its name in this package."""
+
+_EPILOG = "Every verb explains itself: cellguard VERB --help. Exit codes: 0 done and safe, 1 wrong input, "
+_EPILOG += "2 no safe release found, 3 internal error."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    as_json = "--json" in words
+    try:
+        _app(next((word for word in words if not word.startswith("-")), None))(words, prog_name="cellguard")
+    except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
+        return int(stop.code) if stop.code in (0, 130) else 1  # 130: stopped by the user
+    except NoSafeReleaseError as stop:
+        print_error(stop, as_json=False)  # the JSON object of the release is already printed
+        return 2
+    except InternalError as error:
+        return _internal(error, error, as_json)
+    except CellguardError as error:
+        print_error(error, as_json=as_json)
+        return 1
+    except (OSError, MemoryError) as error:
+        print_error(_outside(error), as_json=as_json)
+        return 1
+    except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
+        return _internal(InternalError(_where(error)), error, as_json)
+    return 0
+
+
+def _app(verb: str | None) -> typer.Typer:
+    """Build the application with the module of one verb loaded; the others are lines of the help."""
+    app = typer.Typer(name="cellguard", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
+    app.callback(epilog=_EPILOG)(_cellguard)
+    for name, (panel, summary) in VERBS.items():
+        function = _load(name) if name == verb else _not_loaded
+        app.command(name, short_help=summary, rich_help_panel=panel)(function)
+    return app
+
+
+def _load(verb: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = import_module(f"cellguard.cli.{verb}").command
+    return function
+
+
+def _not_loaded() -> None:
+    """Stand for a verb that was not called."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from cellguard import __version__
+
+        print(f"cellguard {__version__}")
+        raise typer.Exit
+
+
+def _cellguard(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Make statistical tables safe to publish, and prove it."""
+
+
+def _outside(error: OSError | MemoryError) -> CellguardError:
+    """Say in our words what the operating system refused."""
+    if isinstance(error, MemoryError):
+        return CellguardError("the memory of this machine is not enough for this table.")
+    name = "" if error.filename is None else f"{error.filename}: "
+    return CellguardError(f"{name}{error.strerror or type(error).__name__}.")
+
+
+def _where(error: BaseException) -> str:
+    """Name the kind and the place of an unexpected error; its text could hold a confidential value."""
+    place: TracebackType | None = error.__traceback__
+    here = "an unknown place"
+    while place is not None:
+        path = Path(place.tb_frame.f_code.co_filename)
+        if "cellguard" in path.parts:
+            inside = path.parts[len(path.parts) - path.parts[::-1].index("cellguard") :]
+            here = f"{'/'.join(inside)}:{place.tb_lineno}"
+        place = place.tb_next
+    return f"{type(error).__name__} in {here}"
+
+
+def _internal(error: InternalError, cause: BaseException, as_json: bool) -> int:
+    print_error(error, as_json=as_json)
+    if os.environ.get("CELLGUARD_DEBUG"):  # may show confidential values: never on by itself
+        import traceback
+
+        traceback.print_exception(cause)
+    return 3

@@ -1,0 +1,251 @@
+"""What the verbs share: options, reading a table, printing, and running a method from file to file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cellguard.exceptions import CellguardError, InputError
+
+if TYPE_CHECKING:
+    from cellguard.audit import Audit
+    from cellguard.release import Release
+    from cellguard.table import Table
+
+__all__ = [
+    "Gap",
+    "Json",
+    "Levels",
+    "NoSafeReleaseError",
+    "Out",
+    "Quiet",
+    "Seed",
+    "TableFile",
+    "Threads",
+    "TimeLimit",
+    "Weights",
+    "load_table",
+    "note",
+    "only_json_on_stdout",
+    "print_error",
+    "print_json",
+    "print_pairs",
+    "run_method",
+]
+
+# ---------------------------------------------------------------- options, the same for every verb
+
+TableFile = Annotated[
+    Path, typer.Argument(metavar="TABLE", show_default=False, help="A table: .jj, .jj.gz, .csv or .parquet.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write the release (.csv or .parquet), if the audit says it is safe."),
+]
+Weights = Annotated[
+    str, typer.Option("--weights", metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")
+]
+TimeLimit = Annotated[
+    float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="Stop searching after this.")
+]
+Gap = Annotated[float, typer.Option("--gap", metavar="SHARE", min=0.0, help="Stop when proven this close to the best.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same release.")]
+Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Processor cores to use.")]
+Levels = Annotated[
+    str | None,
+    typer.Option(
+        "--levels", metavar="LOWER,UPPER", help="Protection levels as shares of the value (0.05,0.20), not the table's."
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+
+
+class NoSafeReleaseError(CellguardError):
+    """The method ended without a release that the audit confirms: exit code 2."""
+
+
+# ---------------------------------------------------------------- printing
+
+
+def plain(value: Any) -> Any:
+    """Return the value as JSON can hold it: plain numbers, null for what is not finite.
+
+    >>> plain({"gap": float("nan"), "cells": (1, 2)})
+    {'gap': None, 'cells': [1, 2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    print(json.dumps(plain(value), allow_nan=False), flush=True)
+
+
+def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
+    """Print names and figures in two columns on standard output."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs.items():
+        grid.add_row(name.replace("_", " "), _figure(value))
+    Console(highlight=False).print(grid)
+
+
+def _figure(value: Any) -> str:
+    from rich.markup import escape
+
+    value = plain(value)
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {_figure(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "\n".join(_figure(item) for item in value)
+    return escape(str(value))
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """Print a line of progress on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def print_error(error: CellguardError, *, as_json: bool) -> None:
+    """Print an error on standard error, and with ``--json`` as an object on standard output too."""
+    print(f"cellguard: {error}", file=sys.stderr, flush=True)
+    if as_json:
+        print_json({"error": type(error).__name__, "message": error.message, "hint": error.hint})
+
+
+@contextmanager
+def only_json_on_stdout(wanted: bool) -> Iterator[None]:
+    """Send to standard error what libraries print meanwhile, compiled ones included."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+# ---------------------------------------------------------------- from file to file
+
+
+def load_table(path: Path, *, weights: str = "table", levels: str | None = None) -> Table:
+    """Read a table file and apply what the options say about weights and levels."""
+    from cellguard.table import Table
+
+    known = (".jj", ".jj.gz", ".csv", ".parquet")
+    if not path.name.lower().endswith(known):
+        raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
+    table = Table.read(path)
+    if levels is not None:
+        table = table.with_levels(*_shares(levels))
+    return table.with_weights(weights)
+
+
+def _shares(text: str) -> tuple[float, float]:
+    try:
+        lower, upper = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--levels {text!r}: two numbers with a comma are needed.", hint="as in 0.05,0.20.") from None
+    return lower, upper
+
+
+def run_method(
+    method: Callable[[Table], Release],
+    path: Path,
+    *,
+    weights: str = "table",
+    levels: str | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Read a table, protect it, audit the release, print it, and write it if it is safe.
+
+    Parameters
+    ----------
+    method
+        Makes a release of a table; its ``seconds`` say how long reducing and solving took.
+    path, weights, levels
+        See :func:`load_table`.
+    out
+        Where the release goes. Nothing is written unless the audit says that it is safe.
+    as_json
+        Print the JSON object and nothing else on standard output.
+    quiet
+        No progress on standard error.
+
+    Raises
+    ------
+    NoSafeReleaseError
+        When there is no release, or the audit refuses it.
+    """
+    start = time.perf_counter()
+    with only_json_on_stdout(as_json):
+        table = load_table(path, weights=weights, levels=levels)
+        read = time.perf_counter()
+        note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
+        release = method(table)
+        solved = time.perf_counter()
+        audit = release.audit() if release.published else None
+        audited = time.perf_counter()
+        if out is not None and audit is not None and audit.safe:
+            release.save(out)
+    seconds = {"reduce": 0.0, "solve": solved - read, **release.seconds}
+    seconds |= {"read": read - start, "audit": audited - solved, "total": time.perf_counter() - start}
+    order = ("total", "read", "reduce", "solve", "audit")
+    summary = release.summary()
+    summary["seconds"] = {name: seconds.pop(name) for name in order} | seconds
+    summary["audit"] = None if audit is None else audit.summary()
+    if as_json:
+        print_json(summary)
+    else:
+        print_pairs(f"{path.name}: {release.method}", {k: v for k, v in summary.items() if k not in ("method", "loss")})
+    _refuse_unless_safe(release, audit)
+    if out is not None:
+        note(f"written: {out}", quiet=quiet)
+
+
+def _refuse_unless_safe(release: Release, audit: Audit | None) -> None:
+    if audit is None:
+        raise NoSafeReleaseError(
+            f"no release: {release.status}. {release.explanation}".strip(),
+            hint="more time, lower levels, or another method may find one.",
+        )
+    if not audit.safe:
+        raise NoSafeReleaseError("the audit refuses this release; nothing was written.")
