@@ -17,12 +17,21 @@ __version__ = "0.1.0"
 
 _EXPORTS = {
     "Attacker": "attacker",
+    "CellStatistics": "rules",
     "CellguardError": "exceptions",
+    "Custom": "rules",
+    "Dominance": "rules",
     "Hierarchy": "hierarchy",
     "InputError": "exceptions",
+    "Manual": "rules",
+    "MinFrequency": "rules",
+    "PPercent": "rules",
+    "PriorPosterior": "rules",
     "Release": "release",
+    "Request": "rules",
     "Status": "release",
     "Table": "table",
+    "Zero": "rules",
 }
 """Public name -> the module that defines it."""
 
@@ -35,6 +44,15 @@ if TYPE_CHECKING:
     from cellguard.hierarchy import Hierarchy as Hierarchy
     from cellguard.release import Release as Release
     from cellguard.release import Status as Status
+    from cellguard.rules import CellStatistics as CellStatistics
+    from cellguard.rules import Custom as Custom
+    from cellguard.rules import Dominance as Dominance
+    from cellguard.rules import Manual as Manual
+    from cellguard.rules import MinFrequency as MinFrequency
+    from cellguard.rules import PPercent as PPercent
+    from cellguard.rules import PriorPosterior as PriorPosterior
+    from cellguard.rules import Request as Request
+    from cellguard.rules import Zero as Zero
     from cellguard.table import Table as Table
 
 

@@ -20,6 +20,8 @@ from cellguard.exceptions import AdditivityError, InputError, LevelError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from cellguard.rules import Rule
+
 __all__ = ["Levels", "Table"]
 
 FloatArray = NDArray[np.float64]
@@ -93,6 +95,8 @@ class Table:
     """How reports call the table."""
     statistics: Any = None
     """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
+    flags: Any = None
+    """Which rule made each cell sensitive (:class:`cellguard.rules.Flags`), when rules did."""
 
     # ------------------------------------------------------------------ construction
 
@@ -228,7 +232,25 @@ class Table:
 
         return self.with_(weights=weights_by_value(kind, self.values))
 
+    def apply(self, *rules: Rule, lower_ratio: float = 1.0) -> Table:
+        """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.rules.apply`).
+
+        >>> import cellguard as cg
+        >>> t = Table.from_equations([2, 5, 7], [[2, 0, 1]], integer=True).apply(cg.MinFrequency(3))
+        >>> t.sensitive_cells
+        array([0])
+        >>> t.reasons(0)
+        ('minimum frequency (3): fewer than 3 contributors',)
+        """
+        from cellguard.rules import apply
+
+        return apply(self, *rules, lower_ratio=lower_ratio)
+
     # ------------------------------------------------------------------ what it is
+
+    def reasons(self, cell: int) -> tuple[str, ...]:
+        """Return which rules made the cell sensitive and why, without showing any contribution."""
+        return () if self.flags is None else tuple(self.flags.of(cell))
 
     @property
     def n_cells(self) -> int:
