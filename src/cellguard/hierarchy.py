@@ -298,7 +298,10 @@ class Hierarchy:
             return np.array([position[code] for code in codes], dtype=np.int64)
         except KeyError as error:
             code = str(error.args[0])
-            raise UnknownCodeError(f"unknown code {code!r}.", hint=did_you_mean(code, self.codes)) from None
+            few = ", ".join(self.codes[:6]) + (", ..." if len(self.codes) > 6 else "")
+            raise UnknownCodeError(
+                f"unknown code {code!r}.", hint=did_you_mean(code, self.codes) or f"known codes are {few}"
+            ) from None
 
     def relations(self) -> Relations:
         """Return which codes add up to which, tree by tree; the same relation is listed once."""

@@ -20,6 +20,8 @@ from cellguard.exceptions import AdditivityError, InputError, LevelError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from cellguard._assemble import Crossings
+    from cellguard.hierarchy import Hierarchy
     from cellguard.rules import Rule
 
 __all__ = ["Levels", "Table"]
@@ -87,6 +89,8 @@ class Table:
     """The codes of each dimension, totals included."""
     coordinates: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     """One row per cell: the index of its code in each dimension."""
+    hierarchies: tuple[Hierarchy, ...] = ()
+    """The hierarchy of each dimension, when known: they imply the relations."""
     counts: FloatArray | None = None
     """Number of contributors of each cell, when known."""
     integer: bool = False
@@ -179,6 +183,120 @@ class Table:
             sliding=levels(sliding, "sliding"),
             **description,
         )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        dims: Mapping[str, Any] | Sequence[str],
+        *,
+        value: str = "value",
+        crossings: Crossings | None = None,
+        missing: str = "zero",
+        repair: str | None = None,
+        total: str = "Total",
+        status: str | None = None,
+        lower: str | None = None,
+        upper: str | None = None,
+        sliding: str | None = None,
+        weights: str | ArrayLike | None = None,
+        lb: str | float = 0.0,
+        ub: str | float = np.inf,
+        counts: str | None = None,
+        **description: Any,
+    ) -> Table:
+        """Make a table from a frame with one row per cell.
+
+        Totals that have no row are computed; a total that has one must be the sum of its parts.
+
+        Parameters
+        ----------
+        frame
+            A pandas, polars or pyarrow frame, or a dict of columns.
+        dims
+            Column of codes -> its hierarchy: a :class:`Hierarchy`, nested dicts or lists, a file, or
+            None for codes that simply add up to the total. A list of names makes all of them flat.
+        value
+            Column of the cell values.
+        crossings
+            What is published, when not every margin is: each crossing names the dimensions that are
+            not at their total, ``[("region", "sex"), ("region",), ()]``, or says how deep they go,
+            ``{"region": 2, "sex": 1}``.
+        missing
+            What a cell without a row is: ``"zero"`` (an inner cell is 0), ``"error"``, or
+            ``"unpublished"`` (the table consists of the listed cells only).
+        repair
+            ``"leaves"`` computes every total from its parts, whatever the frame says of it.
+        total
+            Code of the total in flat dimensions.
+        status
+            Column with s (safe), u or m (sensitive), z (fixed), or these words.
+        lower, upper, sliding, counts
+            Columns with protection levels and numbers of contributors.
+        weights, lb, ub
+            Columns, or one number for all cells.
+        description
+            Any other field of the table (`name`, `attackers`, `integer`, ...).
+
+        >>> frame = {"region": ["N", "N", "S"], "sex": ["f", "m", "f"], "value": [3, 4, 5]}
+        >>> t = Table.from_frame(frame, ["region", "sex"])
+        >>> t
+        Table(9 cells, 6 relations, 0 sensitive)
+        >>> t.values.reshape(3, 3)  # (total, N, S) x (total, f, m)
+        array([[12.,  8.,  4.],
+               [ 7.,  3.,  4.],
+               [ 5.,  5.,  0.]])
+        """
+        from cellguard._assemble import from_frame
+
+        columns = {
+            "status": status, "lower": lower, "upper": upper, "sliding": sliding,
+            "weights": weights, "lb": lb, "ub": ub, "counts": counts,
+        }  # fmt: skip
+        return from_frame(
+            frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
+            columns=columns, **description,
+        )  # fmt: skip
+
+    @classmethod
+    def from_leaves(
+        cls, dims: Mapping[str, Any], leaves: ArrayLike, *, crossings: Crossings | None = None, **fields: Any
+    ) -> Table:
+        """Make a table from the values of its leaf cells, one axis of the array per dimension.
+
+        Parameters
+        ----------
+        dims
+            Name of each dimension -> its hierarchy.
+        leaves
+            Values for all combinations of leaf codes, in the order of `Hierarchy.leaves`.
+        crossings
+            What is published, when not every margin is (see :meth:`from_frame`).
+        fields
+            Whatever :meth:`from_equations` takes: weights, sensitive, lower, upper, name, ...
+
+        >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
+        Table(9 cells, 6 relations, 0 sensitive)
+        """
+        from cellguard._assemble import from_leaves
+
+        return from_leaves(dims, leaves, crossings=crossings, **fields)
+
+    @classmethod
+    def from_linked(cls, tables: Sequence[Table], **description: Any) -> Table:
+        """Join tables that share cells: cells with the same codes become one cell.
+
+        A dimension that a table does not have counts as its total there. Values of shared cells
+        must agree; bounds are the tightest and levels the widest of the tables'.
+
+        >>> a = Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
+        >>> b = Table.from_leaves({"region": ["N", "S"], "age": ["young", "old"]}, [[6, 1], [2, 3]])
+        >>> Table.from_linked([a, b])  # three cells, the margin by region, are in both
+        Table(15 cells, 11 relations, 0 sensitive)
+        """
+        from cellguard._assemble import from_linked
+
+        return from_linked(tables, **description)
 
     @classmethod
     def read(cls, path: str | Path) -> Table:
@@ -401,6 +519,8 @@ class _Check:
             raise InputError(f"relations have shape {T.shape}; {(len(rhs), n)} is needed.")
         if not T.has_sorted_indices:
             T.sort_indices()
+        if t.hierarchies and tuple(h.codes for h in t.hierarchies) != t.codes:
+            raise InputError("the codes of the dimensions are not those of their hierarchies.")
         if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
             raise InputError(f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed.")
 

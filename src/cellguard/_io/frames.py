@@ -101,10 +101,11 @@ def numbers(column: Any, name: str) -> FloatArray:
             array = pc.if_else(
                 pc.equal(pc.utf8_trim_whitespace(array.cast(pa.string())), ""), None, array.cast(pa.string())
             )
-        out = array.cast(pa.float64(), safe=False).to_numpy()
+        array = array.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(f"column {name!r} holds something that is not a number.") from None
-    return np.array(out, dtype=np.float64)
+    flat = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return np.array(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def to_frame(columns: Columns, like: Any = None) -> Any:

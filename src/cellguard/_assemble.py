@@ -1,0 +1,440 @@
+"""Making tables: from a frame of cells, from an array of leaf cells, from tables that share cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cellguard._engine.crossing import (
+    aggregate,
+    block_keys,
+    coordinates_of,
+    keys_of,
+    locate,
+    relations_between,
+)
+from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.hierarchy import Hierarchy
+from cellguard.table import Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Crossings", "coordinates", "derive_relations", "from_frame", "from_leaves", "from_linked"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Coordinates = NDArray[np.int32]
+Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
+
+_STATUS = {
+    "s": "safe", "safe": "safe", "published": "safe", "": "safe",
+    "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
+    "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+}  # fmt: skip
+"""Words and tau-ARGUS letters for the status of a cell."""
+
+
+def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:
+    """Return the cells of a table: all combinations of codes, or those of the crossings only.
+
+    A crossing names the dimensions that are not at their total; a mapping also says how deep:
+    ``{"region": 2, "sex": 1}``. Cells come in the order of the grid of codes.
+    """
+    sizes = [len(h) for h in hierarchies.values()]
+    if crossings is None:
+        blocks = [[np.arange(size) for size in sizes]]
+    else:
+        blocks = [_block(hierarchies, crossing) for crossing in crossings]
+    return coordinates_of(block_keys(sizes, blocks), sizes)
+
+
+def _block(hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]) -> list[IntArray]:
+    named = [crossing] if isinstance(crossing, str) else list(crossing)
+    for name in named:
+        if name not in hierarchies:
+            raise UnknownCodeError(
+                f"crossing {tuple(named)}: there is no dimension {name!r}.", hint=did_you_mean(str(name), hierarchies)
+            )
+    deepest = crossing if isinstance(crossing, Mapping) else {}
+    block = []
+    for name, h in hierarchies.items():
+        depth = np.where(np.arange(len(h)) > 0, np.maximum(h.depth, 1), 0)
+        most = int(deepest.get(name, h.n_levels)) if name in named else 0
+        block.append(np.flatnonzero((depth <= most) & (depth > 0)) if name in named else np.zeros(1, np.int64))
+    return block
+
+
+def derive_relations(hierarchies: Sequence[Hierarchy], cells: Coordinates) -> csr_array:
+    """Return every relation that the hierarchies imply between the cells."""
+    families = [tuple(h.relations()) for h in hierarchies]
+    return relations_between(cells, [len(h) for h in hierarchies], families)[0]  # type: ignore[arg-type]
+
+
+def _described(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
+    """Return the fields of a table that say what its cells mean."""
+    return {
+        "dimensions": tuple(hierarchies),
+        "codes": tuple(h.codes for h in hierarchies.values()),
+        "hierarchies": tuple(hierarchies.values()),
+        "coordinates": cells,
+    }
+
+
+# ---------------------------------------------------------------- from leaf cells
+
+
+def from_leaves(
+    dims: Mapping[str, Any], leaves: ArrayLike, *, crossings: Crossings | None = None, **fields: Any
+) -> Table:
+    """Make a table from the values of its leaf cells (see :meth:`Table.from_leaves`)."""
+    hierarchies = {name: Hierarchy.of(given) for name, given in dims.items()}
+    array = np.asarray(leaves, dtype=np.float64)
+    shape = tuple(len(h.leaves) for h in hierarchies.values())
+    if array.shape != shape:
+        raise InputError(f"leaves have shape {array.shape}; the dimensions have {shape} leaf codes.")
+    cells = coordinates(hierarchies, crossings)
+    sums = [h.matrix() for h in hierarchies.values()]
+    values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
+    T = derive_relations(tuple(hierarchies.values()), cells)
+    return Table.from_equations(values, T, **_described(hierarchies, cells), **fields)
+
+
+# ---------------------------------------------------------------- from a frame of cells
+
+
+def from_frame(
+    frame: Any,
+    dims: Mapping[str, Any] | Sequence[str],
+    *,
+    value: str,
+    crossings: Crossings | None,
+    missing: str,
+    repair: str | None,
+    total: str,
+    columns: Mapping[str, Any],
+    **description: Any,
+) -> Table:
+    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
+    from cellguard._io.frames import columns_of
+
+    _one_of("missing", missing, ("zero", "error", "unpublished"))
+    _one_of("repair", repair, (None, "leaves"))
+    given = columns_of(frame)
+    named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
+    hierarchies, rows = _read_codes(given, named, total)
+    sizes = [len(h) for h in hierarchies.values()]
+    keys = keys_of(rows, sizes)
+    listed, first = np.unique(keys, return_index=True)
+    if len(listed) != len(keys):
+        again = np.setdiff1d(np.arange(len(keys)), first)[0]
+        raise InputError(f"{_name(hierarchies, rows[again])} is listed twice.", hint="each cell has one row.")
+    cells = rows if missing == "unpublished" else coordinates(hierarchies, crossings)
+    place = locate(keys_of(cells, sizes), keys, sizes)
+    if (place < 0).any():
+        raise InputError(
+            f"{_name(hierarchies, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
+            hint="leave the row out, or publish its crossing.",
+        )
+    T = derive_relations(tuple(hierarchies.values()), cells)
+    read = _Reader(given, hierarchies, cells, place)
+    values = read.required(value)
+    values = read.filled(values, T, missing=missing, recompute=repair == "leaves")
+    fields = read.fields(values, T, columns)
+    return Table(
+        values=values, relations=T, rhs=np.zeros(T.shape[0]), **fields, **_described(hierarchies, cells), **description
+    )
+
+
+def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
+    if given not in allowed:
+        raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
+
+
+def _name(hierarchies: Mapping[str, Hierarchy], row: NDArray[np.int32]) -> str:
+    return "(" + ", ".join(f"{d}={h.codes[i]}" for (d, h), i in zip(hierarchies.items(), row, strict=True)) + ")"
+
+
+def _column(given: Mapping[str, Any], name: str) -> Any:
+    if name not in given:
+        raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, given))
+    return given[name]
+
+
+def _read_codes(
+    given: Mapping[str, Any], dims: Mapping[str, Any], total: str
+) -> tuple[dict[str, Hierarchy], Coordinates]:
+    """Return the hierarchy of each dimension and the code indices of each row."""
+    from cellguard._io.frames import encode
+
+    if not dims:
+        raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
+    hierarchies: dict[str, Hierarchy] = {}
+    indices = []
+    for name, description in dims.items():
+        seen, index = encode(_column(given, name))
+        if len(index) and index.min() < 0:
+            raise InputError(
+                f"column {name!r}: row {int(np.argmin(index))} has no code.",
+                hint="write the code of the total in full.",
+            )
+        h = hierarchies[name] = Hierarchy.of(description, codes=seen, total=None if description is not None else total)
+        try:
+            indices.append(h.index(seen)[index])
+        except UnknownCodeError as error:
+            raise UnknownCodeError(f"dimension {name!r}: {error.message}", hint=error.hint) from None
+    return hierarchies, np.column_stack(indices).astype(np.int32)
+
+
+class _Reader:
+    """Columns of a frame, brought into the order of the table's cells."""
+
+    def __init__(
+        self, given: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy], cells: Coordinates, place: IntArray
+    ) -> None:
+        self.given, self.hierarchies, self.cells, self.place = given, hierarchies, cells, place
+
+    def numbers(self, name: str, default: float | FloatArray) -> FloatArray:
+        """Return a column of numbers; cells without one have the default."""
+        from cellguard._io.frames import numbers
+
+        column = numbers(_column(self.given, name), name)
+        out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
+        known = ~np.isnan(column)
+        out[self.place[known]] = column[known]
+        return out
+
+    def required(self, name: str) -> FloatArray:
+        """Return the values; NaN for cells without a row, while a row without a value is an error."""
+        out = self.numbers(name, np.nan)
+        self._refuse(self.place[~np.isfinite(out[self.place])], f"column {name!r} has no finite number.")
+        return out
+
+    def _refuse(self, cells: IntArray, what: str, hint: str | None = None) -> None:
+        if len(cells):
+            more = f" (and {len(cells) - 1} more)" if len(cells) > 1 else ""
+            raise InputError(f"{_name(self.hierarchies, self.cells[cells[0]])}{more}: {what}", hint=hint)
+
+    def filled(self, values: FloatArray, T: csr_array, *, missing: str, recompute: bool = False) -> FloatArray:
+        """Complete the values: inner cells are zero, totals the sums of their parts."""
+        total, rows = _totals(T)
+        inner = np.ones(len(values), bool)
+        inner[total] = False
+        values = np.where(inner | (not recompute), values, np.nan)
+        absent = inner & np.isnan(values)
+        if missing != "zero":
+            self._refuse(
+                np.flatnonzero(absent), "there is no row for this cell.", "missing='zero' takes it for a zero."
+            )
+        values[absent] = 0.0
+        parts = T[rows]
+        parts.data = np.maximum(parts.data, 0.0)
+        while (unknown := np.isnan(values)).any():
+            ready = unknown[total] & (parts @ unknown.astype(np.float64) == 0)
+            if not ready.any():  # only relations with several totals are left, and they define nothing
+                self._refuse(np.flatnonzero(unknown), "there is no row for this cell, and nothing adds up to it.")
+            values[total[ready]] = (parts @ np.where(unknown, 0.0, values))[ready]
+        return values
+
+    def fields(self, values: FloatArray, T: csr_array, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return everything else that columns, or single numbers, say about the cells."""
+        n = len(values)
+
+        def read(option: str, default: float | FloatArray) -> FloatArray:
+            given = columns.get(option)
+            if isinstance(given, str):
+                return self.numbers(given, default)
+            return np.array(np.broadcast_to(np.asarray(default if given is None else given, np.float64), n))
+
+        levels = {name: read(name, 0.0) for name in ("lower", "upper", "sliding")}
+        sensitive = np.logical_or.reduce([level > 0 for level in levels.values()])
+        fixed = np.zeros(n, bool)
+        if columns.get("status") is not None:
+            sensitive, fixed = self._status(columns["status"])
+        counts = None
+        if columns.get("counts") is not None:
+            counts = self.filled(self.numbers(columns["counts"], np.nan), T, missing="zero")
+        bounds = {"lb": read("lb", 0.0), "ub": read("ub", np.inf)}
+        weights = read("weights", np.abs(values))
+        return {"sensitive": sensitive, "fixed": fixed, "counts": counts, "weights": weights, **bounds, **levels}
+
+    def _status(self, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        from cellguard._io.frames import encode
+
+        words, index = encode(_column(self.given, name))
+        known = []
+        for word in words:
+            if word.strip().lower() not in _STATUS:
+                raise UnknownCodeError(
+                    f"column {name!r}: unknown status {word[:20]!r}.",
+                    hint=did_you_mean(word.lower(), _STATUS) or "use safe, sensitive or fixed.",
+                )
+            known.append(_STATUS[word.strip().lower()])
+        out = []
+        for mark in ("sensitive", "fixed"):
+            member = np.array([mark in word for word in known] + [False])  # the last stands for null
+            mask = np.zeros(len(self.cells), bool)
+            mask[self.place] = member[index]
+            out.append(mask)
+        return out[0], out[1]
+
+
+def _totals(T: csr_array) -> tuple[IntArray, IntArray]:
+    """Return the cell that each relation with one total defines, and those relations."""
+    negative = T.data < 0
+    row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))[negative]
+    count = np.bincount(row, minlength=T.shape[0])
+    single = count[row] == 1
+    return T.indices[negative][single].astype(np.int64), row[single]
+
+
+# ---------------------------------------------------------------- linked tables
+
+
+def from_linked(tables: Sequence[Table], **description: Any) -> Table:
+    """Join tables that share cells (see :meth:`Table.from_linked`)."""
+    from scipy.sparse import vstack
+
+    if not tables:
+        raise InputError("no tables are given.")
+    for t in tables:
+        if not t.dimensions:
+            raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
+    hierarchies, codes = _joined_dimensions(tables)
+    sizes = [len(c) for c in codes.values()]
+    keys = [keys_of(_recoded(t, codes), sizes) for t in tables]
+    _, first = np.unique(np.concatenate(keys), return_index=True)
+    listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
+    place = [locate(listed, k, sizes) for k in keys]
+    cells = coordinates_of(listed, sizes)
+    pieces = [_moved(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
+    rhs = [t.rhs for t in tables]
+    if hierarchies:
+        T = derive_relations(tuple(hierarchies.values()), cells)
+        pieces.append(T)
+        rhs.append(np.zeros(T.shape[0]))
+    T, b = _distinct(vstack(pieces, format="csr"), np.concatenate(rhs))
+    described: dict[str, Any] = {
+        "dimensions": tuple(codes),
+        "codes": tuple(codes.values()),
+        "hierarchies": tuple(hierarchies.values()),
+        "coordinates": cells,
+    }
+    label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
+    fields = _merged(tables, place, len(listed), lambda cell: _name(label, cells[cell]))
+    return Table(relations=T, rhs=b, **{**fields, **described, **description})
+
+
+def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:
+    """Return the hierarchies of all dimensions (none when a table lacks its own), and their codes."""
+    found: dict[str, list[Hierarchy]] = {}
+    codes: dict[str, dict[str, None]] = {}
+    for t in tables:
+        for d, name in enumerate(t.dimensions):
+            known = codes.setdefault(name, dict.fromkeys(t.codes[d]))
+            if next(iter(known)) != t.codes[d][0]:
+                raise InputError(
+                    f"dimension {name!r} has two totals, {next(iter(known))!r} and {t.codes[d][0]!r}.",
+                    hint="give the total of a dimension the same code in every table.",
+                )
+            known.update(dict.fromkeys(t.codes[d]))
+            same = found.setdefault(name, [])
+            if t.hierarchies and t.hierarchies[d] not in same:
+                same.append(t.hierarchies[d])
+    if not all(t.hierarchies for t in tables):
+        return {}, {name: tuple(c) for name, c in codes.items()}
+    joined = {name: hs[0] if len(hs) == 1 else Hierarchy.join(*hs) for name, hs in found.items()}
+    return joined, {name: h.codes for name, h in joined.items()}
+
+
+def _recoded(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
+    """Return the table's cells in the codes of all tables; a dimension it lacks is at its total."""
+    out = np.zeros((table.n_cells, len(codes)), np.int32)
+    for d, (name, known) in enumerate(codes.items()):
+        if name in table.dimensions:
+            own = table.dimensions.index(name)
+            position = {code: i for i, code in enumerate(known)}
+            out[:, d] = np.array([position[c] for c in table.codes[own]], np.int32)[table.coordinates[:, own]]
+    return out
+
+
+def _moved(T: csr_array, place: IntArray, n: int) -> csr_array:
+    from scipy.sparse import csr_array
+
+    moved = csr_array((T.data, place[T.indices], T.indptr), shape=(T.shape[0], n))
+    moved.sort_indices()
+    return moved
+
+
+def _distinct(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
+    """Drop relations that are listed before; rows are compared by two random fingerprints."""
+    from scipy.sparse import csr_array
+
+    T = csr_array(T)
+    T.sort_indices()
+    rng = np.random.default_rng(0)
+    bits = np.asarray(T.data, np.float64).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)  # spread them: 1.0 ends in 52 zeros
+    coefficient = bits ^ (bits >> np.uint64(32)) | np.uint64(1)
+    prints = []
+    for _ in range(2):
+        number = rng.integers(0, 1 << 63, T.shape[1], dtype=np.uint64)
+        terms = number[T.indices] * coefficient
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        prints.append(sums[T.indptr[1:]] - sums[T.indptr[:-1]])
+    _, first = np.unique(np.column_stack([*prints, rhs.view(np.uint64)]), axis=0, return_index=True)
+    keep = np.sort(first)
+    return T[keep], rhs[keep]
+
+
+def _merged(tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Any) -> dict[str, Any]:
+    """Return the fields of the joined cells: equal values, the tightest bounds, the widest levels."""
+    values = np.full(n, np.nan)
+    for t, p in zip(tables, place, strict=True):
+        known = values[p]
+        clash = np.abs(known - t.values) > 1e-9 * np.maximum(1.0, np.abs(known))
+        if clash.any():
+            raise InputError(
+                f"{label(p[np.argmax(clash)])} has different values in two tables.",
+                hint="a cell that tables share must have one value; make both tables from the same data.",
+            )
+        values[p] = np.where(np.isnan(known), t.values, known)
+    joins = {
+        "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (np.maximum, 0.0),
+        "lower": (np.maximum, 0.0), "upper": (np.maximum, 0.0), "sliding": (np.maximum, 0.0),
+        "sensitive": (np.logical_or, False), "fixed": (np.logical_or, False),
+    }  # fmt: skip
+    out: dict[str, Any] = {"values": values}
+    for name, (join, start) in joins.items():
+        out[name] = np.full(n, start)
+        for t, p in zip(tables, place, strict=True):
+            out[name][p] = join(out[name][p], getattr(t, name))
+    if all(t.counts is not None for t in tables):
+        out["counts"] = np.zeros(n)
+        for t, p in zip(tables, place, strict=True):
+            out["counts"][p] = t.counts
+    out["integer"] = all(t.integer for t in tables)
+    out["attackers"] = _joined_attackers(tables, place)
+    return out
+
+
+def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:
+    out = {EXTERNAL.name: EXTERNAL}
+    for t, p in zip(tables, place, strict=True):
+        for a in t.attackers:
+            if a.name == EXTERNAL.name:
+                continue
+            if a.name in out:
+                raise InputError(
+                    f"attacker {a.name!r} occurs in two tables.", hint="link the tables first, then add the attacker."
+                )
+            sensitive = None if a.sensitive is None else p[a.sensitive]
+            out[a.name] = Attacker(
+                name=a.name, cells=p[a.cells], lb=a.lb, ub=a.ub,
+                sensitive=sensitive, lower=a.lower, upper=a.upper, sliding=a.sliding,
+            )  # fmt: skip
+    return tuple(out.values())

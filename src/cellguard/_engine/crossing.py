@@ -1,0 +1,319 @@
+"""Relations of cross-tabulated cells, by array operations: no loop runs over cells.
+
+A cell is a row of code indices, one per dimension; code 0 is the total. Its key is its place in the
+grid of all combinations of codes. A relation of one dimension (a code is the sum of its children)
+holds at every combination of codes of the other dimensions; it is a relation of the table when all
+its cells are published. Where margins are left out, two further kinds tie what remains (see `_leaps`
+and `_bridges`): together they span every linear relation between published cells, because the sets
+of dimensions that contain a given set then form a connected graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Family", "aggregate", "block_keys", "coordinates_of", "keys_of", "locate", "relations_between"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Family = tuple[IntArray, IntArray, IntArray]
+"""Relations of the codes of one dimension: totals, indptr, parts."""
+Rows = tuple[IntArray, IntArray, NDArray[np.float64]]
+"""Lengths, cells and signs of relations."""
+
+_DENSE_LOOKUP = 1 << 26
+"""Grids up to this size are looked up in an array of places, larger ones by bisection."""
+_MOST_CELLS = 1 << 28
+"""More cells than this are a mistake in the request: their relations would not fit into memory."""
+
+
+def keys_of(coordinates: NDArray[np.int32], sizes: Sequence[int]) -> IntArray:
+    """Return the place of each cell in the grid of all combinations."""
+    if prod(sizes) >= 1 << 62:
+        raise InputError(f"the grid of {len(sizes)} dimensions with {tuple(sizes)} codes is too large to number.")
+    key = np.zeros(len(coordinates), np.int64)
+    for d, size in enumerate(sizes):
+        key *= size
+        key += coordinates[:, d]
+    return key
+
+
+def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Return the code indices of the cells at some places of the grid."""
+    out = np.empty((len(keys), len(sizes)), np.int32)
+    rest = keys
+    for d in reversed(range(len(sizes))):
+        rest, out[:, d] = np.divmod(rest, sizes[d])
+    return out
+
+
+def block_keys(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:
+    """Return the sorted keys of the union of blocks, each the product of some codes of each dimension."""
+    wanted = sum(prod(len(codes) for codes in block) for block in blocks)
+    if wanted > _MOST_CELLS:
+        raise InputError(
+            f"the table would have {wanted} cells; at most {_MOST_CELLS} are possible.",
+            hint="publish fewer crossings, or collapse a dimension to a coarser level.",
+        )
+    keys_of(np.zeros((0, len(sizes)), np.int32), sizes)
+    out = []
+    for block in blocks:
+        key = np.zeros(1, np.int64)
+        for size, codes in zip(sizes, block, strict=True):
+            key = np.add.outer(key * size, np.asarray(codes, np.int64)).ravel()
+        out.append(key)
+    if not out:
+        return np.zeros(0, np.int64)
+    ascending = len(out) == 1 and bool((np.diff(out[0]) > 0).all())
+    return out[0] if ascending else np.unique(np.concatenate(out))
+
+
+class _Places:
+    """Where a key stands among the cells; -1 when it is not published."""
+
+    def __init__(self, keys: IntArray, grid: int) -> None:
+        self.same = len(keys) == grid and bool((keys == np.arange(grid)).all())
+        self.table: NDArray[np.int32] | None = None
+        if self.same:
+            return
+        if grid <= _DENSE_LOOKUP:
+            self.table = np.full(grid, -1, np.int32)
+            self.table[keys] = np.arange(len(keys), dtype=np.int32)
+        else:
+            self.order = np.argsort(keys, kind="stable")
+            self.sorted = keys[self.order]
+
+    def __call__(self, wanted: IntArray) -> IntArray:
+        if self.same:
+            return wanted
+        if self.table is not None:
+            return self.table[wanted].astype(np.int64)
+        if not len(self.sorted):
+            return np.full(wanted.shape, -1, np.int64)
+        at = np.minimum(np.searchsorted(self.sorted, wanted), len(self.sorted) - 1)
+        return np.where(self.sorted[at] == wanted, self.order[at], -1)
+
+
+def locate(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
+    """Return the index of each wanted key among the keys, -1 where it is not there."""
+    return _Places(keys, prod(sizes))(wanted)
+
+
+def relations_between(
+    coordinates: NDArray[np.int32], sizes: Sequence[int], families: Sequence[Family]
+) -> tuple[csr_array, IntArray]:
+    """Return the relations between published cells, and the dimension each belongs to.
+
+    Parameters
+    ----------
+    coordinates
+        One row per cell: the index of its code in each dimension.
+    sizes
+        Number of codes of each dimension.
+    families
+        Relations of the codes of each dimension.
+
+    Returns
+    -------
+    tuple
+        The matrix (the total has -1, its parts 1), and for each row the dimension whose codes it
+        adds up, -1 where it adds up several at once.
+    """
+    from scipy.sparse import csr_array
+
+    keys = keys_of(coordinates, sizes)
+    places = _Places(keys, prod(sizes))
+    strides = np.array([prod(sizes[d + 1 :]) for d in range(len(sizes))], np.int64)
+    pieces: list[Rows] = []
+    origin: list[IntArray] = []
+    for d, family in enumerate(families):
+        rows = _steps(keys, coordinates[:, d], family, strides[d], places)
+        pieces.append(rows)
+        origin.append(np.full(len(rows[0]), d, np.int64))
+    for rows in _across(keys, coordinates, families, strides, places):
+        pieces.append(rows)
+        origin.append(np.full(len(rows[0]), -1, np.int64))
+    lengths = np.concatenate([p[0] for p in pieces]) if pieces else np.zeros(0, np.int64)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    small = np.int32 if max(len(keys), indptr[-1]) < 1 << 31 else np.int64
+    indices = np.concatenate([p[1].astype(small) for p in pieces]) if pieces else np.zeros(0, small)
+    data = np.concatenate([p[2] for p in pieces]) if pieces else np.zeros(0)
+    T = csr_array((data, indices, indptr.astype(small)), shape=(len(lengths), len(keys)))
+    T.sort_indices()
+    return T, np.concatenate(origin) if origin else np.zeros(0, np.int64)
+
+
+def _steps(keys: IntArray, code: NDArray[np.int32], family: Family, stride: int, places: _Places) -> Rows:
+    """Return the relations of one dimension that hold between published cells."""
+    totals, indptr, parts = family
+    order = np.argsort(totals, kind="stable")  # a code of several trees is the total of several relations
+    ends = np.searchsorted(totals[order], np.arange(int(code.max(initial=-1)) + 2))
+    several = np.diff(ends)[code]
+    cell = np.repeat(np.arange(len(keys)), several)
+    within = np.arange(len(cell)) - np.repeat(np.cumsum(several) - several, several)
+    relation = order[ends[code[cell]] + within]
+    length = np.diff(indptr)[relation]
+    start = np.cumsum(length) - length
+    part = parts[np.repeat(indptr[relation] - start, length) + np.arange(length.sum())]
+    wanted = np.repeat(keys[cell] - code[cell] * stride, length) + part * stride
+    return _complete(cell, length, places(wanted))
+
+
+def _complete(total: IntArray, length: IntArray, part: IntArray) -> Rows:
+    """Keep the relations whose parts are all published, the total in front of its parts."""
+    if not len(total):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    start = np.cumsum(length) - length
+    if part.min() < 0:
+        whole = np.minimum.reduceat(part, start) >= 0
+        part = part[np.repeat(whole, length)]
+        total, length = total[whole], length[whole]
+        start = np.cumsum(length) - length
+    first = start + np.arange(len(start))
+    cells = np.empty(len(part) + len(total), np.int64)
+    signs = np.ones(len(cells))
+    inside = np.ones(len(cells), bool)
+    inside[first] = False
+    cells[first], cells[inside] = total, part
+    signs[first] = -1.0
+    return length + 1, cells, signs
+
+
+# ---------------------------------------------------------------- margins that are not published
+
+
+def _across(
+    keys: IntArray, coordinates: NDArray[np.int32], families: Sequence[Family], strides: IntArray, places: _Places
+) -> list[Rows]:
+    """Return the relations that leap over unpublished margins; none when all margins are published."""
+    k = len(families)
+    pattern = np.zeros(len(keys), np.int64)  # bit d is set where the cell is not at the total of dimension d
+    for d in range(k):
+        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
+    present = set(np.unique(pattern).tolist())
+    if len(present) == 1 << sum(len(f[0]) > 0 for f in families):
+        return []
+    offsets = [_first_children(f) * s for f, s in zip(families, strides, strict=True)]
+    out = _leaps(keys, pattern, present, offsets, places)
+    return out + _bridges(keys, coordinates, pattern, present, families, strides)
+
+
+def _first_children(family: Family) -> IntArray:
+    """Return the codes right below the total, in the first tree."""
+    totals, indptr, parts = family
+    at = np.flatnonzero(totals == 0)
+    return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
+
+
+def _leaps(
+    keys: IntArray, pattern: IntArray, present: set[int], offsets: Sequence[IntArray], places: _Places
+) -> list[Rows]:
+    """Return cells as sums over two or more dimensions at once, where the margins in between are not published."""
+    out = []
+    for low in sorted(present):
+        above = [high for high in present if high != low and high & low == low]
+        for high in sorted(above):
+            between = any(mid != high and mid & high == mid for mid in above)
+            added = [d for d in range(len(offsets)) if (high ^ low) >> d & 1]
+            if between or len(added) < 2:
+                continue
+            offset = np.zeros(1, np.int64)
+            for d in added:
+                offset = np.add.outer(offset, offsets[d]).ravel()
+            cell = np.flatnonzero(pattern == low)
+            wanted = np.add.outer(keys[cell], offset).ravel()
+            out.append(_complete(cell, np.full(len(cell), len(offset)), places(wanted)))
+    return out
+
+
+def _bridges(
+    keys: IntArray,
+    coordinates: NDArray[np.int32],
+    pattern: IntArray,
+    present: set[int],
+    families: Sequence[Family],
+    strides: IntArray,
+) -> list[Rows]:
+    """Return equal sums of two crossings whose common margin is not published."""
+    out = []
+    below = [_first_children(f) for f in families]
+    for one, other in combinations(sorted(present), 2):
+        meet = one & other
+        if meet in present:
+            continue
+        sides = []
+        for side in (one, other):
+            summed = [d for d in range(len(families)) if (side & ~meet) >> d & 1]
+            member = pattern == side
+            for d in summed:
+                member &= np.isin(coordinates[:, d], below[d])
+            cell = np.flatnonzero(member)
+            margin = keys[cell] - sum((coordinates[cell, d] * strides[d] for d in summed), np.int64(0))
+            full = prod(len(below[d]) for d in summed)
+            sides.append((cell, margin, full))
+        out.append(_equal_sums(*sides))
+    return out
+
+
+def _equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntArray, int]) -> Rows:
+    """Return, for each margin that both sides add up to completely, the sums' difference."""
+    complete = []
+    for _, margin, full in (one, other):
+        distinct, count = np.unique(margin, return_counts=True)
+        complete.append(distinct[count == full])
+    margins = np.intersect1d(*complete)
+    cells, rows, signs = [], [], []
+    for (cell, margin, _), sign in ((one, -1.0), (other, 1.0)):
+        keep = np.isin(margin, margins)
+        cells.append(cell[keep])
+        rows.append(np.searchsorted(margins, margin[keep]))
+        signs.append(np.full(int(keep.sum()), sign))
+    row = np.concatenate(rows)
+    order = np.argsort(row, kind="stable")
+    return np.bincount(row, minlength=len(margins)), np.concatenate(cells)[order], np.concatenate(signs)[order]
+
+
+def aggregate(
+    leaves: FloatArray, sums: Sequence[csr_array], coordinates: NDArray[np.int32], sizes: Sequence[int]
+) -> FloatArray:
+    """Return the value of each cell as the sum of leaf cells.
+
+    Parameters
+    ----------
+    leaves
+        One axis per dimension, one entry per leaf code.
+    sums
+        For each dimension which leaves each code adds up (codes x leaves).
+    coordinates, sizes
+        The cells wanted, and the number of codes of each dimension.
+    """
+    k = len(sums)
+    pattern = np.zeros(len(coordinates), np.int64)
+    for d in range(k):
+        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
+    present = np.unique(pattern)
+    out = np.empty(len(coordinates))
+    whole = prod(sizes)
+    together = whole <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
+    for bits in [-1] if together else present.tolist():
+        block = leaves
+        for d in range(k):
+            M = sums[d] if bits >> d & 1 else sums[d][[0]]
+            rows = M @ np.moveaxis(block, d, 0).reshape(block.shape[d], -1)
+            shape = [n for e, n in enumerate(block.shape) if e != d]
+            block = np.moveaxis(rows.reshape([M.shape[0], *shape]), 0, d)
+        cells = slice(None) if together else pattern == bits
+        at = tuple(np.where(bits >> d & 1, coordinates[cells, d], 0) for d in range(k))
+        out[cells] = block[at]
+    return out
