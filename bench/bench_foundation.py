@@ -1,0 +1,69 @@
+"""Reading, reducing, starting: what every other figure stands on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from figures import CSPLIB, figure, peak_gib, seconds
+
+from cellguard._engine.reduce import reduce
+from cellguard.table import Table
+
+
+def start() -> None:
+    """Importing the package, and the help of the command line."""
+    code = "import time; t = time.process_time(); import cellguard, cellguard.table; print(time.process_time() - t)"
+    took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
+    figure("import cellguard, with its tables", took, 0.4)
+
+    def show_help() -> None:
+        subprocess.run([sys.executable, "-m", "cellguard", "--help"], check=True, stdout=subprocess.DEVNULL)
+
+    before = os.times()
+    for _ in range(3):
+        show_help()
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    figure("cellguard --help", used / 3)
+
+
+def compilation() -> None:
+    """What the first call costs on a machine that has never run the reduction."""
+    code = (
+        "import time, numpy as np; from scipy.sparse import csr_array\n"
+        "from cellguard._engine.reduce import reduce\n"
+        "T = csr_array(np.array([[-1.0, 1, 1, 0], [0, -1, 0, 1]]))\n"
+        "t = time.process_time(); reduce(T).basis; print(time.process_time() - t)"
+    )
+    with tempfile.TemporaryDirectory() as empty:
+        cold = {**os.environ, "NUMBA_CACHE_DIR": empty}
+        first, second = (float(subprocess.check_output([sys.executable, "-c", code], env=cold)) for _ in range(2))
+    figure("reduction, first call ever (compiles)", first)
+    figure("reduction, first call of a process (loads the cache)", second)
+
+
+def csplib() -> None:
+    """Reading and reducing tables of the library of the field."""
+    if not CSPLIB.is_dir():
+        print("CSPLIB is not there; set CELLGUARD_CSPLIB")
+        return
+    figure("read nine5d.jj.gz", seconds(lambda: Table.read(CSPLIB / "nine5d.jj.gz")), 0.25)
+    for name, target in (("hier13", 0.010), ("nine5d", 0.15)):
+        relations = Table.read(CSPLIB / f"{name}.jj.gz").relations
+        reduce(relations)
+        figure(f"reduce {name}", seconds(lambda T=relations: reduce(T), 5), target)
+
+
+def main() -> None:
+    """Print every figure."""
+    start()
+    compilation()
+    csplib()
+    figure("memory of all this", peak_gib(), unit="GiB")
+
+
+if __name__ == "__main__":
+    main()
