@@ -10,13 +10,16 @@ Everything public is listed in ``__all__``; modules load when they are first use
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
     "Attacker": "attacker",
+    "Audit": "audit",
     "CellStatistics": "rules",
     "CellguardError": "exceptions",
     "Custom": "rules",
@@ -32,6 +35,7 @@ _EXPORTS = {
     "Status": "release",
     "Table": "table",
     "Zero": "rules",
+    "audit": "audit",
 }
 """Public name -> the module that defines it."""
 
@@ -39,6 +43,8 @@ __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
     from cellguard.attacker import Attacker as Attacker
+    from cellguard.audit import Audit as Audit
+    from cellguard.audit import audit as audit
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
     from cellguard.hierarchy import Hierarchy as Hierarchy
@@ -65,3 +71,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_EXPORTS])
+
+
+class _Package(ModuleType):
+    """The package itself. ``cellguard.audit`` is the verb, also once the module of that name is loaded."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _EXPORTS):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -167,9 +167,7 @@ def _protected(table: Table, attacker: Attacker) -> Levels:
     """Return the cells to protect; a cell that must be published as it is asks for nothing."""
     need = table.levels(attacker)
     keep = ~(table.fixed[need.cells] & (np.maximum(need.lower, np.maximum(need.upper, need.sliding)) == 0))
-    return Levels(
-        cells=need.cells[keep], lower=need.lower[keep], upper=need.upper[keep], sliding=need.sliding[keep]
-    )
+    return Levels(cells=need.cells[keep], lower=need.lower[keep], upper=need.upper[keep], sliding=need.sliding[keep])
 
 
 def _range_finding(release: Release, attacker: Attacker, *, exact: bool, time_limit_s: float) -> Finding:

@@ -45,7 +45,7 @@ def random_case(seed):
     return T, a, lo, hi
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_exact_ranges_equal_a_separate_solver(seed):
     T, a, lo, hi = random_case(seed)
     cells = np.arange(len(a))
@@ -55,7 +55,7 @@ def test_exact_ranges_equal_a_separate_solver(seed):
         assert found.high[i] == pytest.approx(separate_solver(T, lo, hi, a, i, -1), abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_verdicts_follow_from_exact_ranges(seed):
     T, a, lo, hi = random_case(seed)
     cells = np.arange(len(a))
@@ -63,6 +63,8 @@ def test_verdicts_follow_from_exact_ranges(seed):
     lower, upper, sliding = (rng.integers(0, 12, len(a)).astype(float) for _ in range(3))
     whole = ranges(T, lo, hi, a, cells, exact=True)
     quick = ranges(T, lo, hi, a, cells, lower=lower, upper=upper, sliding=sliding)
-    meets = (whole.low <= a - lower + 1e-6) & (whole.high >= a + upper - 1e-6) & (whole.high - whole.low >= sliding - 1e-6)
+    meets = (
+        (whole.low <= a - lower + 1e-6) & (whole.high >= a + upper - 1e-6) & (whole.high - whole.low >= sliding - 1e-6)
+    )
     assert (quick.safe == meets).all()
     assert (quick.unsafe == ~meets).all()
