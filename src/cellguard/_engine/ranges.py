@@ -152,13 +152,15 @@ class AttackerProgram:
         reduced[np.abs(reduced) < 1e-11 * max(1.0, np.abs(self._cost).max(initial=0.0))] = 0.0
         n = len(self.variable)
         alpha, beta = np.zeros(n), np.zeros(n)
-        stops = np.append(self._start[1:], len(self._cell))
-        for j in np.flatnonzero(reduced):
-            span = slice(self._start[j], stops[j])
-            room = self._above[span] if reduced[j] > 0 else self._below[span]
-            k = self._start[j] + int(np.argmin(room))
-            i, share = self._cell[k], reduced[j] / self._ratio[k]
-            (alpha if share > 0 else beta)[i] += abs(share)
+        for sign, room, least in ((1, self._above, self.up), (-1, self._below, self.down)):
+            tightest = np.flatnonzero(room == least[self.variable[self._cell]])
+            _, first = np.unique(self.variable[self._cell[tightest]], return_index=True)
+            k = tightest[first]  # one member per variable
+            k = k[sign * reduced[self.variable[self._cell[k]]] > 0]
+            i = self._cell[k]
+            share = reduced[self.variable[i]] / self._ratio[k]
+            alpha[i] += np.maximum(share, 0.0)
+            beta[i] += np.maximum(-share, 0.0)
         return alpha, beta
 
     def bound(self, alpha: FloatArray, beta: FloatArray) -> float:
