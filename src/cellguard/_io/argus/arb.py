@@ -1,0 +1,311 @@
+"""``.arb``: a batch, command by command. An unknown command is an error, never ignored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cellguard._io.argus.words import float_of, int_of, lines_of, unquoted, words
+from cellguard.exceptions import FormatError, did_you_mean
+
+__all__ = [
+    "Apriori",
+    "Command",
+    "Note",
+    "Open",
+    "Read",
+    "Recode",
+    "SafetyRules",
+    "SpecifyTable",
+    "Suppress",
+    "WriteTable",
+    "read_arb",
+]
+
+_COMMAND = re.compile(r"\s*<([A-Za-z]+)>\s*(.*)")
+_CALL = re.compile(r"\s*([A-Za-z]+)\s*\(([^()]*)\)\s*")
+_RULES = {"P": (1, 3), "NK": (2, 2), "FREQ": (2, 2), "ZERO": (1, 1), "REQ": (4, 4), "WGT": (1, 1), "MIS": (1, 1)}
+_RULES["MAN"] = (1, 1)
+_METHODS = ("GH", "MOD", "OPT", "NET", "RND", "CTA")
+_OPTIONS = ("HL", "SO", "AR", "HI", "AS", "SE", "FL", "QU", "TR")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What every command has."""
+
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open(Command):
+    """``<OPENMICRODATA>``, ``<OPENTABLEDATA>`` or ``<OPENMETADATA>``."""
+
+    kind: str
+    """microdata, table or metadata."""
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecifyTable(Command):
+    """``<SPECIFYTABLE> "e1""e2"|"response"|"shadow"|"cost",lambda``."""
+
+    dimensions: tuple[str, ...]
+    response: str
+    """Empty for a table of frequencies."""
+    shadow: str = ""
+    cost: str = ""
+    """A variable, or -1 frequency, -2 unity, -3 distance; empty for the response."""
+    power: float = 1.0
+    """The lambda that transforms costs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SafetyRules(Command):
+    """``<SAFETYRULE>``: names with their numbers, in order."""
+
+    rules: tuple[tuple[str, tuple[float, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read(Command):
+    """``<READMICRODATA>`` or ``<READTABLE> [0|1|2]``."""
+
+    kind: str
+    totals: int = 0
+    """0: totals are given, 1: they are computed, 2: the table need not be additive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recode(Command):
+    """``<RECODE> table, variable, "file.grc"|level``."""
+
+    table: int
+    variable: str
+    path: str = ""
+    level: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apriori(Command):
+    """``<APRIORI> "file",table,"separator"``."""
+
+    path: str
+    table: int
+    separator: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppress(Command):
+    """``<SUPPRESS> METHOD(table, ...)``."""
+
+    method: str
+    table: int
+    """0 means all tables, linked."""
+    arguments: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteTable(Command):
+    """``<WRITETABLE> (table, format, options, "file")``."""
+
+    table: int
+    format: int
+    """1 CSV, 2 CSV for pivot tables, 3 code-value, 4 SBS, 5 intermediate, 6 JJ."""
+    options: tuple[tuple[str, bool], ...]
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(Command):
+    """A command about the program itself: logbook, solver, silent, clear, versioninfo, gointeractive."""
+
+    name: str
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: str | Path
+    line: int
+
+    def wrong(self, message: str, hint: str | None = None) -> FormatError:
+        return FormatError.at(self.path, self.line, message, hint=hint)
+
+    def whole(self, text: str, what: str, least: int = 0) -> int:
+        number = int_of(text, self.path, self.line, what)
+        if number < least:
+            raise self.wrong(f"{what} is below {least}.")
+        return number
+
+    def number(self, text: str, what: str) -> float:
+        return float_of(text, self.path, self.line, what)
+
+
+def read_arb(path: str | Path) -> list[Command]:
+    """Read the commands of a batch; ``//`` starts a comment."""
+    commands = []
+    for number, line in lines_of(path):
+        text = re.sub(r'("[^"]*")|(//.*)', lambda m: m.group(1) or "", line).rstrip()
+        if not text.strip():
+            continue
+        at = _Place(path, number)
+        match = _COMMAND.fullmatch(text)
+        if match is None:
+            raise at.wrong("a line starts with a command such as <OPENMICRODATA>.")
+        name, rest = match.group(1).upper(), match.group(2).strip()
+        if name not in _PARSERS:
+            raise at.wrong(f"unknown command <{name}>.", did_you_mean(name, _PARSERS))
+        commands.append(_PARSERS[name](name, rest, at))
+    if not commands:
+        raise FormatError.at(path, None, "there is no command in the file.")
+    return commands
+
+
+def _file(text: str, at: _Place) -> str:
+    name = unquoted(text)
+    if not name:
+        raise at.wrong("a file name is missing.")
+    return name
+
+
+def _open(name: str, rest: str, at: _Place) -> Command:
+    kinds = {"OPENMICRODATA": "microdata", "OPENTABLEDATA": "table", "OPENMETADATA": "metadata"}
+    return Open(line=at.line, kind=kinds[name], path=_file(rest, at))
+
+
+def _specify(_: str, rest: str, at: _Place) -> Command:
+    parts = [p.strip() for p in rest.split("|")]
+    if len(parts) < 2 or len(parts) > 4:
+        raise at.wrong('a table is "dimension""dimension"|"response"|"shadow"|"cost".')
+    given, response, shadow, costs = (*parts, "", "")[:4]
+    dimensions = tuple(words(given.replace('""', '" "')))
+    if not dimensions:
+        raise at.wrong("a table needs a dimension.")
+    cost, _, power = costs.partition(",")
+    return SpecifyTable(
+        line=at.line,
+        dimensions=dimensions,
+        response="" if unquoted(response).lower() == "<freq>" else unquoted(response),
+        shadow=unquoted(shadow),
+        cost=unquoted(cost),
+        power=at.number(power, "lambda") if power.strip() else 1.0,
+    )
+
+
+def _rules(_: str, rest: str, at: _Place) -> Command:
+    rules = []
+    for text in rest.split("|"):
+        if not text.strip():
+            continue
+        call = _CALL.fullmatch(text)
+        if call is None:
+            raise at.wrong("a rule looks like P(10,1), NK(1,85) or FREQ(3,20).")
+        name = call.group(1).upper()
+        if name not in _RULES:
+            raise at.wrong(f"unknown rule {name}.", did_you_mean(name, _RULES))
+        numbers = tuple(at.number(n, f"a number of rule {name}") for n in call.group(2).split(","))
+        least, most = _RULES[name]
+        if not least <= len(numbers) <= most:
+            raise at.wrong(f"rule {name} takes {least if least == most else f'{least} to {most}'} numbers.")
+        rules.append((name, numbers))
+    return SafetyRules(line=at.line, rules=tuple(rules))
+
+
+def _read(name: str, rest: str, at: _Place) -> Command:
+    if name == "READMICRODATA":
+        return Read(line=at.line, kind="microdata")
+    if rest[:1] not in ("", "0", "1", "2") or rest[1:].strip().upper() not in ("", "T", "F"):
+        raise at.wrong("<READTABLE> takes 0, 1 or 2.")
+    return Read(line=at.line, kind="table", totals=int(rest[:1] or 0))
+
+
+def _fields(rest: str, at: _Place, least: int) -> list[str]:
+    """Split at commas that stand outside quotes."""
+    fields = [m.group(1).strip() for m in re.finditer(r'((?:"[^"]*"|[^,"])*)(?:,|$)', rest)][:-1]
+    if len(fields) < least:
+        raise at.wrong(f"{least} arguments are needed, {len(fields)} are there.")
+    return fields
+
+
+def _recode(_: str, rest: str, at: _Place) -> Command:
+    table, variable, target = _fields(rest, at, 3)[:3]
+    number, target = at.whole(table, "the table's number", 1), unquoted(target)
+    if target.isdigit():
+        return Recode(line=at.line, table=number, variable=unquoted(variable), level=int(target))
+    return Recode(line=at.line, table=number, variable=unquoted(variable), path=_file(target, at))
+
+
+def _apriori(_: str, rest: str, at: _Place) -> Command:
+    path, table, separator = _fields(rest, at, 3)[:3]
+    number = at.whole(table, "the table's number", 1)
+    return Apriori(line=at.line, path=_file(path, at), table=number, separator=unquoted(separator) or ",")
+
+
+def _suppress(_: str, rest: str, at: _Place) -> Command:
+    call = _CALL.fullmatch(rest) or re.fullmatch(r"\s*([A-Za-z]+)\s*()", rest)
+    if call is None:
+        raise at.wrong("a method looks like MOD(1,5,1,1,1) or OPT(1,10).")
+    method = call.group(1).upper()
+    if method not in _METHODS:
+        raise at.wrong(f"unknown method {method}.", f"known are {', '.join(_METHODS)}.")
+    numbers = [n for n in call.group(2).split(",") if n.strip()]
+    table = at.whole(numbers[0], "the table's number") if numbers else 1
+    arguments = tuple(at.number(n, f"an argument of {method}") for n in numbers[1:])
+    return Suppress(line=at.line, method=method, table=table, arguments=arguments)
+
+
+def _write(_: str, rest: str, at: _Place) -> Command:
+    inner = re.fullmatch(r"\((.*)\)", rest)
+    if inner is None:
+        raise at.wrong('a table is written with (table, format, options, "file").')
+    table, kind, options, path = _fields(inner.group(1), at, 4)[:4]
+    form = at.whole(kind, "the format", 1)
+    if form > 6:
+        raise at.wrong(f"unknown format {form}.", "1 CSV, 2 pivot, 3 code-value, 4 SBS, 5 intermediate, 6 JJ.")
+    return WriteTable(
+        line=at.line,
+        table=at.whole(table, "the table's number", 1),
+        format=form,
+        options=_options(unquoted(options), at),
+        path=_file(path, at),
+    )
+
+
+def _options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
+    compact = text.replace(" ", "").upper()
+    found = re.findall(r"([A-Z]{2})([+-])", compact)
+    if "".join(name + sign for name, sign in found) != compact:
+        raise at.wrong("options are pairs of letters with + or -, such as AS+FL-.")
+    for name, _ in found:
+        if name not in _OPTIONS:
+            raise at.wrong(f"unknown option {name}.", f"known are {', '.join(_OPTIONS)}.")
+    return tuple((name, sign == "+") for name, sign in found)
+
+
+def _note(name: str, rest: str, at: _Place) -> Command:
+    return Note(line=at.line, name=name, argument=unquoted(rest))
+
+
+_PARSERS: dict[str, Callable[[str, str, _Place], Command]] = {
+    "OPENMICRODATA": _open,
+    "OPENTABLEDATA": _open,
+    "OPENMETADATA": _open,
+    "SPECIFYTABLE": _specify,
+    "SAFETYRULE": _rules,
+    "READMICRODATA": _read,
+    "READTABLE": _read,
+    "RECODE": _recode,
+    "APRIORI": _apriori,
+    "APRIORY": _apriori,
+    "SUPPRESS": _suppress,
+    "WRITETABLE": _write,
+    "LOGBOOK": _note,
+    "SOLVER": _note,
+    "SILENT": _note,
+    "CLEAR": _note,
+    "VERSIONINFO": _note,
+    "GOINTERACTIVE": _note,
+}

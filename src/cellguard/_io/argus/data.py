@@ -1,0 +1,181 @@
+"""``.asc``, ``.csv`` and ``.tab``: records or cells, in columns of fixed width or between separators.
+
+Columns come back as text, with the line each row stood on known by its index: no blank lines are
+allowed inside. No message shows what stands in a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.argus.rda import Metadata, Variable
+from cellguard._io.files import atomic_writer, read_bytes
+from cellguard.exceptions import FormatError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["codes_of", "numbers_of", "read_columns", "write_columns"]
+
+FloatArray = NDArray[np.float64]
+
+
+def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
+    """Read some columns of a data file (all unless named) as text, in the order of the file."""
+    wanted = [metadata[name] for name in names] if names is not None else list(metadata.variables)
+    raw = _clean(read_bytes(path))
+    if not raw:
+        raise FormatError.at(path, None, "the file is empty.")
+    if metadata.separator:
+        return _separated(path, raw, metadata, wanted)
+    return _fixed(path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables))
+
+
+def _clean(raw: bytes) -> bytes:
+    """Return the text in UTF-8 with plain line ends; what is not UTF-8 is taken for Latin-1."""
+    raw = raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a")
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1").encode("utf-8")
+    return raw
+
+
+def _fixed(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
+    import pyarrow as pa
+
+    if raw.isascii():
+        starts, lengths = _lines(np.frombuffer(raw, dtype=np.uint8))
+        data: NDArray[Any] = np.frombuffer(raw, dtype=np.uint8)
+    else:  # columns are counted in characters
+        data = np.array(list(raw.decode("utf-8")), dtype="U1").view(np.uint32)
+        starts, lengths = _lines(data)
+    _check_lengths(path, data, starts, lengths, needed)
+    columns = {}
+    kind = "S" if data.dtype == np.uint8 else "U"
+    for v in wanted:
+        first, width = cast("int", v.start) - 1, cast("int", v.width)
+        block = data[starts[:, None] + first + np.arange(width)]
+        texts = np.ascontiguousarray(block).view(f"{kind}{width}").ravel()
+        columns[v.name] = pa.array(texts.astype(f"U{width}"), type=pa.string())
+    return columns
+
+
+def _lines(data: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    return starts, ends - starts
+
+
+def _check_lengths(
+    path: str | Path, data: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], needed: int
+) -> None:
+    longest = max(needed, int(lengths[0]))
+    wrong = np.flatnonzero((lengths < needed) | (lengths > longest))
+    for row in wrong:
+        # blanks at the end of a line come and go with editors; anything else is a broken record
+        extra = data[starts[row] + longest : starts[row] + lengths[row]]
+        if lengths[row] < needed or (extra != ord(" ")).any():
+            raise FormatError.at(
+                path,
+                int(row) + 1,
+                f"the line has {lengths[row]} characters; {needed} are needed, the first line has {lengths[0]}.",
+                hint="was a record broken into two lines, or is this the wrong .rda file?",
+            )
+
+
+def _separated(path: str | Path, raw: bytes, metadata: Metadata, wanted: Sequence[Variable]) -> dict[str, pa.Array]:
+    import pyarrow as pa
+    from pyarrow import csv as pacsv
+
+    names = [v.name for v in metadata.variables]
+    if len(metadata.separator) != 1:
+        raise FormatError.at(path, None, "the separator must be a single character.")
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(raw),
+            read_options=pacsv.ReadOptions(column_names=names),
+            parse_options=pacsv.ParseOptions(delimiter=metadata.separator, ignore_empty_lines=False),
+            convert_options=pacsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=False,
+                include_columns=[v.name for v in wanted],
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise _wrong_columns(path, raw, metadata.separator, len(names)) from None
+    return {v.name: table.column(v.name).combine_chunks() for v in wanted}
+
+
+def _wrong_columns(path: str | Path, raw: bytes, separator: str, needed: int) -> FormatError:
+    """Find the first line with the wrong number of columns; what it says stays out of the message."""
+    import csv
+
+    rows = csv.reader(raw.decode("utf-8").split("\n"), delimiter=separator)
+    for row in rows:
+        if len(row) != needed:
+            return FormatError.at(
+                path, rows.line_num, f"the line has {len(row)} columns; the metadata lists {needed} variables."
+            )
+    return FormatError.at(path, None, "cannot be split into columns.", hint="is a quote left open?")
+
+
+def codes_of(column: pa.Array) -> pa.Array:
+    """Return codes without the blanks that fill their column."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(column)
+
+
+def numbers_of(column: pa.Array, path: str | Path, variable: Variable) -> FloatArray:
+    """Return numbers, written with a point or a comma; NaN for blanks and for the missing codes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(column)
+    known = pc.not_equal(text, "")
+    for code in variable.missing:
+        known = pc.and_(known, pc.not_equal(text, code.strip()))
+    text = pc.replace_substring(pc.if_else(known, text, None), ",", ".")
+    try:
+        numbers = text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        raise _wrong_number(path, text.to_pylist(), variable.name) from None
+    return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _wrong_number(path: str | Path, texts: Sequence[str | None], name: str) -> FormatError:
+    for row, text in enumerate(texts, 1):
+        try:
+            float(text or 0)
+        except ValueError:
+            return FormatError.at(path, row, f"variable {name!r} is not a number here.")
+    return FormatError.at(path, None, f"variable {name!r} holds something that is not a number.")
+
+
+def write_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Sequence[str]]) -> None:
+    """Write text columns as the metadata says, atomically; numbers are right-justified in fixed width."""
+    texts = [columns[v.name] for v in metadata.variables]
+    with atomic_writer(path) as raw:
+        stream = cast("IO[str]", raw)
+        if metadata.separator:
+            for row in zip(*texts, strict=True):
+                stream.write(metadata.separator.join(row) + "\n")
+            return
+        for number, row in enumerate(zip(*texts, strict=True), 1):
+            stream.write(_fixed_line(path, number, metadata.variables, row) + "\n")
+
+
+def _fixed_line(path: str | Path, number: int, variables: Sequence[Variable], row: Sequence[str]) -> str:
+    line = ""
+    for v, text in sorted(zip(variables, row, strict=True), key=lambda pair: pair[0].start or 0):
+        start, width = cast("int", v.start), cast("int", v.width)
+        if len(text) > width:
+            raise FormatError.at(path, number, f"variable {v.name!r} does not fit into {width} characters.")
+        line = line.ljust(start - 1) + text.rjust(width)
+    return line

@@ -1,0 +1,105 @@
+"""Small files about codes: labels (``.cdl``), hierarchies (``.hrc``, written here) and recodings (``.grc``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, cast
+
+from cellguard._io.argus.words import lines_of, unquoted
+from cellguard._io.files import atomic_writer
+from cellguard.exceptions import FormatError
+
+__all__ = ["Recoding", "read_cdl", "read_grc", "write_cdl", "write_grc", "write_hrc"]
+
+
+def _write(path: str | Path, lines: Iterable[str]) -> None:
+    with atomic_writer(path) as stream:
+        cast("IO[str]", stream).write("".join(f"{line}\n" for line in lines))
+
+
+def read_cdl(path: str | Path) -> dict[str, str]:
+    """Read a code list: ``code,label`` per line. Blanks before a code belong to it."""
+    labels: dict[str, str] = {}
+    for number, line in lines_of(path):
+        code, comma, label = line.partition(",")
+        code = unquoted(code) if code.strip().startswith('"') else code.rstrip()
+        if not comma or not code.strip():
+            raise FormatError.at(path, number, "a code, a comma and a label are needed.")
+        if code in labels:
+            raise FormatError.at(path, number, f"code {code.strip()!r} is listed twice.")
+        labels[code] = unquoted(label)
+    return labels
+
+
+def write_cdl(path: str | Path, labels: Mapping[str, str]) -> None:
+    """Write a code list, atomically."""
+    _write(path, (f"{code},{label}" for code, label in labels.items()))
+
+
+def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]], lead: str = "@") -> None:
+    """Write a hierarchy, atomically: depth (0 below the total) and code of each line, parents first."""
+    _write(path, (f"{lead * depth}{code}" for depth, code in lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recoding:
+    """A coarser set of codes: either groups with ranges of codes, or codes of a tree to collapse."""
+
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """New code, and the ranges it joins: first and last code, empty where the range is open."""
+    collapsed: tuple[str, ...] = ()
+    """Codes of a hierarchy whose parts are not published any more."""
+
+    def new_code(self, code: str) -> str:
+        """Return the new code of a code; the code itself when no range holds it.
+
+        Codes are compared as text of equal width, numbers by their value therefore.
+
+        >>> Recoding(groups=(("small", (("", "5"),)), ("big", (("6", ""),)))).new_code("12")
+        'big'
+        """
+        for new, ranges in self.groups:
+            for first, last in ranges:
+                width = max(len(code), len(first), len(last))
+                key = code.rjust(width)
+                if first.rjust(width) <= key and (not last or key <= last.rjust(width)):
+                    return new
+        return code
+
+
+def read_grc(path: str | Path) -> Recoding:
+    """Read a recoding: ``new: a,b-c,-d`` per line, or ``<TREERECODE>`` and the codes to collapse."""
+    lines = list(lines_of(path))
+    if not lines:
+        raise FormatError.at(path, None, "the file is empty.", hint="lines look like 'new: a,b-c,-d'.")
+    if lines[0][1].strip().upper() == "<TREERECODE>":
+        return Recoding(collapsed=tuple(line.strip() for _, line in lines[1:]))
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for number, line in lines:
+        new, colon, old = line.partition(":")
+        if not colon or not new.strip() or not old.strip():
+            raise FormatError.at(path, number, "lines look like 'new: a,b-c,-d'.")
+        for part in old.split(","):
+            groups.setdefault(new.strip(), []).append(_range(part.strip(), path, number))
+    return Recoding(groups=tuple((new, tuple(ranges)) for new, ranges in groups.items()))
+
+
+def _range(text: str, path: str | Path, number: int) -> tuple[str, str]:
+    if not text or text == "-":
+        raise FormatError.at(path, number, "a code or a range of codes is missing between commas.")
+    first, dash, last = (p.strip() for p in text.partition("-"))
+    return (first, last) if dash else (text, text)
+
+
+def write_grc(path: str | Path, recoding: Recoding) -> None:
+    """Write a recoding, atomically."""
+    if recoding.collapsed:
+        _write(path, ["<TREERECODE>", *recoding.collapsed])
+        return
+    lines = []
+    for new, ranges in recoding.groups:
+        parts = [first if first == last else f"{first}-{last}" for first, last in ranges]
+        lines.append(f"{new}: {','.join(parts)}")
+    _write(path, lines)
