@@ -1,0 +1,523 @@
+"""Narrowest intervals that hide every request: a structured primal-dual interior point.
+
+Interval protection (baena2018 (9)) chooses widths ``u, l >= 0`` of the published intervals around the
+truth. Request k asks that some movement ``z_k`` of the table (``T z_k = 0``) fits between them,
+``-l <= z_k <= u``, and moves one cell by its level, ``s_k z_k[c_k] >= level_k``. The whole problem has
+one copy of the table per request, but the copies meet only in the widths: each Newton step
+eliminates every copy by its own small factorisation and is left with one dense system in the widths.
+
+With ``theta_p = lambda / p`` for the slack ``p = u - z`` (``theta_q`` for ``q = l + z``) and
+``G_k = N (N' D_k N)^-1 N'``, ``D_k = theta_p + theta_q + theta_g e_c e_c'``, that system is
+
+    S_uu = diag(sum theta_p) - sum theta_p G_k theta_p
+    S_ul =                   + sum theta_p G_k theta_q
+    S_ll = diag(sum theta_q) - sum theta_q G_k theta_q
+
+plus diagonals for the limits of the widths. With symmetric levels ``u = l`` is optimal (average a
+solution with its mirror image), and one width per cell is enough. ``G_k`` comes from the null space
+``N`` or, when the relations ``A`` are few, from ``D^-1 - D^-1 A' (A D^-1 A')^-1 A D^-1``.
+
+Bounds that hold whatever the solver did: scaling each ``z_k`` to its level gives widths that work;
+moving the multipliers into the dual feasible set gives a lower bound (:meth:`_State.bounds`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, solve_triangular
+from scipy.sparse import csr_array
+
+__all__ = ["Requests", "Widths", "narrowest_widths"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_NEGLIGIBLE = 1e-10
+"""Share of a width's diagonal below which a request's part in the dense system is left out."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Requests:
+    """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`."""
+
+    cell: IntArray
+    sign: FloatArray
+    level: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Widths:
+    """Widths that work, with the movements that prove it and a bound that no others can beat."""
+
+    upper: FloatArray
+    """How far each interval reaches above the truth."""
+    lower: FloatArray
+    """How far each interval reaches below the truth."""
+    objective: float
+    bound: float
+    movements: FloatArray
+    """One movement of the table per request."""
+    iterations: int
+    finished: bool
+    """Whether the asked gap was proven."""
+
+
+def narrowest_widths(
+    relations: csr_array,
+    basis: csr_array,
+    weight: FloatArray,
+    requests: Requests,
+    *,
+    tied: bool,
+    most_upper: FloatArray,
+    most_lower: FloatArray,
+    hard_upper: FloatArray | None = None,
+    hard_lower: FloatArray | None = None,
+    gap: float = 1e-3,
+    time_limit_s: float = np.inf,
+    progress: Callable[[float, float], None] | None = None,
+) -> Widths | None:
+    """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
+
+    Parameters
+    ----------
+    relations, basis
+        Independent relations between the cells, and a basis of their null space.
+    tied
+        One width for both sides (symmetric levels, limits that do not bind).
+    most_upper, most_lower
+        Limits of the widths; infinite where there is none, 0 where a side must stay closed.
+    hard_upper, hard_lower
+        Limits of each request's own movement, requests by cells (what its attacker knew before).
+    gap
+        Relative distance between objective and bound at which to stop.
+    """
+    started = time.monotonic()
+    state = _State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
+    best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
+    bound = 0.0
+    iteration = 0
+    stalled = 0
+    for iteration in range(1, 121):
+        widths = state.feasible_widths()
+        if widths is not None and (best is None or widths[0] < best[0]):
+            best = widths
+        bound = max(bound, state.lower_bound())
+        value = np.inf if best is None else best[0]
+        if progress is not None:
+            progress(value, bound)
+        if (best is not None and value - bound <= gap * value) or time.monotonic() - started > time_limit_s:
+            break
+        stalled = stalled + 1 if state.step() < 1e-3 else 0
+        if stalled >= 5:
+            break
+    if best is None:
+        return None
+    objective, upper, lower, movements = best
+    finished = objective - bound <= gap * objective
+    return Widths(
+        upper=upper,
+        lower=lower,
+        objective=objective,
+        bound=bound,
+        movements=movements,
+        iterations=iteration,
+        finished=finished,
+    )
+
+
+class _Pair:
+    """A slack and its multiplier, ``slack * dual -> mu``."""
+
+    __slots__ = ("correction", "d_dual", "d_slack", "dual", "slack")
+
+    def __init__(self, slack: FloatArray, dual: FloatArray) -> None:
+        self.slack, self.dual = slack, dual
+        self.d_slack, self.d_dual = np.zeros_like(slack), np.zeros_like(dual)
+        self.correction: FloatArray | float = 0.0
+
+    @property
+    def theta(self) -> FloatArray:
+        return self.dual / self.slack
+
+    def target(self, mu: float) -> FloatArray:
+        """Right-hand side of the linearised complementarity, divided by the slack."""
+        return np.asarray((mu - self.slack * self.dual - self.correction) / self.slack)
+
+    def set_direction(self, d_slack: FloatArray, target: FloatArray) -> None:
+        self.d_slack, self.d_dual = d_slack, target - self.theta * d_slack
+
+    def longest(self) -> tuple[float, float]:
+        """Longest steps that keep slack and dual positive."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            primal = np.where(self.d_slack < 0, -self.slack / self.d_slack, np.inf).min(initial=np.inf)
+            dual = np.where(self.d_dual < 0, -self.dual / self.d_dual, np.inf).min(initial=np.inf)
+        return float(primal), float(dual)
+
+    def product(self, primal: float = 0.0, dual: float = 0.0) -> float:
+        return float(((self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)).sum())
+
+    def move(self, primal: float, dual: float) -> None:
+        self.slack = self.slack + primal * self.d_slack
+        self.dual = self.dual + dual * self.d_dual
+
+
+class _State:
+    """The iterate and its Newton steps. Rows of K x C arrays are requests, columns are cells."""
+
+    def __init__(
+        self,
+        relations: csr_array,
+        basis: csr_array,
+        weight: FloatArray,
+        requests: Requests,
+        tied: bool,
+        most_upper: FloatArray,
+        most_lower: FloatArray,
+        hard_upper: FloatArray | None,
+        hard_lower: FloatArray | None,
+    ) -> None:
+        self.scale = float(np.median(requests.level))
+        self.weight_scale = float(np.median(weight))
+        self.w = weight / self.weight_scale
+        self.level = requests.level / self.scale
+        self.cell, self.sign = requests.cell, requests.sign
+        self.tied = tied
+        C, d = basis.shape
+        K = len(requests)
+        self.basis = basis
+        self.N = basis.toarray()
+        # d pivots in the null space against `rank` in the range: take the smaller
+        self.use_range = relations.shape[0] < d
+        self.A = relations.toarray() if self.use_range else np.zeros((0, C))
+        self.rows = np.arange(K)
+        self.parameters = _identity_rows(basis)
+
+        z = self._start_movements(K, C)
+        g = self.sign * z[self.rows, self.cell] - self.level
+        reach = np.abs(z).max(axis=0)
+        width = 1.2 * reach + 0.05 * reach.mean()
+        limits = [np.minimum(most_upper / self.scale, 1e12), np.minimum(most_lower / self.scale, 1e12)]
+        self.sides = [width] if tied else [width.copy(), width.copy()]
+        # a side that must stay closed has no variable: its width is 0 for good
+        self.open = [np.ones(C, np.bool_)] if tied else [limit > 0 for limit in limits]
+        self.limited = [] if tied else [(side, np.flatnonzero(self.open[side] & (limits[side] < 1e11))) for side in (0, 1)]
+        for side, is_open in enumerate(self.open):
+            self.sides[side][~is_open] = 0.0
+        self.z = z
+        share = 1.0 / K
+        up = np.broadcast_to(self.w * share * (0.5 if tied else 1.0), (K, C)).copy()
+        self.p = _Pair(np.maximum(self.upper - z, 0.1 * width), up)
+        self.q = _Pair(np.maximum(self.lower + z, 0.1 * width), up.copy())
+        self.g = _Pair(g, np.full(K, float(self.w.mean())))
+        mu = self.p.product() / self.p.slack.size  # all products start alike: a central start
+        self.g.dual = mu / self.g.slack
+        self.caps = []
+        for side, at in self.limited:
+            slack = np.maximum(limits[side][at] - self.sides[side][at], 0.1 * width[at])
+            self.caps.append(_Pair(slack, mu / slack))
+        self.cap_limits = [limits[side][at] for side, at in self.limited]
+        self.floors = [] if tied else [_Pair(width.copy(), mu / width) for _ in self.sides]
+        self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
+        for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
+            if given is not None:
+                k, i = np.nonzero(np.isfinite(given))
+                limit = given[k, i] / self.scale
+                slack = np.maximum(limit - direction * z[k, i], 0.1 * width[i])
+                self.hard.append((direction, k, i, limit, _Pair(slack, mu / slack)))
+
+    @property
+    def upper(self) -> FloatArray:
+        return self.sides[0]
+
+    @property
+    def lower(self) -> FloatArray:
+        return self.sides[-1]
+
+    def _start_movements(self, K: int, C: int) -> FloatArray:
+        """Projections of the unit vectors on the null space, scaled past their levels."""
+        N = self.N
+        gram = cho_factor(N.T @ N + 1e-12 * np.eye(N.shape[1]))
+        z = (N @ cho_solve(gram, N[self.cell].T)).T.reshape(K, C)
+        own = z[self.rows, self.cell]
+        z *= (1.3 * self.sign * self.level / own)[:, None]
+        return np.ascontiguousarray(z)
+
+    # ------------------------------------------------------------------ bounds
+
+    def feasible_widths(self) -> tuple[float, FloatArray, FloatArray, FloatArray] | None:
+        """Scale every movement to its level: the widths they span are a solution, if within the limits."""
+        own = self.sign * self.z[self.rows, self.cell]
+        if (own <= 0).any():
+            return None
+        z = self.z * (self.level / own)[:, None]
+        upper, lower = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
+        if self.tied:
+            upper = lower = np.maximum(upper, lower)
+        slack = 1e-9
+        for side, x in enumerate((upper, lower)[: len(self.sides)]):
+            if (x[~self.open[side]] > slack).any():
+                return None
+        for (side, at), limit in zip(self.limited, self.cap_limits, strict=True):
+            if ((upper, lower)[side][at] > limit * (1 + slack)).any():
+                return None
+        for direction, k, i, limit, _ in self.hard:
+            if (direction * z[k, i] > limit * (1 + slack) + slack).any():
+                return None
+        objective = float(self.w @ (upper + lower)) * self.scale * self.weight_scale
+        return objective, upper * self.scale, lower * self.scale, z * self.scale
+
+    def lower_bound(self) -> float:
+        """Move the multipliers to exact dual feasibility; what they then prove is a bound.
+
+        The dual asks ``N'(lambda - mu) = gamma s n_c`` for every request and ``sum lambda <= w`` (plus the
+        multiplier of the limit). Parameters of the null space are the identity in N, so changing
+        the multipliers there repairs the equations exactly; scaling then repairs the sums.
+        """
+        lam, mu, gamma = self.p.dual.copy(), self.q.dual.copy(), self.g.dual
+        net = lam - mu + self._hard_net()
+        error = net @ self.basis - (gamma * self.sign)[:, None] * self.N[self.cell]
+        at = self.parameters
+        lam[:, at] += np.maximum(-error, 0.0)
+        mu[:, at] += np.maximum(error, 0.0)
+        # what lambda and mu have in common proves nothing
+        common = np.minimum(lam, mu)
+        lam -= common
+        mu -= common
+        price = float(gamma @ self.level)
+        for _, _, _, limit, pair in self.hard:
+            price -= float(pair.dual @ limit)
+        if self.tied:
+            used, allowed = [(lam + mu).sum(axis=0)], [2.0 * self.w]
+        else:
+            used, allowed = [lam.sum(axis=0), mu.sum(axis=0)], [self.w.copy(), self.w.copy()]
+            for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+                allowed[side][at_cap] += pair.dual
+                price -= float(pair.dual @ limit)
+        factor = 1.0
+        for use, allow, is_open in zip(used, allowed, self.open, strict=True):
+            over = is_open & (use > allow)
+            if over.any():
+                factor = min(factor, float((allow[over] / use[over]).min()))
+        # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
+        return max(0.0, price * factor) * self.scale * self.weight_scale
+
+    def _hard_net(self) -> Any:
+        net: Any = 0.0
+        for direction, k, i, _, pair in self.hard:
+            part = np.zeros_like(self.z)
+            part[k, i] = direction * pair.dual
+            net = net + part
+        return net
+
+    # ------------------------------------------------------------------ Newton
+
+    def step(self) -> float:
+        """One predictor-corrector step; returns its length."""
+        pairs = self._pairs()
+        count = sum(pair.slack.size for pair in pairs)
+        mu = sum(pair.product() for pair in pairs) / count
+        system = self._factorise()
+        for pair in pairs:
+            pair.correction = 0.0
+        self._direction(system, 0.0)
+        primal, dual = self._longest(pairs, 1.0)
+        affine = sum(pair.product(primal, dual) for pair in pairs) / count
+        centre = (affine / mu) ** 3
+        for pair in pairs:
+            pair.correction = pair.d_slack * pair.d_dual
+        self._direction(system, centre * mu)
+        primal, dual = self._longest(pairs, 0.99)
+        for pair in pairs:
+            pair.move(primal, dual)
+        self.z += primal * self.dz
+        for side, dx in enumerate(self.dx):
+            self.sides[side] = self.sides[side] + primal * dx
+        return min(primal, dual)
+
+    def _pairs(self) -> list[_Pair]:
+        return [self.p, self.q, self.g, *self.caps, *self.floors, *(h[4] for h in self.hard)]
+
+    @staticmethod
+    def _longest(pairs: list[_Pair], share: float) -> tuple[float, float]:
+        primal = dual = 1.0
+        for pair in pairs:
+            a, b = pair.longest()
+            primal, dual = min(primal, share * a), min(dual, share * b)
+        return primal, dual
+
+    def _factorise(self) -> tuple[Any, ...]:
+        """Factor each request's own matrix and the dense system in the widths."""
+        tp, tq = self.p.theta, self.q.theta
+        extra = np.zeros_like(tp)
+        extra[self.rows, self.cell] += self.g.theta
+        for _, k, i, _, pair in self.hard:
+            extra[k, i] += pair.theta
+        D = tp + tq + extra
+        C = D.shape[1]
+        shape = C if self.tied else 2 * C
+        S = np.zeros((shape, shape), order="F")
+        diagonal = self._width_diagonals(tp, tq)
+        reference = (tp + tq).sum(axis=0) if self.tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
+        factors = []
+        for k in range(len(D)):
+            factors.append(self._eliminate(S, diagonal, reference, tp[k], tq[k], D[k], extra[k]))
+        S[np.diag_indices(shape)] += np.concatenate(diagonal)
+        closed = np.flatnonzero(~np.concatenate(self.open))
+        S[closed, :] = 0.0
+        S[:, closed] = 0.0
+        S[closed, closed] = 1.0
+        return D, factors, _robust_cholesky(S)
+
+    def _width_diagonals(self, tp: FloatArray, tq: FloatArray) -> list[FloatArray]:
+        """Diagonals that do not come from requests, and in the null-space form those that do."""
+        if self.use_range:
+            out = [np.zeros(tp.shape[1]) for _ in self.sides]
+        else:
+            out = [(tp + tq).sum(axis=0)] if self.tied else [tp.sum(axis=0), tq.sum(axis=0)]
+        for (side, at), pair in zip(self.limited, self.caps, strict=True):
+            out[side][at] += pair.theta
+        for side, pair in enumerate(self.floors):
+            out[side] += pair.theta
+        return out
+
+    def _eliminate(
+        self,
+        S: FloatArray,
+        diagonal: list[FloatArray],
+        reference: FloatArray,
+        tp: FloatArray,
+        tq: FloatArray,
+        D: FloatArray,
+        extra: FloatArray,
+    ) -> Any:
+        """Factor one request's matrix and take its part out of the widths' system."""
+        if self.use_range:
+            scaled = self.A / D
+            factor = _robust_cholesky(scaled @ self.A.T)
+            X = solve_triangular(factor[0], scaled, lower=True, check_finite=False)
+            sign = 1.0
+        else:
+            factor = _robust_cholesky((self.N.T * D) @ self.N)
+            X = solve_triangular(factor[0], self.N.T, lower=True, check_finite=False)
+            sign = -1.0
+        if self.tied:
+            W, part = X * (tp - tq), (tp - tq) ** 2 / D
+            if self.use_range:  # theta - delta^2 / D, without cancellation
+                diagonal[0] += (4.0 * tp * tq + extra * (tp + tq)) / D
+        else:
+            W, part = np.hstack([X * tp, X * -tq]), np.concatenate([tp * tp, tq * tq]) / np.tile(D, 2)
+            if self.use_range:
+                diagonal[0] += tp * (tq + extra) / D
+                diagonal[1] += tq * (tp + extra) / D
+                C = len(D)
+                S[np.arange(C) + C, np.arange(C)] += tp * tq / D
+        self._accumulate(S, W, sign, np.flatnonzero(part > _NEGLIGIBLE * reference))
+        return factor
+
+    @staticmethod
+    def _accumulate(S: FloatArray, W: FloatArray, sign: float, strong: IntArray) -> None:
+        """Add ``sign W'W`` to the lower triangle, for the widths in which it is not lost in rounding."""
+        if 4 * len(strong) > 3 * W.shape[1]:
+            blas.dsyrk(sign, W, beta=1.0, c=S, trans=1, lower=1, overwrite_c=1)
+        elif len(strong):
+            S[np.ix_(strong, strong)] += blas.dsyrk(sign, W[:, strong], trans=1, lower=1)
+
+    def _reduced_solve(self, factor: Any, D: FloatArray, b: FloatArray) -> FloatArray:
+        """``N (N' D N)^-1 N' b`` for one request."""
+        if self.use_range:
+            y = cho_solve(factor, self.A @ (b / D), check_finite=False)
+            return np.asarray((b - y @ self.A) / D)
+        return np.asarray(self.N @ cho_solve(factor, b @ self.N, check_finite=False))
+
+    def _direction(self, system: tuple[Any, ...], mu: float) -> None:
+        D, factors, S = system
+        tp, tq, tg = self.p.theta, self.q.theta, self.g.theta
+        cp, cq, cg = self.p.target(mu), self.q.target(mu), self.g.target(mu)
+        # slacks that do not yet equal what they stand for
+        ep = self.upper - self.z - self.p.slack
+        eq = self.lower + self.z - self.q.slack
+        own = self.sign * self.z[self.rows, self.cell]
+        eg = own - self.level - self.g.slack
+        b = -(self.p.dual - self.q.dual) - self._hard_net() - (cp - tp * ep) + (cq - tq * eq)
+        b[self.rows, self.cell] += self.sign * (self.g.dual + cg - tg * eg)
+        for direction, k, i, limit, pair in self.hard:
+            error = limit - direction * self.z[k, i] - pair.slack
+            b[k, i] -= direction * (pair.target(mu) - pair.theta * error)
+        base = np.stack([self._reduced_solve(f, D[k], b[k]) for k, f in enumerate(factors)])
+        rhs = self._width_rhs(mu, tp, tq, cp, cq, ep, eq, base)
+        dx = cho_solve(S, rhs, check_finite=False)
+        C = D.shape[1]
+        self.dx = [dx[:C]] if self.tied else [dx[:C], dx[C:]]
+        push = tp * self.dx[0] - tq * self.dx[-1]
+        self.dz = base + np.stack([self._reduced_solve(f, D[k], push[k]) for k, f in enumerate(factors)])
+        self.p.set_direction(self.dx[0] - self.dz + ep, cp)
+        self.q.set_direction(self.dx[-1] + self.dz + eq, cq)
+        self.g.set_direction(self.sign * self.dz[self.rows, self.cell] + eg, cg)
+        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            pair.set_direction(limit - self.sides[side][at] - pair.slack - self.dx[side][at], pair.target(mu))
+        for side, pair in enumerate(self.floors):
+            error = np.where(self.open[side], self.sides[side] - pair.slack, 0.0)
+            pair.set_direction(self.dx[side] + error, pair.target(mu))
+        for direction, k, i, limit, pair in self.hard:
+            error = limit - direction * self.z[k, i] - pair.slack
+            pair.set_direction(error - direction * self.dz[k, i], pair.target(mu))
+
+    def _width_rhs(
+        self,
+        mu: float,
+        tp: FloatArray,
+        tq: FloatArray,
+        cp: FloatArray,
+        cq: FloatArray,
+        ep: FloatArray,
+        eq: FloatArray,
+        base: FloatArray,
+    ) -> FloatArray:
+        up = (self.p.dual + cp - tp * ep + tp * base).sum(axis=0) - self.w
+        down = (self.q.dual + cq - tq * eq - tq * base).sum(axis=0) - self.w
+        out = [up + down] if self.tied else [up, down]
+        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            error = limit - self.sides[side][at] - pair.slack
+            out[side][at] -= pair.dual + pair.target(mu) - pair.theta * error
+        for side, pair in enumerate(self.floors):
+            error = self.sides[side] - pair.slack
+            out[side] += pair.dual + pair.target(mu) - pair.theta * error
+        for side, is_open in enumerate(self.open):
+            out[side][~is_open] = 0.0
+        return np.concatenate(out)
+
+
+def _identity_rows(basis: csr_array) -> IntArray:
+    """Cells whose row of the basis is a unit vector with entry 1, one for each column."""
+    lengths = np.diff(basis.indptr)
+    rows = np.flatnonzero(lengths == 1)
+    entries = basis.indptr[rows]
+    unit = basis.data[entries] == 1.0
+    out = np.empty(basis.shape[1], np.int64)
+    out[basis.indices[entries[unit]][::-1]] = rows[unit][::-1]
+    return out
+
+
+def _robust_cholesky(M: FloatArray) -> tuple[FloatArray, bool]:
+    """Lower Cholesky factor of the lower triangle, with a growing diagonal where rounding made it indefinite."""
+    diagonal = M.diagonal().copy()
+    shift = 0.0
+    for _ in range(12):
+        try:
+            factor = cho_factor(M, lower=True, check_finite=False)
+        except LinAlgError:
+            shift = max(1e-14, 100.0 * shift)
+            M[np.diag_indices(len(M))] = diagonal * (1.0 + shift) + shift * diagonal.max() * 1e-6
+            continue
+        return np.tril(factor[0]), True
+    raise LinAlgError("no positive definite system within reach")
