@@ -36,6 +36,7 @@ _EXPORTS = {
     "Table": "table",
     "Zero": "rules",
     "audit": "audit",
+    "intervals": "intervals",
 }
 """Public name -> the module that defines it."""
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
     from cellguard.hierarchy import Hierarchy as Hierarchy
+    from cellguard.intervals import intervals as intervals
     from cellguard.release import Release as Release
     from cellguard.release import Status as Status
     from cellguard.rules import CellStatistics as CellStatistics

@@ -101,6 +101,29 @@ class Merged:
     relations: csr_array
     """Independent relations between the representatives."""
 
+    @cached_property
+    def variable(self) -> IntArray:
+        """The variable of each cell; -1 for cells that cannot move."""
+        out = np.full(self.lift.shape[0], -1, np.int64)
+        coo = self.lift.tocoo()
+        out[coo.row] = coo.col
+        return out
+
+    def room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How far each variable can move down and up when its cells can move so far: the least of them."""
+        coo = self.lift.tocoo()
+        forward, size = coo.data > 0, np.abs(coo.data)
+        below = np.full(len(self.cells), np.inf)
+        above = np.full(len(self.cells), np.inf)
+        np.minimum.at(below, coo.col, np.where(forward, down[coo.row], up[coo.row]) / size)
+        np.minimum.at(above, coo.col, np.where(forward, up[coo.row], down[coo.row]) / size)
+        return below, above
+
+    def spread(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Widths of all cells from those of the variables: a cell that moves backward swaps the sides."""
+        positive, negative = self.lift.maximum(0.0), (-self.lift).maximum(0.0)
+        return positive @ lower + negative @ upper, positive @ upper + negative @ lower
+
 
 def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0) -> Reduction:
     """Reduce the relations between the free cells.

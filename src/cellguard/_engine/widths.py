@@ -280,15 +280,15 @@ class _State:
         """Move the multipliers to exact dual feasibility; what they then prove is a bound.
 
         The dual asks ``N'(lambda - mu) = gamma s n_c`` for every request and ``sum lambda <= w`` (plus the
-        multiplier of the limit). Parameters of the null space are the identity in N, so changing
-        the multipliers there repairs the equations exactly; scaling then repairs the sums.
+        multiplier of the limit). Some cell moves with each parameter alone, so changing the
+        multipliers there repairs the equations exactly; scaling then repairs the sums.
         """
         lam, mu, gamma = self.p.dual.copy(), self.q.dual.copy(), self.g.dual
         net = lam - mu + self._hard_net()
         error = net @ self.basis - (gamma * self.sign)[:, None] * self.N[self.cell]
-        at = self.parameters
-        lam[:, at] += np.maximum(-error, 0.0)
-        mu[:, at] += np.maximum(error, 0.0)
+        at, entry = self.parameters
+        lam[:, at] += np.maximum(-error / entry, 0.0)
+        mu[:, at] += np.maximum(error / entry, 0.0)
         # what lambda and mu have in common proves nothing
         common = np.minimum(lam, mu)
         lam -= common
@@ -497,15 +497,14 @@ class _State:
         return np.concatenate(out)
 
 
-def _identity_rows(basis: csr_array) -> IntArray:
-    """Cells whose row of the basis is a unit vector with entry 1, one for each column."""
-    lengths = np.diff(basis.indptr)
-    rows = np.flatnonzero(lengths == 1)
+def _identity_rows(basis: csr_array) -> tuple[IntArray, FloatArray]:
+    """For each column of the basis a cell that moves with it alone, and by how much."""
+    rows = np.flatnonzero(np.diff(basis.indptr) == 1)
     entries = basis.indptr[rows]
-    unit = basis.data[entries] == 1.0
-    out = np.empty(basis.shape[1], np.int64)
-    out[basis.indices[entries[unit]][::-1]] = rows[unit][::-1]
-    return out
+    out, value = np.empty(basis.shape[1], np.int64), np.empty(basis.shape[1])
+    out[basis.indices[entries]] = rows
+    value[basis.indices[entries]] = basis.data[entries]
+    return out, value
 
 
 def _robust_cholesky(M: FloatArray) -> tuple[FloatArray, bool]:
