@@ -171,18 +171,22 @@ class _Problem:
         from cellguard._engine.ranges import ranges
 
         t = self.table
-        lines = []
+        lines: list[str] = []
         for attacker in t.attackers:
             lo, hi = t.bounds(attacker)
             need = t.levels(attacker)
             lo, hi = np.where(self.may_open, lo, t.values), np.where(self.may_open, hi, t.values)
-            levels = {"lower": need.lower, "upper": need.upper, "sliding": need.sliding}
-            found = ranges(t.relations, lo, hi, t.values, need.cells, **levels)
-            for cell in need.cells[found.unsafe][:5]:
-                lines.append(
-                    f"{t.label(int(cell))} cannot be protected against attacker {attacker.name!r}: fixed cells and "
-                    "known bounds give it away even if every other cell were withheld"
-                )
+            found = ranges(
+                *(t.relations, lo, hi, t.values, need.cells),
+                lower=need.lower,
+                upper=need.upper,
+                sliding=need.sliding,
+            )
+            lines += [
+                f"{t.label(int(cell))} cannot be protected against attacker {attacker.name!r}: fixed cells and "
+                "known bounds give it away even if every other cell were withheld"
+                for cell in need.cells[found.unsafe][:5]
+            ]
         return "; ".join(lines)
 
     def solve(
@@ -294,7 +298,8 @@ class _Copies:
         self.merged, self.basis = merged, basis
         self.weight = abs(merged.lift).T @ problem.weight
         self.most_lower, self.most_upper = merged.room(t.values - t.lb, t.ub - t.values)
-        plain, own = [], []
+        plain: list[_Need] = []
+        own: list[_Need] = []
         for need in _needs(t):
             (own if len(need.attacker.cells) else plain).append(need)
         cell, sign, level = [], [], []

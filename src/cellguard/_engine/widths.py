@@ -41,6 +41,8 @@ IntArray = NDArray[np.int64]
 _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
 
+_MOST_ITERATIONS = 120
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Requests:
@@ -105,9 +107,9 @@ def narrowest_widths(
     state = _State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
     best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
     bound = 0.0
-    iteration = 0
-    stalled = 0
-    for iteration in range(1, 121):
+    iterations = stalled = 0
+    while iterations < _MOST_ITERATIONS:
+        iterations += 1
         widths = state.feasible_widths()
         if widths is not None and (best is None or widths[0] < best[0]):
             best = widths
@@ -130,7 +132,7 @@ def narrowest_widths(
         objective=objective,
         bound=bound,
         movements=movements,
-        iterations=iteration,
+        iterations=iterations,
         finished=finished,
     )
 
@@ -210,7 +212,9 @@ class _State:
         self.sides = [width] if tied else [width.copy(), width.copy()]
         # a side that must stay closed has no variable: its width is 0 for good
         self.open = [np.ones(C, np.bool_)] if tied else [limit > 0 for limit in limits]
-        self.limited = [] if tied else [(side, np.flatnonzero(self.open[side] & (limits[side] < 1e11))) for side in (0, 1)]
+        self.limited = (
+            [] if tied else [(side, np.flatnonzero(self.open[side] & (limits[side] < 1e11))) for side in (0, 1)]
+        )
         for side, is_open in enumerate(self.open):
             self.sides[side][~is_open] = 0.0
         self.z = z
@@ -368,9 +372,7 @@ class _State:
         S = np.zeros((shape, shape), order="F")
         diagonal = self._width_diagonals(tp, tq)
         reference = (tp + tq).sum(axis=0) if self.tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
-        factors = []
-        for k in range(len(D)):
-            factors.append(self._eliminate(S, diagonal, reference, tp[k], tq[k], D[k], extra[k]))
+        factors = [self._eliminate(S, diagonal, reference, tp[k], tq[k], D[k], extra[k]) for k in range(len(D))]
         S[np.diag_indices(shape)] += np.concatenate(diagonal)
         closed = np.flatnonzero(~np.concatenate(self.open))
         S[closed, :] = 0.0

@@ -36,6 +36,7 @@ class Verb(NamedTuple):
 VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
+    "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""
 

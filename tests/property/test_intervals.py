@@ -1,0 +1,138 @@
+"""Interval protection against the giant model (baena2018 (9)) solved as one linear program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import cellguard as cg
+from cellguard.release import Status
+
+
+def random_table(rows: int, columns: int, seed: int, *, symmetric: bool, tight: bool) -> cg.Table:
+    rng = np.random.default_rng(seed)
+    inner = rng.integers(1, 60, (rows, columns)).astype(float)
+    full = np.zeros((rows + 1, columns + 1))
+    full[:-1, :-1] = inner
+    full[-1], full[:, -1] = full.sum(axis=0), 0.0
+    full[:, -1] = full.sum(axis=1)
+    index = np.arange(full.size).reshape(full.shape)
+    relations = [[r[-1], *r[:-1]] for r in index] + [[c[-1], *c[:-1]] for c in index.T]
+    sensitive = rng.choice(index[:-1, :-1].ravel(), size=min(3, inner.size), replace=False)
+    a = full.ravel()
+    lower = np.ceil(0.1 * a[sensitive])
+    upper = lower if symmetric else np.ceil(0.3 * a[sensitive])
+    room = 1.0 + (0.4 if tight else 3.0) * a
+    return cg.Table.from_equations(
+        a,
+        relations,
+        lb=np.maximum(a - np.maximum(room, 0.4 * a + 1), 0.0),
+        ub=a + np.maximum(room, 0.4 * a + 1),
+        sensitive=sensitive,
+        lower=np.minimum(lower, a[sensitive]),
+        upper=upper,
+    )
+
+
+def giant_model(t: cg.Table) -> float:
+    """Least weighted width with one copy of the table per level: widths (u, l), then the movements."""
+    n, s = t.n_cells, t.sensitive_cells
+    requests = [(int(c), 1.0, t.upper[c]) for c in s] + [(int(c), -1.0, t.lower[c]) for c in s]
+    size = 2 * n + n * len(requests)
+    T = t.relations.toarray()
+    A_eq = np.zeros((len(requests) * len(T), size))
+    A_ub, b_ub = [], []
+    for k, (cell, sign, level) in enumerate(requests):
+        at = slice(2 * n + k * n, 2 * n + (k + 1) * n)
+        A_eq[k * len(T) : (k + 1) * len(T), at] = T
+        above, below = np.zeros((n, size)), np.zeros((n, size))
+        above[:, at], above[:, :n] = np.eye(n), -np.eye(n)
+        below[:, at], below[:, n : 2 * n] = -np.eye(n), -np.eye(n)
+        hit = np.zeros((1, size))
+        hit[0, 2 * n + k * n + cell] = -sign
+        A_ub += [above, below, hit]
+        b_ub += [np.zeros(2 * n), np.array([-level])]
+    cost = np.concatenate([t.weights, t.weights, np.zeros(n * len(requests))])
+    bounds = list(zip(np.zeros(2 * n), np.concatenate([t.ub - t.values, t.values - t.lb]), strict=True))
+    bounds += [(None, None)] * (n * len(requests))
+    found = linprog(cost, np.vstack(A_ub), np.concatenate(b_ub), A_eq, np.zeros(len(A_eq)), bounds, method="highs")
+    return float(found.fun) if found.status == 0 else float("nan")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    rows=st.integers(2, 4),
+    columns=st.integers(2, 4),
+    seed=st.integers(0, 10**6),
+    symmetric=st.booleans(),
+    tight=st.booleans(),
+)
+def test_agrees_with_the_giant_model_and_passes_the_audit(
+    rows: int, columns: int, seed: int, symmetric: bool, tight: bool
+) -> None:
+    table = random_table(rows, columns, seed, symmetric=symmetric, tight=tight)
+    best = giant_model(table)
+    release = cg.intervals(table, gap=1e-4)
+    if np.isnan(best):
+        assert release.status is Status.INFEASIBLE
+        return
+    assert release.status is Status.OPTIMAL
+    assert release.bound <= best * (1 + 1e-7)
+    assert best * (1 - 1e-7) <= release.objective <= best * (1 + 1.1e-4) + 1e-6
+    assert release.audit().safe
+    assert (release.lower >= table.lb).all()
+    assert (release.upper <= table.ub).all()
+
+
+def test_an_attacker_who_knows_more_needs_wider_intervals() -> None:
+    table = random_table(3, 3, 5, symmetric=True, tight=False)
+    cell = int(table.sensitive_cells[0])
+    partner = (cell + 1) if (cell + 1) % 4 != 3 else cell - 1
+    a = table.values[partner]
+    insider = cg.Attacker(name="insider", cells=[partner], lb=[a - 0.01], ub=[a + 0.01])
+    both = table.with_(attackers=(*table.attackers, insider))
+    plain, harder = cg.intervals(table), cg.intervals(both)
+    assert harder.audit().safe
+    assert harder.objective > plain.objective
+
+
+def test_sliding_levels_are_met() -> None:
+    table = random_table(3, 3, 7, symmetric=False, tight=False)
+    sliding = np.where(table.sensitive, 1.5 * (table.lower + table.upper), 0.0)
+    release = cg.intervals(table.with_(sliding=sliding))
+    assert release.audit().safe
+    assert release.bound <= release.objective
+
+
+def test_random_positions_hide_the_truth_from_the_midpoint() -> None:
+    table = random_table(4, 4, 11, symmetric=True, tight=False)
+    plain, moved = cg.intervals(table), cg.intervals(table, position="random", seed=3)
+    assert plain.details["position"]["at_midpoint"] == 100.0
+    assert moved.details["position"]["at_midpoint"] < 50.0
+    assert moved.audit().safe
+    again = cg.intervals(table, position="random", seed=3)
+    assert np.array_equal(moved.lower, again.lower)
+
+
+def test_nothing_to_protect_publishes_the_table() -> None:
+    table = cg.Table.from_equations([1, 2, 3], [[2, 0, 1]])
+    release = cg.intervals(table)
+    assert release.objective == 0
+    assert np.array_equal(release.lower, table.values)
+
+
+def test_a_cell_that_fixed_cells_give_away_is_named() -> None:
+    table = cg.Table.from_equations([1, 2, 3], [[2, 0, 1]], sensitive=[0], lower=1, upper=1, fixed=[1, 2])
+    release = cg.intervals(table)
+    assert release.status is Status.INFEASIBLE
+    assert "cell 0" in release.explanation
+
+
+@pytest.mark.parametrize("wrong", [{"position": "left"}, {"gap": 0}, {"gap": 2.0}])
+def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
+    table = cg.Table.from_equations([1, 2, 3], [[2, 0, 1]])
+    with pytest.raises(cg.InputError):
+        cg.intervals(table, **wrong)
