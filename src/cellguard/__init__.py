@@ -39,6 +39,8 @@ _EXPORTS = {
     "intervals": "intervals",
 }
 """Public name -> the module that defines it."""
+_MODULES = ("examples", "generate")
+"""Public modules: ``cg.examples.salazar2004_figure1()``, ``cg.generate.cube(seed=1)``."""
 
 __all__ = list(_EXPORTS)
 
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"cellguard.{name}")
     if name not in _EXPORTS:
         raise AttributeError(f"module 'cellguard' has no attribute {name!r}")
     module = import_module(f"cellguard.{_EXPORTS[name]}")

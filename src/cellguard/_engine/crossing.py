@@ -32,7 +32,7 @@ Family = tuple[IntArray, IntArray, IntArray]
 Rows = tuple[IntArray, IntArray, NDArray[np.float64]]
 """Lengths, cells and signs of relations."""
 
-_DENSE_LOOKUP = 1 << 26
+_DENSE_LOOKUP = 1 << 24
 """Grids up to this size are looked up in an array of places, larger ones by bisection."""
 _MOST_CELLS = 1 << 28
 """More cells than this are a mistake in the request: their relations would not fit into memory."""
