@@ -30,6 +30,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+_LARGEST = 1e100
+"""Sums of larger values could overflow, and then every relation would seem to hold."""
 _RELATIVE_TOLERANCE = 1e-9
 """A relation holds when its residual is below this share of the absolute sum of its terms."""
 
@@ -535,7 +537,7 @@ class _Check:
 
     def _numbers(self) -> None:
         t = self.t
-        self._refuse(~np.isfinite(t.values), "the value is not a finite number.")
+        self._refuse(~(np.abs(t.values) < _LARGEST), "the value is not a finite number of sensible size.")
         if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
             raise InputError("relations: a coefficient or right-hand side is not a finite number.")
         self._refuse(np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")

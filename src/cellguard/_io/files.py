@@ -15,10 +15,10 @@ from cellguard.exceptions import FormatError, InputError
 
 __all__ = ["atomic_writer", "read_bytes"]
 
-MAX_BYTES = 8 << 30
-"""No text file of this product is larger than this once unpacked."""
-_SUSPICIOUS_RATIO = 2000
-"""DEFLATE packs plain repetition about 1000 : 1 at best; ten digits of real data reach 50 : 1."""
+MAX_BYTES = 2 << 30
+"""No text file of this product is larger than this once unpacked: some thirty million cells."""
+_SUSPICIOUS_RATIO = 100
+"""DEFLATE packs plain repetition about 1000 : 1, a table of zeros 7 : 1."""
 
 
 def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -28,6 +28,8 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         packed = path.stat().st_size
         if path.is_dir():
             raise InputError(f"{path}: is a folder; a file is needed.")
+        if not path.is_file():  # a pipe or a device may never end
+            raise InputError(f"{path}: is no ordinary file.", hint="save what it holds to a file first.")
         if path.suffix != ".gz":
             if packed > max_bytes:
                 raise FormatError.at(path, None, f"the file is larger than {max_bytes} bytes.")

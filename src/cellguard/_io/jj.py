@@ -14,6 +14,7 @@ Status: s safe, u unsafe (sensitive), m manually unsafe, z fixed. Whitespace is 
 from __future__ import annotations
 
 import gzip
+import re
 import warnings
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,10 +27,17 @@ from cellguard.exceptions import FormatError
 
 __all__ = ["read_jj", "write_jj"]
 
-_STATUS = "sumz"
+_STATUS = ("s", "u", "m", "z")
 # One pass turns the grammar into plain numbers, so that one C routine reads them all.
-_TO_NUMBERS = bytes.maketrans(b"sumzSUMZ():,\t\r", b"01230123      ")
+_TO_NUMBERS = bytes.maketrans(b"sumzSUMZ():", b"01230123   ")
 _FIELDS = 9
+_BLANK, _WORD, _LETTER, _COLON, _OPEN, _CLOSE = range(6)
+# What each byte is to the grammar; the numbers themselves are the C routine's business.
+_KINDS = np.full(256, _WORD, np.uint8)
+for _bytes, _kind in ((b" \t\n\r\v\f", _BLANK), (b"sumzSUMZ", _LETTER), (b":", _COLON), (b"(", _OPEN), (b")", _CLOSE)):
+    _KINDS[list(_bytes)] = _kind
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf", re.ASCII)
+_PARTS = re.compile(r"(\s*[^\s():]+\s*\(\s*[^\s():]+\s*\))*\s*", re.ASCII)
 _HINT = "a JJ file is: 0, N, N cell lines of 9 fields, M, M relation lines 'rhs K : cell (sign) ...'."
 
 
@@ -38,10 +46,12 @@ def read_jj(path: str | Path) -> dict[str, Any]:
     text = read_bytes(path)
     if not text.strip():
         raise FormatError.at(path, None, "the file is empty.", hint=_HINT)
-    if b"\0" in text[:4096]:
+    if text.startswith(b"\x1f\x8b"):
+        raise FormatError.at(path, None, "is a gzip file.", hint="give it a name that ends in .gz.")
+    if b"\0" in text:
         raise FormatError.at(path, None, "is a binary file.", hint=_HINT)
     numbers = _numbers(text)
-    parsed = None if numbers is None else _parse(numbers, text.count(b":"))
+    parsed = None if numbers is None else _parse(numbers, text)
     if parsed is None:
         raise _first_mistake(path, text)
     return parsed
@@ -61,7 +71,7 @@ def _count(number: float, most: float) -> int | None:
     return int(number) if number == np.floor(number) and 0 <= number <= most else None
 
 
-def _parse(x: NDArray[np.float64], colons: int) -> dict[str, Any] | None:
+def _parse(x: NDArray[np.float64], text: bytes) -> dict[str, Any] | None:
     if len(x) < 3 or x[0] != 0:
         return None
     n = _count(x[1], (len(x) - 3) / _FIELDS)
@@ -70,12 +80,14 @@ def _parse(x: NDArray[np.float64], colons: int) -> dict[str, Any] | None:
     cells = x[2 : 2 + _FIELDS * n].reshape(n, _FIELDS)
     at = 2 + _FIELDS * n
     m = _count(x[at], (len(x) - at) / 2)
-    if m is None or m != colons:
+    if m is None:
         return None
     start = _row_starts(x, at + 1, m)
     if start is None:
         return None
     lengths = x[start + 1].astype(np.int64)
+    if not _follows_grammar(text, n, lengths):
+        return None
     inside = np.ones(len(x), bool)
     inside[: at + 1] = False
     inside[start] = inside[start + 1] = False
@@ -89,6 +101,8 @@ def _parse(x: NDArray[np.float64], colons: int) -> dict[str, Any] | None:
         and ((index >= 0) & (index < n)).all()
         and np.isfinite(cells[:, [1, 2, 6, 7, 8]]).all()
         and not np.isnan(cells[:, 4:6]).any()
+        and np.isfinite(x[start]).all()
+        and np.isfinite(sign).all()
     )
     if not valid:
         return None
@@ -119,43 +133,81 @@ def _row_starts(x: NDArray[np.float64], at: int, m: int) -> NDArray[np.int64] | 
     return starts if at == end else None
 
 
+def _follows_grammar(text: bytes, n: int, lengths: NDArray[np.int64]) -> bool:
+    """Check that words, status letters, colons and brackets stand where the grammar has them.
+
+    The numbers alone would not tell ``1s`` from ``10``, nor a misplaced bracket from a blank.
+    """
+    kinds = _KINDS[np.frombuffer(text, np.uint8)]
+    wordy = (kinds == _WORD) | (kinds == _LETTER)
+    first = wordy.copy()
+    first[1:] &= ~wordy[:-1]
+    marks = np.flatnonzero(first | (kinds >= _COLON))
+    found = kinds[marks]
+    letters = marks[found == _LETTER]
+    cells = np.full((n, _FIELDS), _WORD, np.uint8)
+    cells[:, 3] = _LETTER
+    expected = np.concatenate([[_WORD, _WORD], cells.ravel(), [_WORD], _relation_marks(lengths)])
+    return (
+        np.array_equal(found, expected)
+        and np.count_nonzero(kinds == _LETTER) == n
+        and bool((kinds[letters + 1] == _BLANK).all())  # a letter is never last: the relations follow
+    )
+
+
+def _relation_marks(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the kinds of the marks of relations: ``rhs K :``, then ``cell ( sign )`` for each part."""
+    size = 3 + 4 * lengths
+    start = np.cumsum(size) - size
+    marks = np.zeros(int(size.sum()), np.uint8)
+    marks[start] = marks[start + 1] = _WORD
+    marks[start + 2] = _COLON
+    marks[marks == 0] = np.tile(np.array([_WORD, _OPEN, _WORD, _CLOSE], np.uint8), int(lengths.sum()))
+    return marks
+
+
 def _first_mistake(path: str | Path, text: bytes) -> FormatError:
-    """Read the file again, line by line, for the place of its first mistake."""
+    """Read the file again, line by line, for the place of its first mistake.
+
+    No number of the file is repeated: where a line is missing, a value may stand in the place of a count.
+    """
 
     def wrong(line: int, what: str) -> FormatError:
         return FormatError.at(path, line, what, hint=_HINT)
 
-    lines = [(i, s) for i, s in enumerate(text.decode("latin-1").splitlines(), 1) if s.strip()]
+    lines = [(i, s.decode("latin-1")) for i, s in enumerate(text.split(b"\n"), 1) if s.strip()]
     if lines[0][1].strip() != "0":
         return wrong(lines[0][0], "the first line of a JJ file is 0.")
-    if len(lines) < 2 or not lines[1][1].strip().isdigit():
+    n = _whole(lines[1][1].strip()) if len(lines) > 1 else None
+    if n is None:
         return wrong(lines[min(1, len(lines) - 1)][0], "the number of cells is missing or no whole number.")
-    n = int(lines[1][1])
     if n > len(text):
-        return wrong(lines[1][0], f"claims {n} cells, more than the file can hold.")
+        return wrong(lines[1][0], "more cells are claimed than the file can hold.")
     for want, (no, line) in enumerate(lines[2 : 2 + n]):
         if what := _cell_mistake(line.split(), want):
             return wrong(no, what)
     if len(lines) < 3 + n:
-        return wrong(lines[-1][0], f"the file ends before its {n} cells and the number of relations; is it cut short?")
+        return wrong(lines[-1][0], "the file ends before its last cell and the number of relations; is it cut short?")
     no, line = lines[2 + n]
-    if not line.strip().isdigit():
+    m = _whole(line.strip())
+    if m is None:
         return wrong(no, "the number of relations is missing or no whole number.")
-    m = int(line)
     rest = lines[3 + n :]
     for no, line in rest[:m]:
         if what := _relation_mistake(line, n):
             return wrong(no, what)
     if len(rest) != m:
-        return wrong(rest[-1][0] if rest else no, f"{m} relations are claimed, {len(rest)} are there.")
+        return wrong(rest[-1][0] if rest else no, f"{len(rest)} relations are there, another number is claimed.")
     return FormatError.at(path, None, "does not follow the grammar of JJ.", hint=_HINT)
 
 
-def _is_number(token: str) -> bool:
-    try:
-        return not np.isnan(float(token))
-    except ValueError:
-        return False
+def _whole(token: str) -> int | None:
+    """Return a whole number of a size that a file can hold."""
+    return int(token) if token.isascii() and token.isdecimal() and len(token) <= 15 else None
+
+
+def _is_number(token: str, *, finite: bool = True) -> bool:
+    return bool(_NUMBER.fullmatch(token)) and not (finite and np.isinf(float(token)))
 
 
 def _cell_mistake(tokens: list[str], want: int) -> str | None:
@@ -164,26 +216,29 @@ def _cell_mistake(tokens: list[str], want: int) -> str | None:
     if tokens[0] != str(want):
         return f"cell {want} is expected here: cells are numbered from 0 without gaps."
     if tokens[3].lower() not in _STATUS:
-        return f"status {tokens[3][:8]!r} is none of {', '.join(_STATUS)}."
+        return f"the status is none of {', '.join(_STATUS)}."
     names = ("value", "cost", "lb", "ub", "lpl", "upl", "spl")
     for name, token in zip(names, tokens[1:3] + tokens[4:], strict=True):
-        if not _is_number(token) or (name not in ("lb", "ub") and not np.isfinite(float(token))):
-            return f"the {name} is not a finite number."
+        if not _is_number(token, finite=name not in ("lb", "ub")):
+            return f"the {name} is not a number{' that is finite' if name not in ('lb', 'ub') else ''}."
     return None
 
 
 def _relation_mistake(line: str, n: int) -> str | None:
     head, colon, tail = line.partition(":")
     heads = head.split()
+    if not colon or len(heads) != 2 or not _is_number(heads[0]) or _whole(heads[1]) is None:
+        return "a relation line starts with 'rhs K :', a finite number and a whole one."
+    if not _PARTS.fullmatch(tail):
+        return "a part of a relation is written 'cell (sign)'."
     tokens = tail.replace("(", " ").replace(")", " ").split()
-    if not colon or len(heads) != 2 or not _is_number(heads[0]) or not heads[1].isdigit():
-        return "a relation line starts with 'rhs K :'."
     if len(tokens) != 2 * int(heads[1]):
-        return f"{heads[1]} cells are claimed, {len(tokens) / 2:g} are there."
-    if not all(t.isdigit() and int(t) < n for t in tokens[0::2]):
+        return f"{len(tokens) // 2} cells are there, another number is claimed."
+    index = [_whole(token) for token in tokens[0::2]]
+    if any(i is None or i >= n for i in index):
         return f"a relation names a cell outside 0..{n - 1}."
-    if not all(_is_number(t) for t in tokens[1::2]):
-        return "a coefficient is not a number."
+    if not all(_is_number(token) for token in tokens[1::2]):
+        return "a coefficient is not a number that is finite."
     return None
 
 
