@@ -60,7 +60,7 @@ def test_cuts_hold_for_every_safe_release_and_fail_where_they_were_found(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_multipliers_are_the_derivatives_of_the_range(seed):
-    T, a = table_3x3()
+    T, _a = table_3x3()
     rng = np.random.default_rng(seed)
     down, up = rng.uniform(1, 9, 9), rng.uniform(1, 9, 9)
     separator = Separator(T, np.array([0]), lower=np.ones(1), upper=np.ones(1))
@@ -79,7 +79,7 @@ def test_multipliers_are_the_derivatives_of_the_range(seed):
 
 
 def test_multipliers_reproduce_the_objective_on_the_null_space():
-    T, a = table_3x3()
+    T, _a = table_3x3()
     separator = Separator(T, np.array([0]), lower=np.ones(1), upper=np.ones(1))
     rng = np.random.default_rng(5)
     separator.set_room(rng.uniform(0, 9, 9), rng.uniform(0, 9, 9))
@@ -129,7 +129,7 @@ def test_a_cell_that_nothing_can_protect_gives_a_cut_without_support():
 
 
 def test_no_more_cuts_than_asked_for():
-    T, a = table_3x3()
+    T, _a = table_3x3()
     separator = Separator(T, np.array([0, 1, 4]), lower=np.full(3, 4.0), upper=np.full(3, 4.0))
     assert len(separator.separate(np.zeros(9), np.zeros(9))) == 6
     assert len(separator.separate(np.zeros(9), np.zeros(9), max_cuts=2)) == 2

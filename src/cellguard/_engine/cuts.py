@@ -241,9 +241,10 @@ class Separator:
             if reached[1][k] + reached[-1][k] >= sliding[k] * (1 - violation):
                 continue
             both = [self._aim(int(k), direction, attacks, reached) for direction in (1, -1)]
-            if both[0] is not None and both[1] is not None:
-                if both[0].bound + both[1].bound < sliding[k] * (1 - violation):
-                    cuts.append(self._cut("sliding", float(sliding[k]), both[0], both[1]))
+            if both[0] is None or both[1] is None:
+                continue
+            if both[0].bound + both[1].bound < sliding[k] * (1 - violation):
+                cuts.append(self._cut("sliding", float(sliding[k]), both[0], both[1]))
         return cuts
 
     def _aim(
