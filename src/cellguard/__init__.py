@@ -37,6 +37,7 @@ _EXPORTS = {
     "Zero": "rules",
     "audit": "audit",
     "intervals": "intervals",
+    "perturb": "perturb",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from cellguard.exceptions import InputError as InputError
     from cellguard.hierarchy import Hierarchy as Hierarchy
     from cellguard.intervals import intervals as intervals
+    from cellguard.perturb import perturb as perturb
     from cellguard.release import Release as Release
     from cellguard.release import Status as Status
     from cellguard.rules import CellStatistics as CellStatistics

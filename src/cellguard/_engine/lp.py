@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array, sparray
 
 from cellguard.exceptions import InternalError
 
-__all__ = ["LinearProgram", "Solution", "SolveStatus"]
+__all__ = ["LinearProgram", "Solution", "SolveStatus", "weak_duality_bound"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -39,6 +39,8 @@ class Solution:
     """Sensitivity of the objective to each row's side; of either sign, 0 for slack rows."""
     reduced_cost: FloatArray
     """Sensitivity of the objective to each variable's bound: ``cost - A' row_dual``."""
+    bound: float = float("nan")
+    """With whole variables: what branch and bound has proven of the objective."""
 
     @property
     def optimal(self) -> bool:
@@ -74,6 +76,7 @@ class LinearProgram:
         crossover: bool = True,
         tolerance: float = 1e-9,
         threads: int = 1,
+        integer: NDArray[np.bool_] | None = None,
     ) -> None:
         import highspy
 
@@ -92,6 +95,10 @@ class LinearProgram:
         model.a_matrix_.start_ = A.indptr.astype(np.int32)
         model.a_matrix_.index_ = A.indices.astype(np.int32)
         model.a_matrix_.value_ = A.data.astype(np.float64)
+        if integer is not None and integer.any():
+            kinds = highspy.HighsVarType
+            model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in integer]
+        self.is_mip = integer is not None and bool(integer.any())
         self.solver = highspy.Highs()
         self.options(
             output_flag=False,
@@ -170,6 +177,7 @@ class LinearProgram:
             x=x,
             row_dual=np.array(point.row_dual, dtype=np.float64),
             reduced_cost=np.array(point.col_dual, dtype=np.float64),
+            bound=float(self.solver.getInfo().mip_dual_bound) if self.is_mip else float("nan"),
         )
 
     def _status(self, claimed: Any) -> SolveStatus:
@@ -184,3 +192,33 @@ class LinearProgram:
             kinds.kInterrupt: SolveStatus.LIMIT,
             kinds.kObjectiveBound: SolveStatus.LIMIT,
         }.get(claimed, SolveStatus.FAILED)
+
+
+def weak_duality_bound(
+    A: csr_array,
+    row_lower: FloatArray,
+    row_upper: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    cost: FloatArray,
+    row_dual: FloatArray,
+) -> float:
+    """Return a lower bound of the minimum that holds for any multipliers, however wrong the solver was.
+
+    Each row's multiplier is paired with the side that its sign allows, and the reduced cost of each
+    variable with the worse of its bounds; an infinite one gives no bound at all.
+
+    >>> A = csr_array(np.array([[1.0, 1.0]]))
+    >>> four, zero, three, one = np.array([4.0]), np.zeros(2), np.full(2, 3.0), np.ones(2)
+    >>> weak_duality_bound(A, four, four, zero, three, one, np.array([1.0]))
+    4.0
+    """
+
+    def worst(multiplier: FloatArray, low: FloatArray, high: FloatArray) -> float:
+        side = np.where(multiplier > 0, low, high)
+        used = multiplier != 0
+        return float(multiplier[used] @ side[used])
+
+    reduced = cost - A.T @ row_dual
+    reduced[np.abs(reduced) < 1e-11 * (1.0 + np.abs(cost))] = 0.0
+    return worst(row_dual, row_lower, row_upper) + worst(reduced, lower, upper)

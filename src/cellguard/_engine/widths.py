@@ -209,7 +209,7 @@ class _State:
         reach = np.abs(z).max(axis=0)
         width = 1.2 * reach + 0.05 * reach.mean()
         limits = [np.minimum(most_upper / self.scale, 1e12), np.minimum(most_lower / self.scale, 1e12)]
-        self.sides = [width] if tied else [width.copy(), width.copy()]
+        self.sides: list[FloatArray] = [width] if tied else [width.copy(), width.copy()]
         # a side that must stay closed has no variable: its width is 0 for good
         self.open = [np.ones(C, np.bool_)] if tied else [limit > 0 for limit in limits]
         self.limited = (

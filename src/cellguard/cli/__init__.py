@@ -37,6 +37,7 @@ VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
     "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),
+    "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""

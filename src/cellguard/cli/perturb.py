@@ -1,0 +1,46 @@
+"""``cellguard perturb``: move every cell a little and keep the table additive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cellguard.cli._common import Json, Levels, Out, Quiet, Seed, TableFile, TimeLimit, Weights, run_method
+
+if TYPE_CHECKING:
+    from cellguard.release import Release
+    from cellguard.table import Table
+
+__all__ = ["command"]
+
+
+def command(
+    table: TableFile,
+    out: Out = None,
+    base: Annotated[
+        float | None, typer.Option("--base", metavar="NUMBER", help="Cells move towards multiples of this (5).")
+    ] = None,
+    distance: Annotated[
+        float | None,
+        typer.Option("--distance", metavar="NUMBER", help="Cells move by at most this, instead of a base."),
+    ] = None,
+    round_sensitive: Annotated[
+        bool, typer.Option("--round-sensitive", help="Sensitive cells take a multiple of the base.")
+    ] = False,
+    levels: Levels = None,
+    weights: Weights = "table",
+    time_limit: TimeLimit = 600.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Publish an additive table near the truth; the distance is published too, and leaves the levels open."""
+    from cellguard.perturb import perturb
+
+    def method(given: Table) -> Release:
+        return perturb(
+            given, base, distance=distance, round_sensitive=round_sensitive, time_limit_s=time_limit, seed=seed
+        )
+
+    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
