@@ -1,105 +1,81 @@
-"""``cellguard demo``: a small table of investments, protected and attacked."""
+"""``cellguard demo``: a small table, protected, audited and shown."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from cellguard.cli._common import Json, print_json
+from cellguard.cli._common import Json, NoSafeReleaseError, only_json_on_stdout, print_json
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from cellguard.audit import Audit
     from cellguard.release import Release
-    from cellguard.table import Table
 
 __all__ = ["command"]
-
-_REGIONS = ("A", "B", "C", "Total")
-_ACTIVITIES = ("I", "II", "III", "Total")
-_INVESTMENT = ((20, 50, 10, 80), (8, 19, 22, 49), (17, 32, 12, 61), (45, 101, 44, 190))
-_SENSITIVE = 6
-_PATTERN = (4, 6, 8, 10)
 
 
 def command(as_json: Json = False) -> None:
     """Protect a bundled example and show the result.
 
-    Investments by activity and region (salazar2004, figure 1): one enterprise alone is in activity II of region C.
+    Investments of enterprises by activity and region (salazar2004, figure 1). One enterprise alone stands behind
+    activity II in region C: whoever reads the table reads its investment.
     """
-    from cellguard.release import Status, Suppression
+    from cellguard.examples import salazar2004_figure1
+    from cellguard.intervals import intervals
 
-    table = _investments()
-    release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=_mask(table.n_cells, _PATTERN))
-    lowest, highest = _range(release, _SENSITIVE)
+    with only_json_on_stdout(as_json):
+        release = intervals(salazar2004_figure1())
+        audit = release.audit(exact=True)
     if as_json:
-        print_json({"cell": table.label(_SENSITIVE), "lowest": lowest, "highest": highest, **release.summary()})
-        return
+        print_json({**release.summary(), "audit": audit.summary()})
+    else:
+        _show(release, audit)
+    if not audit.safe:
+        raise NoSafeReleaseError("the audit refuses this release.")
+
+
+def _show(release: Release, audit: Audit) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
-    console.print("Investments of enterprises, before: the sensitive cell is [bold red]red[/].")
-    console.print(_grid(table, release, published=False))
-    console.print("\nAfter: what would be published.")
-    console.print(_grid(table, release, published=True))
-    console.print(
-        f"\nWhoever adds and subtracts all day learns of {table.label(_SENSITIVE)} only that it lies between "
-        f"[bold]{lowest:g}[/] and [bold]{highest:g}[/]."
-    )
-
-
-def _investments() -> Table:
-    """Return the table of salazar2004 figure 1, with its levels: 10 down, 12 up."""
-    import numpy as np
-
-    from cellguard.table import Table
-
-    cell = np.arange(16).reshape(4, 4)
-    relations = [[r[3], *r[:3]] for r in cell] + [[c[3], *c[:3]] for c in cell.T]
-    return Table.from_equations(
-        np.ravel(_INVESTMENT),
-        relations,
-        sensitive=[_SENSITIVE],
-        lower=10,
-        upper=12,
-        name="investments",
-        dimensions=("activity", "region"),
-        codes=(_ACTIVITIES, _REGIONS),
-        coordinates=np.argwhere(cell >= 0).astype(np.int32),
-    )
-
-
-def _mask(n: int, cells: tuple[int, ...]) -> NDArray[np.bool_]:
-    import numpy as np
-
-    mask = np.zeros(n, np.bool_)
-    mask[list(cells)] = True
-    return mask
-
-
-def _range(release: Release, cell: int) -> tuple[float, float]:
-    """What an attacker computes for a cell: two linear programs (salazar2004 section 2)."""
-    import numpy as np
-
-    from cellguard._engine.lp import LinearProgram
-
     table = release.table
-    lower, upper = release.published_bounds()
-    attacker = LinearProgram(table.relations, table.rhs, table.rhs, lower, upper)
-    attacker.set_costs(np.array([cell]), np.array([1.0]))
-    return attacker.solve().objective, attacker.solve(maximize=True).objective
+    console = Console(highlight=False)
+    console.print("[bold]Before[/]: investments of enterprises. The cell in [bold red]red[/] is a single enterprise.\n")
+    console.print(_grid(release, [f"{v:g}" for v in table.values]))
+    console.print("\n[bold]After[/]: what cellguard would publish.\n")
+    console.print(_grid(release, _published(release)))
+    cells, lowest, highest = next(iter(audit.ranges.values()))
+    for cell, low, high in zip(cells, lowest, highest, strict=True):
+        console.print(
+            f"\nWhoever adds and subtracts all day learns of {table.label(int(cell))} only that it lies between "
+            f"[bold]{low:.6g}[/] and [bold]{high:.6g}[/]. It must be able to be as low as "
+            f"{table.values[cell] - table.lower[cell]:g} and as high as {table.values[cell] + table.upper[cell]:g}."
+        )
+    verdict = "[bold green]safe[/]" if audit.safe else "[bold red]not safe[/]"
+    console.print(f"The audit, which knows nothing of the method, says: {verdict}.")
 
 
-def _grid(table: Table, release: Release, *, published: bool) -> object:
+def _published(release: Release) -> list[str]:
+    """What a reader sees in each cell: a number, two numbers, or x."""
+    columns = release.columns()
+    if "lower" in columns:
+        pairs = zip(columns["lower"], columns["upper"], strict=True)
+        return [
+            f"{low:g}" if math.isclose(low, high) else f"{round(low, 2):g} to {round(high, 2):g}" for low, high in pairs
+        ]
+    return ["x" if math.isnan(value) else f"{value:g}" for value in columns["value"]]
+
+
+def _grid(release: Release, texts: list[str]) -> Any:
+    """Lay out the cells of a table of two dimensions, totals last."""
     from rich.table import Table as Grid
 
-    grid = Grid("activity", *(f"region {r}" if r != "Total" else r for r in _REGIONS))
-    column = release.point_values() if published else table.values
-    for row, activity in enumerate(_ACTIVITIES):
-        texts = []
-        for cell in range(4 * row, 4 * row + 4):
-            text = "x" if math.isnan(column[cell]) else f"{column[cell]:g}"
-            texts.append(f"[bold red]{text}[/]" if table.sensitive[cell] else text)
-        grid.add_row(activity, *texts)
+    table = release.table
+    (rows, columns), (down, across) = table.dimensions, table.codes
+    text = {}
+    for cell, (i, j) in enumerate(table.coordinates.tolist()):
+        text[i, j] = f"[bold red]{texts[cell]}[/]" if table.sensitive[cell] else texts[cell]
+    order = [*range(1, len(across)), 0]
+    grid = Grid(f"{rows} \\ {columns}", *(across[j] for j in order))
+    for i in [*range(1, len(down)), 0]:
+        grid.add_row(down[i], *(text[i, j] for j in order))
     return grid

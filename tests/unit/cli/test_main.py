@@ -135,13 +135,15 @@ def test_help_loads_no_array_library():
     assert not {"numpy", "scipy", "numba"} & set(done.stdout.split())
 
 
-def test_demo_shows_a_protected_table(capsys):
+def test_demo_shows_a_protected_table_and_its_verdict(capsys):
     assert main(["demo"]) == 0
-    out = capsys.readouterr().out
-    assert "between 5 and 30" in out
+    out = " ".join(capsys.readouterr().out.split())
+    assert "activity=II, region=C" in out
+    assert "as low as 12 and as high as 34" in out
+    assert "says: safe." in out
 
 
 def test_demo_json(capsys):
     assert main(["demo", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["secondary"] == 3
+    assert shown["audit"] == {"safe": True, "checked": 1, "exact": 0, "unsafe": 0}
