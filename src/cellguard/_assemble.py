@@ -117,9 +117,13 @@ def from_frame(
     repair: str | None,
     total: str,
     columns: Mapping[str, Any],
+    relations: tuple[csr_array, FloatArray] | None = None,
     **description: Any,
 ) -> Table:
-    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
+    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`).
+
+    Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
+    """
     from cellguard._io.frames import columns_of
 
     _one_of("missing", missing, ("zero", "error", "unpublished"))
@@ -140,14 +144,13 @@ def from_frame(
             f"{_name(hierarchies, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
             hint="leave the row out, or publish its crossing.",
         )
-    T = derive_relations(tuple(hierarchies.values()), cells)
+    T, rhs = relations or (derive_relations(tuple(hierarchies.values()), cells), None)
+    if T.shape[1] != len(cells):
+        raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
     read = _Reader(given, hierarchies, cells, place)
-    values = read.required(value)
-    values = read.filled(values, T, missing=missing, recompute=repair == "leaves")
-    fields = read.fields(values, T, columns)
-    return Table(
-        values=values, relations=T, rhs=np.zeros(T.shape[0]), **fields, **_described(hierarchies, cells), **description
-    )
+    values = read.filled(read.required(value), T, missing=missing, recompute=repair == "leaves")
+    fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
+    return Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
@@ -313,10 +316,10 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
     cells = coordinates_of(listed, sizes)
     pieces = [_moved(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
-    if hierarchies:
+    if hierarchies:  # what all of them imply together comes first, then what a table has besides
         T = derive_relations(tuple(hierarchies.values()), cells)
-        pieces.append(T)
-        rhs.append(np.zeros(T.shape[0]))
+        pieces.insert(0, T)
+        rhs.insert(0, np.zeros(T.shape[0]))
     T, b = _distinct(vstack(pieces, format="csr"), np.concatenate(rhs))
     described: dict[str, Any] = {
         "dimensions": tuple(codes),

@@ -127,17 +127,13 @@ def hierarchical(
 
 
 def _regular_tree(prefix: str, levels: Sequence[int]) -> Hierarchy:
-    codes, parents = ["Total"], [-1]
-    level = [(0, prefix)]
+    pairs = []
+    level = [("Total", prefix)]
     for children in levels:
-        below = []
-        for parent, name in level:
-            for i in range(children):
-                below.append((len(codes), f"{name}{i + 1}."))
-                codes.append(f"{name}{i + 1}")
-                parents.append(parent)
-        level = below
-    return Hierarchy(tuple(codes), np.array(parents))
+        below = [(f"{stem}{i + 1}", parent) for parent, stem in level for i in range(children)]
+        pairs += below
+        level = [(code, f"{code}.") for code, _ in below]
+    return Hierarchy.from_pairs(pairs)
 
 
 _BAENA = {  # rows (totals included), columns (total included), families of rows, sensitive cells
@@ -203,14 +199,14 @@ def _random_tree(rng: Generator, n: int, families: int) -> Hierarchy:
     """Return a tree of n codes in which `families` codes have children, at least two each."""
     spare = n - 1 - 2 * families
     sizes = 2 + rng.multinomial(spare, np.full(families, 1 / families))
-    codes, parents, leaves = ["Total"], [-1], [0]
+    pairs: list[tuple[str, str]] = []
+    leaves = ["Total"]
     for size in sizes.tolist():
         parent = leaves.pop(int(rng.integers(len(leaves))))
-        for _ in range(size):
-            leaves.append(len(codes))
-            codes.append(f"r{len(codes)}")
-            parents.append(parent)
-    return Hierarchy(tuple(codes), np.array(parents))
+        family = _codes("r", len(pairs) + size)[len(pairs) :]
+        pairs += [(code, parent) for code in family]
+        leaves += family
+    return Hierarchy.from_pairs(pairs)
 
 
 # ---------------------------------------------------------------- counts
@@ -366,18 +362,17 @@ def cube(seed: int = 0, *, sides: Sequence[int] = (10, 10, 10), threshold: int =
 
 def _areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> Hierarchy:
     """Return a tree of areas with the given number on each level, shared out unevenly, at least one to each."""
-    codes, parents = ["Total"], [-1]
-    above = [0]
+    pairs: list[tuple[str, str]] = []
+    above = ["Total"]
     for name, n in levels:
         if n < len(above):
             raise InputError(f"{n} areas of level {name!r} cannot be shared out to {len(above)} areas above.")
         chance = rng.gamma(4.0, size=len(above))
         shares = 1 + rng.multinomial(n - len(above), chance / chance.sum())
-        start = len(codes)
-        parents += np.repeat(above, shares).tolist()
-        codes += [f"{name} {i + 1}" for i in range(n)]
-        above = list(range(start, start + n))
-    return Hierarchy(tuple(codes), np.array(parents))
+        areas = _codes(f"{name} ", n)
+        pairs += [(area, above[i]) for area, i in zip(areas, np.repeat(np.arange(len(above)), shares), strict=True)]
+        above = areas
+    return Hierarchy.from_pairs(pairs)
 
 
 def _ward_sizes(rng: Generator, wards: int, mean: float, spread: float) -> FloatArray:

@@ -117,6 +117,15 @@ class Hierarchy:
         return _from_pairs([(str(c), total) for c in codes], total)
 
     @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[str, str]], *, total: str = "Total") -> Hierarchy:
+        """Make a hierarchy from (code, parent) pairs in any order.
+
+        >>> Hierarchy.from_pairs([("N1", "North"), ("North", "Total"), ("N2", "North")]).codes
+        ('Total', 'North', 'N1', 'N2')
+        """
+        return _from_pairs([(str(code), str(parent)) for code, parent in pairs], total)
+
+    @classmethod
     def from_nested(cls, tree: Mapping[str, Any] | Sequence[Any], *, total: str = "Total") -> Hierarchy:
         """Make a hierarchy from nested dicts and lists, in which a leaf is a string or has no children.
 
@@ -509,6 +518,9 @@ def _from_pairs(pairs: Sequence[tuple[str, str]], total: str) -> Hierarchy:
         order.append(code)
         up.append(parent_index)
     if len(order) != len(codes) + 1:
+        unknown = sorted(set(below) - set(codes) - {total})
+        if unknown:
+            raise UnknownCodeError(f"parent {unknown[0]!r} is not a code.", hint=did_you_mean(unknown[0], codes))
         lost = sorted(set(codes) - set(order))
         raise InputError(f"code {lost[0]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor.")
     return Hierarchy(tuple(order), np.array(up))

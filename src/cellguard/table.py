@@ -302,7 +302,14 @@ class Table:
 
     @classmethod
     def read(cls, path: str | Path) -> Table:
-        """Read a table from a JJ file (``.jj``, ``.jj.gz``)."""
+        """Read a table: a JJ file (``.jj``, ``.jj.gz``), or cells (``.csv``, ``.parquet``) with a description.
+
+        The description is the TOML file of the same name beside the cells; see the manual.
+        """
+        if _is_frame(path):
+            from cellguard._store import read_table
+
+            return read_table(path)
         from cellguard._io.jj import read_jj
 
         raw = read_jj(path)
@@ -310,11 +317,31 @@ class Table:
         return cls(name=name, **raw)
 
     def write(self, path: str | Path) -> None:
-        """Write the table as a JJ file, atomically. It holds the true values: keep it internal."""
+        """Write the table, atomically. It holds the true values: keep it internal.
+
+        ``.jj`` and ``.jj.gz`` hold the numbers; ``.csv`` and ``.parquet``, with the TOML file written
+        beside them, hold everything but the statistics of the contributions.
+        """
+        if _is_frame(path):
+            from cellguard._store import write_table
+
+            write_table(self, path)
+            return
         from cellguard._io.jj import write_jj
 
         names = ("values", "weights", "lb", "ub", "lower", "upper", "sliding", "fixed", "sensitive", "relations", "rhs")
         write_jj(path, {name: getattr(self, name) for name in names})
+
+    def frame(self, like: Any = None) -> Any:
+        """Return the cells as a frame of the same kind as `like` (pyarrow unless given).
+
+        Codes, value, and columns for whatever differs from the usual: status, weight, lb, ub, lower,
+        upper, sliding, count.
+        """
+        from cellguard._io.frames import to_frame
+        from cellguard._store import columns
+
+        return to_frame(columns(self), like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.
@@ -442,6 +469,10 @@ class Table:
     def __repr__(self) -> str:
         m, s = self.n_relations, int(self.sensitive.sum())
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+
+def _is_frame(path: str | Path) -> bool:
+    return str(path).lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 
 def _mask(given: ArrayLike, n: int, name: str) -> BoolArray:

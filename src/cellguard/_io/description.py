@@ -1,0 +1,183 @@
+"""The description of a table beside its cells: a small TOML file that says what the columns mean.
+
+::
+
+    name = "turnover"
+    value = "turnover"            # column of the values, "value" unless given
+    missing = "zero"              # a cell without a row: zero, error, or unpublished
+
+    [columns]                     # only where names differ from status, lower, upper, sliding, weight, lb, ub, count
+    status = "flag"
+
+    [dimensions.region]
+    file = "regions.hrc"          # or outline, digits; nothing for codes that simply add up to the total
+
+    [dimensions.sex]
+    total = "Total"
+
+Nothing in it is evaluated; files it names lie in its own folder or below.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from cellguard._io.files import atomic_writer
+from cellguard._io.outline import read_text
+from cellguard.exceptions import FormatError, did_you_mean
+
+__all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
+
+
+def _inside(name: str) -> str:
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if not name or parts.is_absolute() or ".." in parts.parts or ":" in name:
+        raise ValueError("a file in the folder of the description, or below it, is needed")
+    return name
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
+
+
+class DimensionEntry(_Entry):
+    """One dimension: how its codes add up."""
+
+    total: str | None = None
+    """Code of the total."""
+    file: str | None = None
+    """A file with the hierarchy: .hrc, .txt (indented), .csv or .parquet (code, parent)."""
+    outline: str | None = None
+    """The hierarchy itself, as indented text."""
+    digits: list[int] | None = None
+    """Digits of each level of the codes."""
+    codes: list[str] | None = None
+    """All codes, the total first."""
+    parents: list[list[int]] | None = None
+    """For each tree the place of each code's parent among `codes`, -1 for the root, -2 for no part of it."""
+    labels: list[str] | None = None
+    """What `codes` mean."""
+
+    check_file = field_validator("file")(lambda name: None if name is None else _inside(name))
+
+
+class AttackerEntry(_Entry):
+    """One attacker: what he knows of some cells, numbered from 0 in the order of the file."""
+
+    name: str
+    cells: list[int] = Field(default_factory=list)
+    lb: list[float] = Field(default_factory=list)
+    ub: list[float] = Field(default_factory=list)
+    sensitive: list[int] | None = None
+    lower: list[float] = Field(default_factory=list)
+    upper: list[float] = Field(default_factory=list)
+    sliding: list[float] = Field(default_factory=list)
+
+
+class Description(_Entry):
+    """What the columns of a file of cells mean."""
+
+    name: str | None = None
+    """How reports call the table; the file's name unless given."""
+    integer: bool = False
+    """Whether the cells are counts."""
+    value: str = "value"
+    """Column of the values."""
+    missing: Literal["zero", "error", "unpublished"] = "zero"
+    """What a cell without a row is."""
+    repair: Literal["leaves"] | None = None
+    """Whether totals are computed whatever the file says of them."""
+    crossings: list[list[str] | dict[str, int]] | None = None
+    """What is published, when not every margin is."""
+    columns: dict[str, str] = Field(default_factory=dict)
+    """Columns with other names than usual."""
+    dimensions: dict[str, DimensionEntry] = Field(default_factory=dict)
+    """Column of codes -> the dimension; none for raw equations."""
+    relations: str | None = None
+    """File with the relations, where the dimensions do not imply them."""
+    n_relations: int = Field(0, ge=0)
+    """Number of relations in that file."""
+    rhs: list[tuple[int, float]] = Field(default_factory=list)
+    """Right-hand sides that are not 0."""
+    attackers: list[AttackerEntry] = Field(default_factory=list)
+    """Attackers besides the external one."""
+
+    check_relations = field_validator("relations")(lambda name: None if name is None else _inside(name))
+
+
+def read_description(path: str | Path) -> Description:
+    """Read and check a description."""
+    try:
+        raw = tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        place = str(error).rpartition("(")[2].rstrip(")")
+        raise FormatError.at(path, None, f"is not TOML ({place}).", hint="see the manual for an example.") from None
+    except RecursionError:
+        raise FormatError.at(path, None, "is nested too deeply.") from None
+    try:
+        return Description.model_validate(_tuples(raw))
+    except ValidationError as error:
+        raise _mistake(path, error) from None
+
+
+def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
+    """TOML has lists only; pairs are checked as pairs."""
+    if isinstance(raw.get("rhs"), list):
+        raw["rhs"] = [tuple(pair) if isinstance(pair, list) else pair for pair in raw["rhs"]]
+    return raw
+
+
+def _mistake(path: str | Path, error: ValidationError) -> FormatError:
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    place = ".".join(str(part) for part in first["loc"]) or "the file"
+    if first["type"] == "extra_forbidden":
+        models: dict[str, type[BaseModel]] = {"dimensions": DimensionEntry, "attackers": AttackerEntry}
+        model = models.get(str(first["loc"][0]), Description)
+        hint = did_you_mean(str(first["loc"][-1]), model.model_fields)
+        return FormatError.at(path, None, f"{place}: unknown entry.", hint=hint)
+    return FormatError.at(path, None, f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}.")
+
+
+def write_description(path: str | Path, description: Description, *, about: str) -> None:
+    """Write a description, atomically; entries that say what holds anyway are left out."""
+    entries = description.model_dump(exclude_defaults=True)
+    tables = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
+    lines = [f"# What the columns of {about} mean, for cellguard."]
+    lines += [f"{key} = {_toml(value)}" for key, value in entries.items()]
+    if tables.get("columns"):
+        lines += ["", "[columns]", *(f"{_key(k)} = {_toml(v)}" for k, v in tables["columns"].items())]
+    for name, entry in tables.get("dimensions", {}).items():
+        lines += ["", f"[dimensions.{_key(name)}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]
+    for entry in tables.get("attackers", []):
+        lines += ["", "[[attackers]]", *(f"{k} = {_toml(v)}" for k, v in entry.items() if v is not None)]
+    with atomic_writer(path) as stream:
+        stream.write("\n".join([*lines, ""]))  # type: ignore[call-overload]
+
+
+def _key(name: str) -> str:
+    plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+    return name if plain else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML; floats in their shortest exact form."""
+    if isinstance(value, str):
+        if value.count("\n") > 1:
+            return '"""\n' + "\n".join(_escaped(line) for line in value.split("\n")) + '"""'
+        return f'"{_escaped(value)}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def _escaped(text: str) -> str:
+    out = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)
