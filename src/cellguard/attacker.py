@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.table import Table
 
 __all__ = ["EXTERNAL", "Attacker"]
 
@@ -73,6 +77,89 @@ class Attacker:
                     f"attacker {self.name!r}: {name} needs one finite level of at least 0 for each "
                     f"of its {s} sensitive cells."
                 )
+
+    @classmethod
+    def respondent(
+        cls,
+        table: Table,
+        cell: int | Mapping[str, str],
+        contribution: float,
+        *,
+        name: str | None = None,
+        levels: tuple[float, float] | None = None,
+    ) -> Attacker:
+        """Make the attacker who contributed to a cell, and so knows that it is at least his contribution.
+
+        Parameters
+        ----------
+        table
+            The table he is part of; contributions to it are not negative.
+        cell
+            Index of the cell, or its codes; dimensions that are left out are at their total.
+        contribution
+            What he contributed. Totals above need no bound of their own: the relations imply it.
+        name
+            How reports call him; he is named after the cell unless given.
+        levels
+            Lower and upper level of his cell against him, as shares of what the others contributed
+            to it (salazar2004 section 2); the table's cells and levels when not given.
+
+        >>> from cellguard import Table
+        >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4])
+        >>> Attacker.respondent(t, 0, 12.0)
+        Attacker('respondent in cell 0', tighter bounds on 1 cell)
+        """
+        index = table.cell(cell) if isinstance(cell, Mapping) else int(cell)
+        if name is None and 0 <= index < table.n_cells:
+            name = f"respondent in {table.label(index)}"
+        return cls.coalition(table, [(index, contribution)], name=name or "respondent", levels=levels)
+
+    @classmethod
+    def coalition(
+        cls,
+        table: Table,
+        contributions: Sequence[tuple[int | Mapping[str, str], float]],
+        *,
+        name: str = "coalition",
+        levels: tuple[float, float] | None = None,
+    ) -> Attacker:
+        """Make the attacker that several respondents, or one with several contributions, are together.
+
+        Parameters
+        ----------
+        table
+            The table they are part of.
+        contributions
+            A cell (index or codes) and a contribution to it, as often as needed: those to one cell
+            add up.
+        name, levels
+            See :meth:`respondent`.
+        """
+        known: dict[int, float] = {}
+        for cell, amount in contributions:
+            index = int(cell) if not isinstance(cell, Mapping) else table.cell(cell)
+            if not 0 <= index < table.n_cells:
+                raise InputError(f"attacker {name!r} names a cell outside 0..{table.n_cells - 1}.")
+            if not (np.isfinite(amount) and amount >= 0):
+                raise InputError(f"attacker {name!r}: a contribution to {table.label(index)} is not at least 0.")
+            known[index] = known.get(index, 0.0) + float(amount)
+        cells = np.array(sorted(known), dtype=np.int64)
+        own = np.array([known[i] for i in cells.tolist()])
+        others = table.values[cells] - own
+        over = others < -1e-9 * np.maximum(1.0, own)
+        if over.any():
+            raise InputError(
+                f"attacker {name!r}: the contributions to {table.label(int(cells[np.argmax(over)]))} exceed its value.",
+                hint="is it the right cell? Knowing your own contribution bounds a cell only if none is negative.",
+            )
+        others = np.maximum(others, 0.0)
+        own_levels: dict[str, Any] = {}
+        if levels is not None:
+            lower, upper = levels
+            room = np.maximum(table.ub[cells] - table.values[cells], 0.0)
+            own_levels = {"sensitive": cells, "lower": lower * others, "upper": np.minimum(upper * others, room)}
+        lb = np.maximum(table.lb[cells], np.minimum(own, table.values[cells]))
+        return cls(name=name, cells=cells, lb=lb, ub=table.ub[cells], **own_levels)
 
     def __repr__(self) -> str:
         n = len(self.cells)

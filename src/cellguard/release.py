@@ -15,13 +15,11 @@ Perturbation  a changed value                        v_i -/+ distance_i
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,17 +132,10 @@ class Release:
         """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order."""
         self._require_published()
         columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
-        if str(path).endswith(".parquet"):
-            from cellguard._io.frames import write_parquet
+        from cellguard._io.frames import write_csv, write_parquet
 
-            write_parquet(columns, path)
-            return
-        from cellguard._io.files import atomic_writer
-
-        with atomic_writer(path) as raw:
-            writer = csv.writer(cast("IO[str]", raw), lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*(_texts(c) for c in columns.values()), strict=True))
+        write = write_parquet if str(path).lower().endswith(".parquet") else write_csv
+        write(columns, path)
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line, without the audit."""
@@ -187,15 +178,6 @@ def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> 
         }
 
     return {**three(d, "abs"), **three(pct, "pct"), "norm2": float(np.linalg.norm(d))}
-
-
-def _texts(column: Any) -> list[str]:
-    """Numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
-    if not (isinstance(column, np.ndarray) and column.dtype.kind == "f"):
-        return [str(v) for v in column]
-    return [
-        "" if math.isnan(v) else str(int(v)) if v.is_integer() and abs(v) < 2**53 else repr(v) for v in column.tolist()
-    ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cellguard.attacker import EXTERNAL, Attacker
-from cellguard.exceptions import AdditivityError, InputError, LevelError
+from cellguard.exceptions import AdditivityError, InputError, LevelError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -442,6 +442,30 @@ class Table:
             codes = np.asarray(self.codes[d], dtype=object)
             out[dimension] = codes[self.coordinates[index, d]].tolist()
         return out
+
+    def cell(self, codes: Mapping[str, str]) -> int:
+        """Return the index of the cell with these codes; dimensions that are left out are at their total.
+
+        >>> t = Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
+        >>> t.label(t.cell({"region": "S"}))
+        '(region=S, sex=Total)'
+        """
+        for dimension in codes:
+            if dimension not in self.dimensions:
+                hint = did_you_mean(dimension, self.dimensions)
+                raise UnknownCodeError(f"there is no dimension {dimension!r}.", hint=hint)
+        match = np.ones(self.n_cells, dtype=bool)
+        for d, dimension in enumerate(self.dimensions):
+            code = codes.get(dimension, self.codes[d][0])
+            if code not in self.codes[d]:
+                hint = did_you_mean(code, self.codes[d])
+                raise UnknownCodeError(f"dimension {dimension!r}: unknown code {code!r}.", hint=hint)
+            match &= self.coordinates[:, d] == self.codes[d].index(code)
+        found = np.flatnonzero(match)
+        if len(found) != 1:
+            shown = ", ".join(f"{d}={c}" for d, c in codes.items())
+            raise UnknownCodeError(f"the table does not publish a cell ({shown}).")
+        return int(found[0])
 
     def label(self, cell: int) -> str:
         """Name of a cell for messages: its codes, never its value."""
