@@ -38,6 +38,7 @@ _EXPORTS = {
     "audit": "audit",
     "intervals": "intervals",
     "perturb": "perturb",
+    "round": "rounding",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from cellguard.perturb import perturb as perturb
     from cellguard.release import Release as Release
     from cellguard.release import Status as Status
+    from cellguard.rounding import round as round
     from cellguard.rules import CellStatistics as CellStatistics
     from cellguard.rules import Custom as Custom
     from cellguard.rules import Dominance as Dominance

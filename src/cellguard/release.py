@@ -266,14 +266,18 @@ class Rounding(Release):
     values: FloatArray = field(repr=False)
     """The published multiples: additive."""
     base: FloatArray = field(repr=False)
-    """The base of each cell (published)."""
+    """The base of each cell (published, also for cells that were multiples of it already)."""
     step: int = 1
     """Published: a cell moved by less than `step` bases; 1 is zero-restricted rounding."""
 
     @property
     def distance(self) -> FloatArray:
-        """How far the truth may lie from the published value (published)."""
-        return self.step * self.base
+        """How far the truth may lie from the published value (published); 0 for cells that had to stay.
+
+        A multiple of the base is not marked as such: publishing its distance as 0, as salazar2004
+        section 3 does, would disclose it.
+        """
+        return np.where(self.table.fixed, 0.0, self.step * self.base)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return self.values - self.distance, self.values + self.distance

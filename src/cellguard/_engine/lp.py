@@ -157,6 +157,16 @@ class LinearProgram:
             self.solver.deleteRows(len(rows), np.asarray(rows, np.int32))
             self.n_rows -= len(rows)
 
+    def variable_types(self, integer: NDArray[np.bool_]) -> Any:
+        """Return HiGHS's own marks of whole and other variables."""
+        kinds = self._highs.HighsVarType
+        return np.where(integer, int(kinds.kInteger), int(kinds.kContinuous)).astype(np.uint8)
+
+    def set_start(self, x: FloatArray) -> None:
+        """Give a point to begin with (for whole-number programs)."""
+        columns = np.arange(self.n_columns, dtype=np.int32)
+        self.solver.setSolution(len(columns), columns, np.ascontiguousarray(x, np.float64))
+
     def solve(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
         """Solve from where the last solve ended. Every solve has a limit: a solver can hang."""
         highspy = self._highs

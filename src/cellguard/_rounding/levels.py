@@ -1,0 +1,114 @@
+"""Levels of sensitive cells as cuts on what is published (salazar2004 section 3.1, figure 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.cuts import Separator
+from cellguard._rounding.problem import Problem
+
+__all__ = ["Demand", "LevelCuts", "trivial_limits"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demand:
+    """What one attacker must not narrow, and what he knew before."""
+
+    cells: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    sliding: FloatArray
+    lb: FloatArray
+    """Known lower bound of every cell of the table."""
+    ub: FloatArray
+    """Known upper bound of every cell of the table."""
+
+
+def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and greatest published value of each cell that its own levels allow.
+
+    The attacker sees ``v - d <= y <= v + d``; a level out of that reach is missed whatever the other
+    cells publish (the trivial fixings of salazar2004 section 3.1).
+    """
+    least, most = np.full(len(values), -np.inf), np.full(len(values), np.inf)
+    for demand in demands:
+        c = demand.cells
+        a, d = values[c], distance[c]
+        np.maximum.at(least, c, np.where(demand.upper > 0, a + demand.upper - d, -np.inf))
+        np.minimum.at(most, c, np.where(demand.lower > 0, a - demand.lower + d, np.inf))
+        wide = demand.sliding > 0
+        np.maximum.at(least, c, np.where(wide, demand.lb[c] + demand.sliding - d, -np.inf))
+        np.minimum.at(most, c, np.where(wide, demand.ub[c] - demand.sliding + d, np.inf))
+    return least, most
+
+
+class LevelCuts:
+    """Finds the capacity constraints that a table violates, and keeps them."""
+
+    def __init__(self, problem: Problem, demands: list[Demand]) -> None:
+        self.problem = problem
+        self.count = 0
+        a, d = problem.values, problem.distance
+        self._separators = [
+            Separator(
+                problem.relations,
+                demand.cells,
+                lower=demand.lower,
+                upper=demand.upper,
+                sliding=demand.sliding,
+                known_down=a - demand.lb,
+                known_up=demand.ub - a,
+                free=(d > 0) & (demand.ub > demand.lb),
+            )
+            for demand in demands
+            if len(demand.cells)
+        ]
+
+    def violated(self, x: FloatArray, *, max_cuts: int | None = None) -> tuple[csr_array, FloatArray]:
+        """Return cuts ``C x >= c`` that x, whole or not, violates; none when every level is met."""
+        p = self.problem
+        room = p.floor - p.values  # v - a = floor - a + base x
+        movement = room + p.base * x
+        rows: list[tuple[IntArray, FloatArray, float]] = []
+        for separator in self._separators:
+            for cut in separator.separate(p.distance - movement, p.distance + movement, max_cuts=max_cuts):
+                coefficients, rhs = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
+                rows.append(strengthen(cut.support, coefficients, rhs, p.low[cut.support], p.high[cut.support]))
+        self.count += len(rows)
+        return _stack(rows, p.n_cells)
+
+
+def strengthen(
+    cells: IntArray, coefficients: FloatArray, rhs: float, low: IntArray, high: IntArray
+) -> tuple[IntArray, FloatArray, float]:
+    """Cut coefficients down to what a single step can need (salazar2004 section 3.1).
+
+    In steps t from the bound at which a cell helps least, the cut reads ``sum delta t >= delta_0`` with
+    ``delta >= 0``; one step of a cell with ``delta > delta_0`` suffices, so ``delta_0`` does as well.
+
+    >>> strengthen(np.array([4, 7]), np.array([5.0, -9.0]), -6.0, np.zeros(2, int), np.ones(2, int))
+    (array([4, 7]), array([ 3., -3.]), 0.0)
+    """
+    start = np.where(coefficients > 0, low, high)
+    left = rhs - float(coefficients @ start)
+    if left <= 0:
+        return cells, coefficients, rhs
+    small = np.sign(coefficients) * np.minimum(np.abs(coefficients), left)
+    return cells, small, left + float(small @ start)
+
+
+def _stack(rows: list[tuple[IntArray, FloatArray, float]], n: int) -> tuple[csr_array, FloatArray]:
+    if not rows:
+        return csr_array((0, n)), np.zeros(0)
+    indptr = np.concatenate([[0], np.cumsum([len(cells) for cells, _, _ in rows])])
+    data = np.concatenate([c for _, c, _ in rows])
+    indices = np.concatenate([cells for cells, _, _ in rows])
+    C = csr_array((data, indices, indptr), shape=(len(rows), n))
+    return C, np.array([rhs for _, _, rhs in rows])

@@ -1,0 +1,82 @@
+"""``cellguard round``: controlled rounding from file to file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cellguard.cli import _common as shared
+from cellguard.exceptions import FormatError, InputError
+
+if TYPE_CHECKING:
+    from cellguard.release import Release
+    from cellguard.table import Table
+
+__all__ = ["command"]
+
+
+def command(
+    path: shared.TableFile,
+    base: Annotated[
+        str,
+        typer.Option("--base", metavar="NUMBER|FILE", help="The base; or a file with one base per cell, a line each."),
+    ] = "5",
+    step: Annotated[
+        int | None,
+        typer.Option(
+            "--step", metavar="N", min=1, help="Cells move by less than N bases; the least possible if not given."
+        ),
+    ] = None,
+    max_step: Annotated[int, typer.Option("--max-step", metavar="N", min=1, help="Largest step that is tried.")] = 5,
+    weights: shared.Weights = "table",
+    levels: shared.Levels = None,
+    time_limit: shared.TimeLimit = float("inf"),
+    gap: shared.Gap = 0.0,
+    seed: shared.Seed = 0,
+    threads: shared.Threads = 1,
+    out: shared.Out = None,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Round every cell to a multiple of a base so that the table still adds up.
+
+    Sensitive cells stay as uncertain as their levels ask. What is published with the table: the base
+    of each cell and the step, the number of bases within which every cell moved (1: zero-restricted).
+    """
+    from cellguard.rounding import round as round_table
+
+    bases = _bases(base)
+
+    def method(table: Table) -> Release:
+        return round_table(
+            table,
+            bases,
+            step=step,
+            max_step=max_step,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+        )
+
+    shared.run_method(method, path, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
+
+
+def _bases(text: str) -> float | list[float]:
+    """Read the base: a number, or a file with one per cell."""
+    try:
+        return float(text)
+    except ValueError:
+        path = Path(text)
+    if not path.is_file():
+        raise InputError(f"--base {text!r}: neither a number nor a file.", hint="as in --base 5.")
+    out = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.strip():
+            try:
+                out.append(float(line))
+            except ValueError:
+                raise FormatError.at(path, number, "a base is needed, one number per line.") from None
+    return out

@@ -1,0 +1,254 @@
+"""Controlled rounding: every cell becomes a multiple of its base, and the table still adds up.
+
+What is published: the rounded values, the base of each cell, and the step s. A reader knows that no
+cell moved by s bases or more, so an attacker finds each cell within ``v - s r`` and ``v + s r`` (the
+interval of salazar2004 section 3, closed), intersected with what he knew before; he is **not** told
+which cells were multiples of the base already. The paper sets r = 0 for those and publishes r, which
+would tell everybody that they are exact, and could never protect a sensitive one; here the nominal
+base is published for every cell. Only cells that must be published as they are (``table.fixed``)
+count as known exactly.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.exceptions import InputError, LevelError
+from cellguard.release import Rounding, Status
+from cellguard.table import BoolArray, FloatArray, IntArray, Table
+
+if TYPE_CHECKING:
+    from cellguard._rounding.exact import Outcome
+    from cellguard._rounding.levels import Demand
+    from cellguard._rounding.problem import Problem
+
+__all__ = ["round"]
+
+
+def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
+    table: Table,
+    base: ArrayLike = 5.0,
+    *,
+    step: int | None = None,
+    max_step: int = 5,
+    weights: str | ArrayLike = "table",
+    time_limit_s: float = float("inf"),
+    gap: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+) -> Rounding:
+    """Round every cell to a multiple of its base, as close to the table as relations and levels allow.
+
+    Parameters
+    ----------
+    table
+        What to round. Without sensitive cells this is plain controlled rounding.
+    base
+        One number, or one per cell (larger ones on upper levels, say).
+    step
+        Cells move by less than this number of bases; 1 is zero-restricted rounding. Unless given,
+        the least step with a solution is searched for, and published with the release.
+    max_step
+        Where that search ends.
+    weights
+        Price of a unit of distance: the table's weights, ``"unit"``, ``"inverse"``, ``"value"``, ..., or
+        one number per cell. Distance (2) of salazar2004 has unit weights.
+    time_limit_s, gap
+        When to stop: after so many seconds, or as soon as the distance is proven to be within this
+        share of the least possible.
+    seed
+        Decides between equals.
+    threads
+        Processor cores for the solver.
+
+    Returns
+    -------
+    Rounding
+        Its objective is the weighted distance (salazar2004 (2)), its bound what no rounding beats.
+
+    Examples
+    --------
+    >>> table = Table.from_equations([3, 4, 6, 13], [[3, 0, 1, 2]], weights=1.0)
+    >>> release = round(table, base=5)
+    >>> release.values, release.objective, str(release.status)
+    (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
+    """
+    begin = time.monotonic()
+    _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
+    bases = _bases(table, base)
+    _check_levels(table, bases, step or 1)
+    options = {
+        "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "weights": weights,
+        "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
+    }  # fmt: skip
+    run = _Run(
+        table=table, base=bases, weights=_weights(table, weights), begin=begin, deadline=begin + time_limit_s,
+        gap=gap, seed=seed, threads=threads, options=options,
+    )  # fmt: skip
+    return run.first_of((step,) if step is not None else tuple(range(1, max_step + 1)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    """One call of the verb: the table, and everything that was asked for."""
+
+    table: Table
+    base: FloatArray
+    weights: FloatArray
+    begin: float
+    deadline: float
+    gap: float
+    seed: int
+    threads: int
+    options: Mapping[str, Any]
+
+    def first_of(self, steps: tuple[int, ...]) -> Rounding:
+        """Round with the least step that has a solution."""
+        for step in steps:
+            problem, demands = self.problem(step)
+            outcome = self.solve(problem, demands)
+            if outcome.x is not None:
+                return self.release(step, problem, outcome, outcome.x)
+            if not outcome.infeasible:
+                return self.nothing(step, Status.TIME_LIMIT, "the limit was reached before a rounding was found.")
+        reach = "its base" if steps[-1] == 1 else f"{steps[-1]} bases"
+        return self.nothing(
+            steps[-1],
+            Status.INFEASIBLE,
+            f"no additive table with every cell moved by less than {reach} meets every level.",
+        )
+
+    def problem(self, step: int) -> tuple[Problem, list[Demand]]:
+        """Set up the problem for a step, with what each attacker knows and must not learn."""
+        from cellguard._rounding.levels import Demand, trivial_limits
+        from cellguard._rounding.problem import make_problem
+
+        t = self.table
+        demands = [
+            Demand(cells=n.cells, lower=n.lower, upper=n.upper, sliding=n.sliding, lb=lb, ub=ub)
+            for n, (lb, ub) in ((t.levels(who), t.bounds(who)) for who in _attackers(t))
+        ]
+        least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, step * self.base))
+        problem = make_problem(
+            relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, step=step, weights=self.weights,
+            lb=np.max([d.lb for d in demands], axis=0), ub=np.min([d.ub for d in demands], axis=0),
+            least=least, most=most, fixed=t.fixed,
+        )  # fmt: skip
+        return problem, demands
+
+    def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
+        from cellguard._rounding.exact import solve_exactly
+        from cellguard._rounding.levels import LevelCuts
+
+        cuts = LevelCuts(problem, demands) if any(len(d.cells) for d in demands) else None
+        return solve_exactly(problem, cuts, deadline=self.deadline, gap=self.gap, seed=self.seed, threads=self.threads)
+
+    def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
+        values = problem.published(x)
+        status = Status.OPTIMAL
+        if outcome.limit:
+            status = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.FEASIBLE
+        return Rounding(
+            table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
+            values=values, base=self.base, step=step, seconds=self.seconds(), options=self.options,
+            details={
+                "distance": float(np.abs(values - self.table.values).sum()),
+                "fractional": outcome.fractional, "cuts": outcome.cuts,
+            },
+        )  # fmt: skip
+
+    def nothing(self, step: int, status: Status, why: str) -> Rounding:
+        return Rounding(
+            table=self.table, status=status, objective=float("nan"), values=np.full(self.table.n_cells, np.nan),
+            base=self.base, step=step, seconds=self.seconds(), options=self.options, explanation=why,
+        )  # fmt: skip
+
+    def seconds(self) -> dict[str, float]:
+        return {"solve": time.monotonic() - self.begin}
+
+
+def _attackers(table: Table) -> tuple[Attacker, ...]:
+    return table.attackers or (EXTERNAL,)
+
+
+# ---------------------------------------------------------------------- what the user gave
+
+
+def _check_options(*, step: int | None, max_step: int, gap: float, time_limit_s: float) -> None:
+    for name, value in (("step", step), ("max_step", max_step)):
+        if value is not None and (int(value) != value or value < 1):
+            raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
+    for name, number in (("gap", gap), ("time_limit_s", time_limit_s)):
+        if not number >= 0:
+            raise InputError(f"{name} {number!r}: a number of at least 0 is needed.")
+
+
+def _weights(table: Table, weights: str | ArrayLike) -> FloatArray:
+    if isinstance(weights, str):
+        return table.with_weights(weights).weights
+    return table.with_(weights=np.asarray(weights, np.float64)).weights
+
+
+def _bases(table: Table, base: ArrayLike) -> FloatArray:
+    """Return a base per cell; refuse what cannot be one."""
+    given = np.asarray(base, dtype=np.float64)
+    if given.ndim and given.shape != (table.n_cells,):
+        raise InputError(
+            f"{given.size} bases were given for {table.n_cells} cells.", hint="give one base, or one per cell."
+        )
+    bases = np.broadcast_to(given, table.n_cells).copy()
+    bad = ~(np.isfinite(bases) & (bases > 0))
+    if bad.any():
+        which = "the base" if given.ndim == 0 else f"the base of {table.label(int(np.argmax(bad)))}"
+        shown = float(bases[np.argmax(bad)])
+        raise InputError(f"{which} is {shown:g}; a positive number is needed.")
+    a = table.values
+    fractional = (bases == np.rint(bases)) & (np.abs(a - np.rint(a)) > 1e-9 * np.maximum(1.0, np.abs(a)))
+    _refuse(
+        table,
+        fractional,
+        "a fractional value cannot be rounded to a whole base.",
+        "round the values to whole units first, or give a fractional base such as 0.5.",
+    )
+    from cellguard._rounding.problem import multiples_below
+
+    _refuse(
+        table,
+        table.fixed & (multiples_below(a, bases) != a),
+        "the cell must be published as it is, but is no multiple of its base.",
+        "let it be rounded, or give it a base of its own.",
+    )
+    return bases
+
+
+def _check_levels(table: Table, base: FloatArray, step: int) -> None:
+    """Refuse levels that no rounding with this base can meet (salazar2004 section 4)."""
+    for attacker in _attackers(table):
+        need = table.levels(attacker)
+        width = np.maximum(need.sliding, need.lower + need.upper)
+        bad = np.zeros(table.n_cells, bool)
+        bad[need.cells[width > 2 * step * base[need.cells] * (1 + 1e-9)]] = True
+        _refuse(
+            table,
+            bad,
+            f"its levels against attacker {attacker.name!r} ask for a wider range than rounding can leave: "
+            f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}.",
+            "take a larger base for it, or lower its levels.",
+            LevelError,
+        )
+
+
+def _refuse(
+    table: Table, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError
+) -> None:
+    if bad.any():
+        more = int(bad.sum()) - 1
+        also = f" (and {more} more)" if more else ""
+        raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)
