@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.lp import SolveStatus
-from cellguard._engine.ranges import AttackerProgram
+from cellguard._engine.program import AttackerProgram
 from cellguard._engine.reduce import Reduction, reduce
 
 __all__ = ["Attack", "Cut", "Separator"]

@@ -1,0 +1,201 @@
+"""Witnesses made exact: a solver's movement becomes integers that satisfy every relation and every bound.
+
+A floating-point solution satisfies nothing exactly. Its free parameters are rounded to a grid of
+fractions, all other cells follow from them by integer arithmetic, and where a bound is then missed by
+a hair the movement is pulled towards the true table. The result needs no tolerance to be checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine.reduce import Reduction, reduce
+
+__all__ = ["ExactMovements", "exact_movements"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_FINE = (720720, 27720, 2520, 60, 1)
+"""Vertices of tables are mostly whole or have small denominators: these grids hold them exactly."""
+_LARGEST = 2.0**51
+"""Numerators stay below this, so that floating point still tells neighbours apart."""
+_HUGE = np.int64(4_000_000_000_000_000_000)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactMovements:
+    """Movements of all cells as exact fractions: ``numerators / denominator``, one row each."""
+
+    numerators: csr_array
+    """Whole numbers (int64), movements by cells."""
+    denominator: IntArray
+    """One per cell."""
+
+    def as_floats(self) -> csr_array:
+        """Return the nearest floating-point movements."""
+        k = self.numerators
+        return csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
+
+
+def exact_movements(
+    reduction: Reduction, movements: csr_array, lo: FloatArray, hi: FloatArray, point: FloatArray, component: IntArray
+) -> ExactMovements:
+    """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
+
+    Parameters
+    ----------
+    reduction
+        Of the relations, with the free cells of the movements.
+    movements
+        One row each, from a solver.
+    lo, hi, point
+        Interval of each cell, and the table that moves; decimal numbers, taken as they are printed.
+    component
+        Of each cell; movements of different components are independent.
+    """
+    n = len(point)
+    components = component + 1  # 0: cells that cannot move
+    n_components = int(components.max(initial=0)) + 1
+    largest = np.zeros(n_components)
+    size = abs(movements)
+    np.maximum.at(largest, components[size.indices], size.data)
+    denominator = np.array([_grid(m) for m in largest.tolist()], np.int64)[components]
+    cells = np.unique(movements.indices)
+    below, above = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    below[cells], above[cells] = _whole_room(lo[cells], hi[cells], point[cells], denominator[cells])
+    T = _whole_relations(reduction.relations)
+    if T is None or movements.shape[0] == 0:
+        return ExactMovements(numerators=csr_array(movements.shape, dtype=np.int64), denominator=denominator)
+    maker = _Maker(T=T, denominator=denominator, below=below, above=above, components=components)
+    basis = _Basis.of(reduction)
+    rows = [csr_array(maker.make(movements[[i]].toarray()[0], basis)[None, :]) for i in range(movements.shape[0])]
+    return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
+
+
+def _grid(largest: float) -> int:
+    """Choose the denominator of a component whose largest movement is given."""
+    fine = next((f for f in _FINE if largest * f < _LARGEST), 1)
+    while fine < 10**14 and largest * fine * 10 < _LARGEST:
+        fine *= 10
+    return fine
+
+
+def _whole_room(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
+    """Room below and above in whole units, rounded inward: exact for decimal numbers as they are printed."""
+    digits = next((q for q in range(10) if all(_has_digits(x, q) for x in (lo, hi, point))), None)
+    if digits is None:
+        return _fraction_room(lo, point, unit, -1), _fraction_room(hi, point, unit, 1)
+    scale = 10.0**digits
+
+    def room(difference: FloatArray) -> IntArray:
+        far = ~(difference * unit / scale < float(_HUGE) / 2)
+        steps = np.where(far, 0.0, difference).astype(np.int64)
+        whole, rest = np.divmod(unit, 10**digits)  # steps * unit / scale without overflow
+        return np.where(far, _HUGE, steps * whole + steps * rest // 10**digits)
+
+    at = np.rint(point * scale)
+    with np.errstate(invalid="ignore"):
+        return np.maximum(room(at - np.rint(lo * scale)), 0), np.maximum(room(np.rint(hi * scale) - at), 0)
+
+
+def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int) -> IntArray:
+    """Room on one side in whole units, by fractions: for numbers with many digits."""
+    steps = [
+        int(sign * (Fraction(repr(e)) - Fraction(repr(p))) * u) if np.isfinite(e) else int(_HUGE)
+        for e, p, u in zip(end.tolist(), point.tolist(), unit.tolist(), strict=True)
+    ]
+    return np.array([min(max(k, 0), int(_HUGE)) for k in steps], np.int64)
+
+
+def _has_digits(x: FloatArray, digits: int) -> bool:
+    """Whether the finite numbers are decimals with at most so many digits after the point."""
+    x = x[np.isfinite(x)]
+    scaled = np.rint(x * 10.0**digits)
+    return bool((np.abs(scaled) < 2.0**52).all() and (scaled / 10.0**digits == x).all())
+
+
+def _whole_relations(T: csr_array) -> csr_array | None:
+    """Return the relations multiplied so that every coefficient is whole, or None."""
+    for digits in range(7):
+        scaled = T.data * 10.0**digits
+        whole = np.rint(scaled)
+        if (np.abs(scaled - whole) <= 1e-9 * np.abs(scaled)).all() and (whole / 10.0**digits == T.data).all():
+            return csr_array((whole.astype(np.int64), T.indices, T.indptr), shape=T.shape)
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Basis:
+    """The null space in whole numbers: ``cells = numerators @ parameters / denominator``."""
+
+    parameters: IntArray
+    numerators: csr_array
+    denominator: int
+
+    @classmethod
+    def of(cls, reduction: Reduction) -> _Basis:
+        N = reduction.basis
+        denominator = 1
+        if (np.abs(N.data - np.rint(N.data)) > 1e-9).any():
+            entries = np.unique(np.round(N.data, 9)).tolist()
+            denominator = lcm(*(Fraction(e).limit_denominator(1000).denominator for e in entries))
+        whole = csr_array((np.rint(N.data * denominator).astype(np.int64), N.indices, N.indptr), shape=N.shape)
+        return cls(parameters=reduction.parameters, numerators=whole, denominator=denominator)
+
+    def complete(self, z: FloatArray) -> IntArray:
+        """Round the parameters of a movement, in units, and let all other cells follow."""
+        d = self.denominator
+        return np.asarray(self.numerators @ np.rint(z[self.parameters] / d).astype(np.int64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Maker:
+    T: csr_array
+    denominator: IntArray
+    below: IntArray
+    above: IntArray
+    components: IntArray
+
+    def make(self, movement: FloatArray, basis: _Basis) -> IntArray:
+        """Make one movement exact; components that resist stay where they are."""
+        z = movement * self.denominator
+        z = np.where(np.abs(z) < 2 * _LARGEST, z, 0.0)
+        k, bad = self._pull(z, basis)
+        if bad.any():  # a cell at an end without room: what the solver calls zero must be zero
+            retry = bad[self.components]
+            largest = np.zeros(len(bad))
+            np.maximum.at(largest, self.components, np.abs(z))
+            moving = retry & (np.abs(z) > 1e-9 * largest[self.components])
+            again, still = self._pull(np.where(moving, z, 0.0), _Basis.of(reduce(self.T.astype(np.float64), moving)))
+            k = np.where(retry, again, k)
+            bad = bad & still
+        return np.where(bad[self.components], np.int64(0), k)
+
+    def _pull(self, z: FloatArray, basis: _Basis) -> tuple[IntArray, BoolArray]:
+        """Complete the movement, pulling each component towards no movement until its bounds hold."""
+        n_components = int(self.components.max(initial=0)) + 1
+        share = np.ones(n_components)
+        for margin in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
+            k = basis.complete(z * share[self.components])
+            limit = np.ones(len(z))
+            over, under = k > self.above, -k > self.below
+            limit[over] = self.above[over] / k[over]
+            limit[under] = self.below[under] / -k[under]
+            least = np.ones(n_components)
+            np.minimum.at(least, self.components, limit)
+            if (least == 1.0).all():
+                break
+            share = np.where(least < 1.0, share * least * (1 - margin), share)
+        wrong = (k > self.above) | (-k > self.below)
+        wrong[self.T[np.flatnonzero(self.T @ k)].indices] = True
+        bad = share < 1 - 1e-6
+        bad[self.components[wrong]] = True
+        return k, bad
