@@ -1,0 +1,1 @@
+"""Parts of :func:`cellguard.suppress`: construct, clean up, improve, prove."""

@@ -1,0 +1,153 @@
+"""Cell suppression: the cheapest set of cells to withhold so that no attacker learns too much."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard.exceptions import InputError
+from cellguard.release import Status, Suppression
+from cellguard.table import BoolArray, Table
+
+__all__ = ["suppress"]
+
+_METHODS = ("auto", "heuristic", "exact")
+_DEFAULT_LIMIT_S = 60.0
+
+
+def suppress(
+    table: Table,
+    *,
+    method: str = "auto",
+    time_limit_s: float | None = None,
+    gap: float = 0.0,
+    seed: int = 0,
+    weights: str | ArrayLike | None = None,
+    must_publish: ArrayLike = (),
+    already_suppressed: ArrayLike = (),
+    resist: str | None = None,
+) -> Suppression:
+    """Choose which cells to withhold, at the least cost.
+
+    Parameters
+    ----------
+    table
+        The table; its sensitive cells are always withheld (primary), others where needed (secondary).
+    method
+        ``"heuristic"``: safe, as cheap as the time allows, any size. ``"exact"``: branch-and-cut with a
+        proof. ``"auto"``: the heuristic, then the exact method for what is left of the time.
+    time_limit_s
+        Seconds after which the best safe pattern so far is returned; 60 unless given.
+    gap
+        Relative distance to the proven bound that is good enough.
+    seed
+        Decides ties and the random choices of the search.
+    weights
+        Cost of withholding each cell: the table's, or one number per cell, or a kind of cost.
+    must_publish
+        Cells that are published in every pattern, for instance because they are published elsewhere.
+    already_suppressed
+        Cells that stay withheld, because an earlier release withheld them.
+    resist
+        Reserved for suppression that resists the matching attack.
+
+    Returns
+    -------
+    Suppression
+        The pattern with its cost and the proven bound; status ``infeasible`` with an explanation when
+        no pattern is safe.
+
+    Examples
+    --------
+    >>> import cellguard as cg
+    >>> table = cg.Table.from_equations(
+    ...     [20, 50, 10, 80, 8, 19, 22, 49, 17, 32, 12, 61, 45, 101, 44, 190],
+    ...     [[3, 0, 1, 2], [7, 4, 5, 6], [11, 8, 9, 10], [15, 12, 13, 14],
+    ...      [12, 0, 4, 8], [13, 1, 5, 9], [14, 2, 6, 10], [15, 3, 7, 11]],
+    ...     sensitive=[6], lower=[4], upper=[4],
+    ... )
+    >>> release = cg.suppress(table, method="heuristic", time_limit_s=1)
+    >>> release.cost, int(release.secondary.sum())
+    (37.0, 3)
+    """
+    begin = time.monotonic()
+    if method not in _METHODS:
+        raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
+    limit = _DEFAULT_LIMIT_S if time_limit_s is None else float(time_limit_s)
+    if not limit >= 0:
+        raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
+    if resist is not None:
+        raise InputError(f"resist {resist!r} is not known.")
+    table = _prepared(table, weights, must_publish)
+    forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
+    options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed}
+    return _run(table, forced, method, begin, begin + limit, gap, seed, options)
+
+
+def _run(
+    table: Table,
+    forced: BoolArray,
+    method: str,
+    begin: float,
+    deadline: float,
+    gap: float,
+    seed: int,
+    options: dict[str, Any],
+) -> Suppression:
+    from cellguard._suppress.improve import Search
+    from cellguard._suppress.problem import Problem
+    from cellguard._suppress.protect import Protector
+
+    problem = Problem.of(table, forced=forced)
+    search = Search(problem=problem, protector=Protector(problem), rng=np.random.default_rng(seed))
+    reduced = time.monotonic()
+    found = search.start(float("inf"))
+    if found:
+        search.improve(deadline)
+    seconds = {"reduce": reduced - begin, "solve": time.monotonic() - reduced, "total": time.monotonic() - begin}
+    if search.best is None:
+        who = table.label(int(problem.requests.cell[search.unmet[0]])) if search.unmet else "a sensitive cell"
+        return Suppression(
+            table=table, status=Status.INFEASIBLE, objective=float("nan"), seconds=seconds, options=options,
+            explanation=f"{who} cannot be protected: too many cells must be published.",
+            suppressed=problem.forced,
+        )  # fmt: skip
+    return Suppression(
+        table=table, status=Status.FEASIBLE, objective=float(table.weights[search.best & ~table.sensitive].sum()),
+        bound=0.0, seconds=seconds, options=options, suppressed=search.best,
+        details={"cuts": 0, "nodes": 0, "rounds": search.rounds},
+    )  # fmt: skip
+
+
+def _prepared(table: Table, weights: str | ArrayLike | None, must_publish: ArrayLike) -> Table:
+    fixed = _cells(table, must_publish, "must_publish")
+    bad = fixed & table.sensitive
+    if bad.any():
+        raise InputError(
+            f"{table.label(int(np.argmax(bad)))}: must be published and is sensitive.",
+            hint="take it out of the cells that must be published.",
+        )
+    if fixed.any():
+        table = table.with_(fixed=table.fixed | fixed)
+    if weights is None or (isinstance(weights, str) and weights == "table"):
+        return table
+    if isinstance(weights, str):
+        raise InputError(f"weights {weights!r} are not known.")
+    return table.with_(weights=np.broadcast_to(np.asarray(weights, np.float64), table.n_cells))
+
+
+def _cells(table: Table, given: ArrayLike, name: str) -> BoolArray:
+    array = np.asarray(given)
+    out = np.zeros(table.n_cells, bool)
+    if array.dtype == bool:
+        if array.shape != out.shape:
+            raise InputError(f"{name}: {array.size} truth values given for {table.n_cells} cells.")
+        return array.copy()
+    index = array.ravel().astype(np.int64)
+    if len(index) and (index.min() < 0 or index.max() >= table.n_cells):
+        raise InputError(f"{name}: a cell index lies outside 0..{table.n_cells - 1}.")
+    out[index] = True
+    return out
