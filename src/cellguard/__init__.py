@@ -39,6 +39,7 @@ _EXPORTS = {
     "intervals": "intervals",
     "perturb": "perturb",
     "round": "rounding",
+    "suppress": "suppress",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from cellguard.rules import PriorPosterior as PriorPosterior
     from cellguard.rules import Request as Request
     from cellguard.rules import Zero as Zero
+    from cellguard.suppress import suppress as suppress
     from cellguard.table import Table as Table
 
 

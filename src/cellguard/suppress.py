@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, InternalError
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
@@ -115,6 +115,9 @@ def _run(
             explanation=f"{who} cannot be protected: too many cells must be published.",
             suppressed=problem.forced,
         )  # fmt: skip
+    met, _ = problem.verdicts(search.best)
+    if not met.all():
+        raise InternalError("the range engine does not confirm the pattern of the search")
     return Suppression(
         table=table, status=Status.FEASIBLE, objective=float(table.weights[search.best & ~table.sensitive].sum()),
         bound=0.0, seconds=seconds, options=options, suppressed=search.best,

@@ -15,20 +15,26 @@ _PIVOT = 1e-7  # smaller coefficients are rounding: entries of W are small whole
 
 
 @njit(cache=True)
+def _snap(value):  # type: ignore[no-untyped-def]
+    """Entries are whole numbers most of the time: rounding must not pile up."""
+    whole = np.rint(value)
+    return whole if abs(value - whole) < 1e-9 else value
+
+
+@njit(cache=True)
 def pivot(W, basis, row, j):  # type: ignore[no-untyped-def]
     """Make the variable `row` independent instead of that of column `j`, in place."""
     m, d = W.shape
     inverse = 1.0 / W[row, j]
     for i in range(m):
         if W[i, j] != 0.0:
-            W[i, j] *= inverse
+            W[i, j] = _snap(W[i, j] * inverse)
     for k in range(d):
         factor = W[row, k]
         if k != j and factor != 0.0:
             for i in range(m):
                 if W[i, j] != 0.0:
-                    value = W[i, k] - factor * W[i, j]
-                    W[i, k] = 0.0 if abs(value) < 1e-10 else value
+                    W[i, k] = _snap(W[i, k] - factor * W[i, j])
             W[row, k] = 0.0
     basis[j] = row
 
@@ -55,8 +61,7 @@ def eliminate(W, basis, row):  # type: ignore[no-untyped-def]
                 V[i, at] = W[i, k]
         else:
             for i in range(m):
-                value = W[i, k] - factor * W[i, best]
-                V[i, at] = 0.0 if abs(value) < 1e-10 else value
+                V[i, at] = _snap(W[i, k] - factor * W[i, best])
         at += 1
     return V, b
 
@@ -80,12 +85,14 @@ def _step(W, j, z, low, high, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def push(W, basis, z, low, high, row, sign, target):  # type: ignore[no-untyped-def]
-    """Move ``sign * z[row]`` up to the target, or as far as the bounds allow; z and W change in place.
+def push(V, parameters, z, low, high, row, sign, target):  # type: ignore[no-untyped-def]
+    """Move ``sign * z[row]`` up to the target, or as far as the bounds allow; z changes in place.
 
     The column with the largest gain enters; without gain, pivots at a vertex follow Bland's rule and
-    are counted. Returns the value reached; at most the target, and never more than what z proves.
+    are counted. Returns the value reached, at most the target. Pivots are made on a copy, and the
+    movement is computed anew from `V` at the end: rounding of the pivots cannot enter it.
     """
+    W, basis = V.copy(), parameters.copy()
     d = W.shape[1]
     idle = 0
     for _ in range(50 * d + 200):
@@ -128,6 +135,30 @@ def push(W, basis, z, low, high, row, sign, target):  # type: ignore[no-untyped-
         z[stop] = high[stop] if best_sign * W[stop, best] > 0 else low[stop]
         if stop != basis[best]:
             pivot(W, basis, stop, best)
+    return _settle(V, parameters, z, low, high, row, sign)
+
+
+@njit(cache=True)
+def _settle(V, parameters, z, low, high, row, sign):  # type: ignore[no-untyped-def]
+    """Make z an exact combination of the columns of V, inside the bounds; return ``sign * z[row]``."""
+    m, d = V.shape
+    x = np.empty(d)
+    for j in range(d):
+        x[j] = z[parameters[j]]
+    shrink = 1.0
+    for i in range(m):
+        v = 0.0
+        for j in range(d):
+            v += V[i, j] * x[j]
+        z[i] = v
+        if v > high[i] > 0:
+            shrink = min(shrink, high[i] / v)
+        elif v < low[i] < 0:
+            shrink = min(shrink, low[i] / v)
+        elif v > high[i] or v < low[i]:
+            shrink = 0.0 if abs(v) > 1e-9 else shrink
+    for i in range(m):
+        z[i] *= shrink
     return sign * z[row]
 
 

@@ -7,7 +7,7 @@ from numba import njit
 
 from cellguard._engine.echelon import eliminate, push, stretch
 
-_ZERO = 1e-9
+_ZERO = 1e-7  # coefficients of the echelon form below this are rounding
 _NEAR = 1.0 - 1e-10
 _ROUNDING = 1e-13
 

@@ -33,7 +33,8 @@ def construct(
     order = np.argsort(problem.requests.level, kind="stable")
     if largest_first:
         order = order[::-1]
-    found: list[FloatArray] = []
+    met, found = problem.verdicts(pattern)
+    reached.up[met] = reached.down[met] = np.inf
     failed: list[int] = []
     for request in order:
         if not reached.missing[request]:

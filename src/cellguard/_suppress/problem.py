@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._engine.ranges import ranges
 from cellguard.exceptions import InputError
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
@@ -140,6 +141,23 @@ class Problem:
         cells = self.known_cell[start:stop]
         down[cells], up[cells] = self.known_down[start:stop], self.known_up[start:stop]
         return down, up
+
+    def verdicts(self, pattern: BoolArray, *, time_limit_s: float = 60.0) -> tuple[BoolArray, list[FloatArray]]:
+        """Ask the range engine which requests a pattern meets, and for the movements that show it."""
+        r = self.requests
+        met = np.zeros(len(r), bool)
+        found: list[FloatArray] = []
+        nothing = np.zeros(len(pattern))
+        for k in np.unique(r.attacker):
+            mine = np.flatnonzero(r.attacker == k)
+            down, up = self.room(int(k))
+            out = ranges(
+                self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing, r.cell[mine],
+                lower=r.lower[mine], upper=r.upper[mine], sliding=r.sliding[mine], time_limit_s=time_limit_s,
+            )  # fmt: skip
+            met[mine] = out.safe
+            found.extend(out.witnesses.toarray())
+        return met, found
 
     def cost(self, pattern: BoolArray) -> float:
         """What the pattern costs: the weights of its secondary cells."""
