@@ -8,7 +8,7 @@ import numpy as np
 
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.space import Space
-from cellguard.table import BoolArray, FloatArray
+from cellguard.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Checked", "check", "cleanup"]
 
@@ -25,7 +25,9 @@ class Checked:
     downs: FloatArray
     """A movement down."""
     W: FloatArray
-    basis: FloatArray
+    """The echelon form of the space."""
+    basis: IntArray
+    """Row of each column's parameter."""
 
     @property
     def safe(self) -> bool:
@@ -38,14 +40,12 @@ class Checked:
         attacker, row = space.requests[:2]
         bad = {(int(k), int(i)) for k, i in zip(attacker[self.failed], row[self.failed], strict=True)}
         rows = space.row[r.cell]
-        return [
-            q for q in range(len(r)) if rows[q] < 0 or (int(r.attacker[q]), int(rows[q])) in bad
-        ]
+        return [q for q in range(len(r)) if rows[q] < 0 or (int(r.attacker[q]), int(rows[q])) in bad]
 
 
 def check(problem: Problem, pattern: BoolArray, seeds: list[FloatArray] | None = None) -> Checked:
     """Look for witnesses of all requests; `seeds` are movements that probably serve."""
-    from cellguard._suppress._cleanup import first_witnesses
+    from cellguard._engine.kernels.patterns import first_witnesses
 
     space = Space.of(problem, pattern)
     W, basis = space.echelon()
@@ -56,15 +56,13 @@ def check(problem: Problem, pattern: BoolArray, seeds: list[FloatArray] | None =
     if seeds:
         movements = np.array([z[space.cells] for z in seeds])
     low, high = space.bounds
-    failed = first_witnesses(
-        W, basis, low, high, *space.known, attacker, row, down, up, slide, ups, downs, movements
-    )
+    failed = first_witnesses(W, basis, low, high, *space.known, attacker, row, down, up, slide, ups, downs, movements)
     return Checked(space=space, failed=failed, ups=ups, downs=downs, W=W, basis=basis)
 
 
 def cleanup(checked: Checked, noise: FloatArray | None = None) -> BoolArray:
     """Return the pattern without what it does not need; heaviest classes first, weights times `noise`."""
-    from cellguard._suppress._cleanup import clean
+    from cellguard._engine.kernels.patterns import clean
 
     space, p = checked.space, checked.space.problem
     attacker, row, down, up, slide = space.requests

@@ -8,9 +8,10 @@ the lower (baena2018 (3)). A movement that reaches a level is called a witness.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cellguard._engine.ranges import ranges
 from cellguard.exceptions import InputError
@@ -86,7 +87,7 @@ class Problem:
                 hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
             )
         a = table.values
-        requests: list[tuple[IntArray, ...]] = []
+        requests: list[tuple[NDArray[Any], ...]] = []
         ptr, cells, down, up = [0], [], [], []
         for k, attacker in enumerate(table.attackers):
             lo, hi = table.bounds(attacker)
@@ -177,9 +178,7 @@ class Reached:
         """Requests that no witness meets yet."""
         r = self.problem.requests
         near = 1.0 - _SLACK
-        return (
-            (self.up < near * r.upper) | (self.down < near * r.lower) | (self.up + self.down < near * r.sliding)
-        )
+        return (self.up < near * r.upper) | (self.down < near * r.lower) | (self.up + self.down < near * r.sliding)
 
     def add(self, z: FloatArray) -> None:
         """Count a movement, stretched in both directions as far as each attacker's bounds allow."""

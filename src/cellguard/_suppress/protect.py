@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, hstack
 from cellguard._engine.lp import LinearProgram
 from cellguard._engine.reduce import Reduction, reduce
 from cellguard._suppress.problem import Problem
-from cellguard.table import BoolArray, FloatArray, IntArray
+from cellguard.table import BoolArray, FloatArray
 
 __all__ = ["Protector"]
 
@@ -150,9 +150,7 @@ class Protector:
         upper[other] = 0.0
         costs = np.concatenate([cost, cost])
         costs[at] = 0.0
-        lp = LinearProgram(
-            self._split, 0.0, 0.0, lower, upper, costs, simplex="dual", presolve=False, tolerance=1e-7
-        )
+        lp = LinearProgram(self._split, 0.0, 0.0, lower, upper, costs, simplex="dual", presolve=False, tolerance=1e-7)
         s = lp.solve(time_limit_s=limit)
         return s.x[:k] - s.x[k:] if s.optimal else None
 
@@ -194,4 +192,3 @@ class Protector:
                 return v
             tight = np.append(tight, broken)
         return None
-

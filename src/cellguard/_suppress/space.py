@@ -72,7 +72,7 @@ class Space:
     def weight(self) -> FloatArray:
         """Cost of each row."""
         cells, rows, _ = self._members
-        return np.bincount(rows, self.problem.weight[cells], len(self.cells))
+        return np.bincount(rows, self.problem.weight[cells], len(self.cells)).astype(np.float64)
 
     @cached_property
     def known(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:

@@ -15,14 +15,14 @@ _PIVOT = 1e-7  # smaller coefficients are rounding: entries of W are small whole
 
 
 @njit(cache=True)
-def _snap(value):  # type: ignore[no-untyped-def]
+def _snap(value):
     """Entries are whole numbers most of the time: rounding must not pile up."""
     whole = np.rint(value)
     return whole if abs(value - whole) < 1e-9 else value
 
 
 @njit(cache=True)
-def pivot(W, basis, row, j):  # type: ignore[no-untyped-def]
+def pivot(W, basis, row, j):
     """Make the variable `row` independent instead of that of column `j`, in place."""
     m, d = W.shape
     inverse = 1.0 / W[row, j]
@@ -40,7 +40,7 @@ def pivot(W, basis, row, j):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def eliminate(W, basis, row):  # type: ignore[no-untyped-def]
+def eliminate(W, basis, row):
     """Return the echelon form in which the variable `row` cannot move."""
     m, d = W.shape
     best = 0
@@ -67,7 +67,7 @@ def eliminate(W, basis, row):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _step(W, j, z, low, high, sign):  # type: ignore[no-untyped-def]
+def _step(W, j, z, low, high, sign):
     """How far the independent variable of column j can move, and which variable stops it."""
     step, stop, size = np.inf, -1, 0.0
     for i in range(len(z)):
@@ -85,7 +85,7 @@ def _step(W, j, z, low, high, sign):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def push(V, parameters, z, low, high, row, sign, target):  # type: ignore[no-untyped-def]
+def push(V, parameters, z, low, high, row, sign, target):
     """Move ``sign * z[row]`` up to the target, or as far as the bounds allow; z changes in place.
 
     The column with the largest gain enters; without gain, pivots at a vertex follow Bland's rule and
@@ -139,7 +139,7 @@ def push(V, parameters, z, low, high, row, sign, target):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _settle(V, parameters, z, low, high, row, sign):  # type: ignore[no-untyped-def]
+def _settle(V, parameters, z, low, high, row, sign):
     """Make z an exact combination of the columns of V, inside the bounds; return ``sign * z[row]``."""
     m, d = V.shape
     x = np.empty(d)
@@ -163,7 +163,7 @@ def _settle(V, parameters, z, low, high, row, sign):  # type: ignore[no-untyped-
 
 
 @njit(cache=True)
-def stretch(z, low, high):  # type: ignore[no-untyped-def]
+def stretch(z, low, high):
     """Return the largest t with ``low <= t z <= high``; infinite when nothing bounds it."""
     t = np.inf
     for i in range(len(z)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cellguard._engine.echelon import eliminate, push, stretch
+from cellguard._engine.kernels.echelon import eliminate, push
 
 _ZERO = 1e-7  # coefficients of the echelon form below this are rounding
 _NEAR = 1.0 - 1e-10
@@ -13,7 +13,7 @@ _ROUNDING = 1e-13
 
 
 @njit(cache=True)
-def bounds_of(k, low, high, known_ptr, known_row, known_low, known_high):  # type: ignore[no-untyped-def]
+def bounds_of(k, low, high, known_ptr, known_row, known_low, known_high):
     """Bounds of attacker k: the common ones, tightened by what he knows."""
     lo, hi = low.copy(), high.copy()
     for q in range(known_ptr[k], known_ptr[k + 1]):
@@ -24,7 +24,7 @@ def bounds_of(k, low, high, known_ptr, known_row, known_low, known_high):  # typ
 
 
 @njit(cache=True)
-def _take(z, row, sign, need, lo, hi):  # type: ignore[no-untyped-def]
+def _take(z, row, sign, need, lo, hi):
     """Stretch z so that ``sign * z[row]`` reaches `need` inside the bounds; empty when it cannot."""
     if z[row] == 0.0:
         return np.zeros(0)
@@ -38,7 +38,7 @@ def _take(z, row, sign, need, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def meet(W, basis, row, down, up, slide, lo, hi, first, second, others, n_others):  # type: ignore[no-untyped-def]
+def meet(W, basis, row, down, up, slide, lo, hi, first, second, others, n_others):
     """Find witnesses for one request: movements up and down. Both empty when there are none.
 
     `first` and `second` are movements to be tried first (stretched), then the others' witnesses,
@@ -83,15 +83,18 @@ def meet(W, basis, row, down, up, slide, lo, hi, first, second, others, n_others
 
 
 @njit(cache=True)
-def classes(W, weight, state, noise):  # type: ignore[no-untyped-def]
+def classes(W, weight, state, noise):
     """Parallel rows of W: each row's class, the weight of each class, and whether it may be published.
 
     `state` of a row: 0 open, 1 must stay open, 2 published. Two random combinations of the columns
     are proportional for parallel rows; it takes a coincidence of 1e-9 to confuse two that are not.
     """
     m, d = W.shape
-    np.random.seed(12345)
-    first, second = np.random.uniform(0.5, 1.5, d), np.random.uniform(0.5, 1.5, d)
+    # numbers without a pattern: multiples of the golden ratio and of the square root of 2, modulo 1
+    first, second = np.empty(d), np.empty(d)
+    for k in range(d):
+        first[k] = 0.5 + (k + 1) * 0.6180339887498949 % 1.0
+        second[k] = 0.5 + (k + 1) * 0.4142135623730951 % 1.0
     key = np.full(m, np.inf)
     for i in range(m):
         f, g, size = 0.0, 0.0, 0.0
@@ -123,7 +126,7 @@ def clean(
     W, basis, weight, low, high, keep, noise,
     known_ptr, known_row, known_low, known_high,
     attacker, row, down, up, slide, ups, downs,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Publish the heaviest class that can be spared, until none can.
 
     `ups` and `downs` hold a witness for each request and are updated in place. Returns the published
@@ -181,7 +184,7 @@ def clean(
 
 
 @njit(cache=True)
-def _rescue(W, V, b, c, attacker, row, down, up, slide, ups, downs, new_up, new_down, lows, highs):  # type: ignore[no-untyped-def]
+def _rescue(W, V, b, c, attacker, row, down, up, slide, ups, downs, new_up, new_down, lows, highs):
     """Give every request whose witness moves the variable c another one that does not."""
     R, m = len(row), W.shape[0]
     best = 0
@@ -205,9 +208,7 @@ def _rescue(W, V, b, c, attacker, row, down, up, slide, ups, downs, new_up, new_
         second = downs[r] - W[:, best] * (downs[r, c] / W[c, best])
         first[np.abs(first) < _ROUNDING * np.abs(ups[r]).max()] = 0.0
         second[np.abs(second) < _ROUNDING * np.abs(downs[r]).max()] = 0.0
-        z_up, z_down = meet(
-            V, b, row[r], down[r], up[r], slide[r], lows[k], highs[k], first, second, others, n_others
-        )
+        z_up, z_down = meet(V, b, row[r], down[r], up[r], slide[r], lows[k], highs[k], first, second, others, n_others)
         if len(z_up) == 0:
             return False
         new_up[r], new_down[r] = z_up, z_down
@@ -219,7 +220,7 @@ def _rescue(W, V, b, c, attacker, row, down, up, slide, ups, downs, new_up, new_
 @njit(cache=True)
 def first_witnesses(
     W, basis, low, high, known_ptr, known_row, known_low, known_high, attacker, row, down, up, slide, ups, downs, seeds
-):  # type: ignore[no-untyped-def]
+):
     """Fill `ups` and `downs` for all requests; movements in `seeds` are tried first. Returns which failed."""
     R, m = len(row), len(low)
     failed = np.zeros(R, np.bool_)
