@@ -35,6 +35,7 @@ _EXPORTS = {
     "Status": "release",
     "Table": "table",
     "Zero": "rules",
+    "adjust": "adjust",
     "audit": "audit",
     "intervals": "intervals",
     "perturb": "perturb",
@@ -48,6 +49,7 @@ _MODULES = ("examples", "generate")
 __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
+    from cellguard.adjust import adjust as adjust
     from cellguard.attacker import Attacker as Attacker
     from cellguard.audit import Audit as Audit
     from cellguard.audit import audit as audit

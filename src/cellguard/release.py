@@ -164,7 +164,11 @@ class Release:
 
 
 def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
-    """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm."""
+    """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm.
+
+    The standard deviation divides by one less than the number of cells: only so the digits printed in
+    castro2004 table 3 come out.
+    """
     d = deviation[cells]
     positive = cells & (values > 0)
     pct = 100.0 * deviation[positive] / values[positive]
@@ -173,7 +177,7 @@ def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> 
         some = len(x) > 0
         return {
             f"{kind}_mean": float(x.mean()) if some else 0.0,
-            f"{kind}_std": float(x.std()) if some else 0.0,
+            f"{kind}_std": float(x.std(ddof=1)) if len(x) > 1 else 0.0,
             f"{kind}_max": float(x.max()) if some else 0.0,
         }
 

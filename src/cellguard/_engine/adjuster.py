@@ -18,14 +18,20 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.distance import Certificate, Distance, certify
 from cellguard._engine.interior import Inequalities, Point, Program, Projection, minimize
+from cellguard._engine.lp import LinearProgram, SolveStatus
 from cellguard._engine.projection import DenseNormal, NullSpace
 from cellguard._engine.reduce import reduce
 
-__all__ = ["Adjuster", "Closest"]
+__all__ = ["Adjuster", "Closest", "adjuster_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+_GAP = 1e-7
+"""A smaller proven gap is called optimal: what rounding leaves of zero."""
+_VIOLATION = 1e-9
+"""As much of a bound or relation may rounding miss."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +52,12 @@ class Closest:
     """False when no movement satisfies the bounds."""
     iterations: int
     """Steps of the interior point."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the movement satisfies relations and bounds, and nothing is closer, up to rounding."""
+        proof = self.certificate
+        return proof is not None and proof.gap <= _GAP and max(proof.residual, proof.violation) <= _VIOLATION
 
     @property
     def objective(self) -> float:
@@ -141,13 +153,22 @@ class Adjuster:
         if (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any():
             return self._nothing()
         if (lower <= 0).all() and (upper >= 0).all():
-            return self._finish(np.zeros(self.n), np.zeros(self.n), np.zeros((2, self.n)), lower, upper, distance, None, 0)
+            still = np.zeros(self.n)
+            return self._finish(still, still, np.zeros((2, self.n)), lower, upper, distance, None, 0)
         problem = _Problem(self, lower, upper, distance)
         if (problem.lower > problem.upper).any():
             return self._nothing()
         point = minimize(problem.program(), self.projection, tolerance=tolerance)
         z, force, bounds, share = problem.cells(point)
-        return self._finish(self.complete(z), force, bounds, lower, upper, distance, share, point.iterations)
+        found = self._finish(self.complete(z), force, bounds, lower, upper, distance, share, point.iterations)
+        if found.proven or self._feasible(problem):
+            return found
+        return self._nothing()
+
+    def _feasible(self, problem: _Problem) -> bool:
+        """Whether any movement satisfies the bounds, decided by the simplex method."""
+        lp = LinearProgram(self.merged.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
+        return lp.solve().status is not SolveStatus.INFEASIBLE
 
     def _finish(
         self,
@@ -179,6 +200,22 @@ class Adjuster:
         )
 
 
+_RECENT: list[tuple[Any, bytes, Adjuster]] = []
+"""The last adjusters: tables that differ in values, levels or weights share one."""
+
+
+def adjuster_of(relations: csr_array, fixed: BoolArray) -> Adjuster:
+    """Return the adjuster of a structure, from the last few when it is among them."""
+    mask = np.packbits(fixed).tobytes()
+    for structure, where, adjuster in _RECENT:
+        if structure is relations and where == mask:
+            return adjuster
+    adjuster = Adjuster(relations, fixed)
+    _RECENT.insert(0, (relations, mask, adjuster))
+    del _RECENT[4:]
+    return adjuster
+
+
 class _Problem:
     """One problem between movers: cells that move together share bounds and add their weights."""
 
@@ -194,8 +231,8 @@ class _Problem:
         stop = np.where(ratio > 0, high, low) / ratio / self.unit
         self.lower, self.lower_cell = _tightest(N, cell, mover, start, np.maximum)
         self.upper, self.upper_cell = _tightest(N, cell, mover, stop, np.minimum)
-        self.absolute = np.bincount(mover, distance.absolute[cell] * size, N) * self.unit
-        self.square = np.bincount(mover, distance.square[cell] * size**2, N) * self.unit**2
+        self.absolute = np.asarray(np.bincount(mover, distance.absolute[cell] * size, N) * self.unit, np.float64)
+        self.square = np.asarray(np.bincount(mover, distance.square[cell] * size**2, N) * self.unit**2, np.float64)
         self.caps = []
         for g in (0, 1):
             weight = np.where(distance.group[cell] == g, distance.largest[cell] * size, 0.0) * self.unit
@@ -204,7 +241,6 @@ class _Problem:
 
     def program(self) -> Program:
         """The rows of the interior point: bounds, then absolute values, then largest movements."""
-        N = self.k.n_movers
         rises, falls = self.lower >= 0, self.upper <= 0
         linear = np.where(rises, self.absolute, np.where(falls, -self.absolute, 0.0))
         self.split = np.flatnonzero((self.absolute > 0) & ~rises & ~falls)
@@ -229,18 +265,17 @@ class _Problem:
                 side.append(np.zeros(len(rows)))
                 self.cap_rows.append((rows, owner[rows], direction))
             cost.append(np.ones(1))
-        rows = Inequalities(
+        inequalities = Inequalities(
             mover=np.concatenate(mover),
             sign=np.concatenate(sign),
             aux=np.concatenate(aux),
             lift=np.concatenate(lift),
             side=np.concatenate(side),
         )
-        assert N == len(linear)
         return Program(
             linear=linear,
             quadratic=2.0 * self.square,
-            rows=rows,
+            rows=inequalities,
             aux_cost=np.concatenate(cost),
             n_pairs=P,
             first_pair=k,

@@ -17,7 +17,7 @@ chapter 10). Movers start at 0 and never leave ``A v = 0``; only the inequalitie
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,14 @@ __all__ = ["Inequalities", "Point", "Program", "Projection", "minimize"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+_FAR, _NEAR = 100.0, 0.01
+"""First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
+_VIOLATION = 1e-9
+_PATIENCE = 4
+"""So many iterations without progress, close to the end, mean that rounding has the last word."""
+_DIVERGED = 1e14
+"""Products that grow by so much mean that nothing satisfies the rows."""
+
 
 class Projection(Protocol):
     """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A x = 0``."""
@@ -37,6 +45,9 @@ class Projection(Protocol):
 
     def solve(self, g: FloatArray) -> FloatArray:
         """Return the minimiser for one g."""
+
+    def drift(self, v: FloatArray) -> FloatArray:
+        """Return what brings v back to ``A v = 0`` after rounding."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,7 +87,6 @@ class Point:
     multiplier: FloatArray
     iterations: int = 0
     converged: bool = False
-    history: list[tuple[float, float, float]] = field(default_factory=list)
 
 
 def minimize(
@@ -109,6 +119,7 @@ class _Iteration:
         self.one, self.two, self.rest = slice(k, k + P), slice(k + P, k + 2 * P), slice(k + 2 * P, None)
         self.pair_mover = r.mover[self.one]
         self.n_shared = self.n_aux - P
+        self.curved = bool(program.quadratic.any())
         self.point = self._start(scale)
 
     # ------------------------------------------------------------------ the rows as an operator
@@ -125,17 +136,20 @@ class _Iteration:
     def _movers(self, w: FloatArray) -> FloatArray:
         """``G' w``, the part on the movers."""
         r = self.p.rows
-        return np.bincount(r.mover, r.sign * w, self.n)
+        return _sums(r.mover, r.sign * w, self.n)
 
     def _aux(self, w: FloatArray) -> FloatArray:
         """``G' w``, the part on the auxiliaries."""
+        if not self.n_aux:
+            return np.zeros(0)
         r, k = self.p.rows, self.p.first_pair
-        return np.bincount(r.aux[k:], r.lift[k:] * w[k:], self.n_aux)
+        return _sums(r.aux[k:], r.lift[k:] * w[k:], self.n_aux)
 
     # ------------------------------------------------------------------ Newton
 
     def _condense(self, theta: FloatArray) -> None:
         """Eliminate the auxiliaries from ``Q + G' diag(theta) G`` and factor what is left."""
+        self.theta = theta
         r, P = self.p.rows, self.p.n_pairs
         one, two, rest = self.one, self.two, self.rest
         weight = r.sign**2 * theta
@@ -157,12 +171,13 @@ class _Iteration:
             self.behind = np.stack([self.projection.solve(e) for e in self.border])
             self.schur = np.diag(F) - self.border @ self.behind.T
 
-    def _solve(self, g: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _solve(self, g: FloatArray, h: FloatArray, *, drift: bool = True) -> tuple[FloatArray, FloatArray]:
         """Solve the condensed system for right-hand sides of movers and auxiliaries."""
         P = self.p.n_pairs
         if P:
             g = g - np.bincount(self.pair_mover, self.pair_E * h[:P] / self.pair_F, self.n)
         dv = self.projection.solve(g)
+        dv += self.projection.drift(self.point.v + dv if drift else dv)
         da = np.zeros(self.n_aux)
         if self.n_shared:
             shared = np.linalg.solve(self.schur, h[P:] - self.border @ dv)
@@ -175,55 +190,101 @@ class _Iteration:
     # ------------------------------------------------------------------ the method
 
     def _start(self, scale: float) -> Point:
-        """Movers at 0, slacks where the rows are or at least a typical movement away."""
+        """Movers at 0 and all products of slack and multiplier equal, far from any bound.
+
+        What a mover or a maximum costs decides the product; a larger one (by 100) saves iterations
+        on tables whose values differ by many orders.
+        """
         p, r = self.p, self.p.rows
+        P, k = p.n_pairs, p.first_pair
         v, a = np.zeros(self.n), np.zeros(self.n_aux)
-        slack = np.maximum(np.abs(self._rows(v, a) - r.side), scale)
-        force = float(np.median(np.abs(p.linear[p.linear != 0]))) if (p.linear != 0).any() else 0.0
-        force = max(force, float(np.median(p.quadratic)) * scale, float(np.median(p.aux_cost)) if self.n_aux else 0.0)
-        return Point(v=v, a=a, slack=slack, multiplier=np.full(len(slack), force))
+        for g in range(P, self.n_aux):
+            a[g] = _FAR * scale / float(np.median(r.lift[self.rest][r.aux[self.rest] == g]))
+        n_rest = max(1, len(r.side[self.rest]))
+        costs = (p.linear * scale, p.quadratic * scale**2, p.aux_cost[:P] * scale, a[P:] / n_rest)
+        mu = _FAR * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
+        a[:P] = 2.0 * mu / p.aux_cost[:P]
+        slack = np.maximum(np.abs(r.side), _NEAR * scale)
+        slack[k:] = r.lift[k:] * a[r.aux[k:]]
+        return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
     def run(self, tolerance: float, max_iterations: int) -> Point:
-        p, r, x = self.p, self.p.rows, self.point
-        rows = len(x.slack)
+        """Iterate until the gap is below the tolerance, or rounding stops the progress."""
+        x, best, best_quality, stalled = self.point, replace(self.point), np.inf, 0
+        first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
-            s, y = x.slack, x.multiplier
-            primal = self._rows(x.v, x.a) - s - r.side
-            force = p.quadratic * x.v + p.linear - self._movers(y)
-            aux_force = p.aux_cost - self._aux(y) if self.n_aux else np.zeros(0)
-            mu = float(s @ y) / rows
-            objective = float(p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a)
-            violation = float(np.abs(primal / np.maximum(1.0, np.abs(r.side))).max())
-            x.history.append((objective, mu * rows, violation))
-            if mu * rows <= tolerance * abs(objective) and violation < 1e-9:
-                x.converged = True
+            self._residuals()
+            if self.relative_gap <= tolerance and self.violation <= _VIOLATION:
+                best = replace(x, converged=True)
                 break
-            theta = y / s
-            self._condense(theta)
+            quality = self.relative_gap + self.violation
+            if quality < best_quality:
+                best, best_quality, stalled = replace(x), quality, 0
+            stalled += quality < 1e-4 or best_quality < 1e-4
+            if stalled > _PATIENCE or self.mu > _DIVERGED * first:
+                break
+            try:
+                self._condense(x.multiplier / x.slack)
+            except np.linalg.LinAlgError:
+                break
+            self._advance()
+        self.point = replace(best, iterations=x.iterations)
+        self._balance()
+        return self.point
 
-            def direction(target: FloatArray) -> tuple[FloatArray, ...]:
-                b = (target - y * primal) / s
-                h = self._aux(b) - aux_force if self.n_aux else np.zeros(0)
-                dv, da = self._solve(self._movers(b) - force, h)
-                ds = self._rows(dv, da) + primal
-                return dv, da, ds, (target - y * ds) / s
+    def _balance(self) -> None:
+        """Make the multipliers balance to the last digit, by the last factors.
 
-            *_, ds, dy = direction(-s * y)  # noqa: B023
-            up, down = _step(s, ds), _step(y, dy)
-            after = float((s + up * ds) @ (y + down * dy)) / rows
-            sigma = (after / mu) ** 3
-            dv, da, ds, dy = direction(sigma * mu - s * y - ds * dy)
-            up, down = _step(s, ds), _step(y, dy)
-            if p.quadratic.any():
-                up = down = min(up, down)
-            keep = max(0.9, 1.0 - mu) if False else 0.995
-            up, down = min(1.0, keep * up), min(1.0, keep * down)
-            x.v, x.a, x.slack, x.multiplier = x.v + up * dv, x.a + up * da, s + up * ds, y + down * dy
-            x.iterations += 1
-        return x
+        What rounding left goes to the rows with large weights theta, which bear it without harm:
+        there a bound is active. Left on a cell that is free to move it would spoil the proof.
+        """
+        for _ in range(2 if self.point.iterations else 0):
+            self._residuals()
+            dv, da = self._solve(-self.force, -self.aux_force, drift=False)
+            step = -self.theta * self._rows(dv, da)
+            self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
+
+    def _residuals(self) -> None:
+        """What the conditions of optimality still miss."""
+        p, x = self.p, self.point
+        self.primal = self._rows(x.v, x.a) - x.slack - p.rows.side
+        self.force: FloatArray = p.quadratic * x.v + p.linear - self._movers(x.multiplier)
+        self.aux_force = p.aux_cost - self._aux(x.multiplier)
+        gap = float(x.slack @ x.multiplier)
+        objective = float(p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a)
+        self.mu = gap / len(x.slack)
+        self.relative_gap = gap / max(abs(objective), 1e-300)
+        self.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
+
+    def _direction(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Newton's step towards products of slack and multiplier that are larger by `target`."""
+        s, y = self.point.slack, self.point.multiplier
+        b = (target - y * self.primal) / s
+        dv, da = self._solve(self._movers(b) - self.force, self._aux(b) - self.aux_force)
+        ds = self._rows(dv, da) + self.primal
+        return dv, da, ds, (target - y * ds) / s
+
+    def _advance(self) -> None:
+        """Predict with full steps, then correct towards the centre by what the prediction missed."""
+        x = self.point
+        s, y = x.slack, x.multiplier
+        _, _, ds, dy = self._direction(-s * y)
+        up, down = _step(s, ds), _step(y, dy)
+        sigma = (float((s + up * ds) @ (y + down * dy)) / (self.mu * len(s))) ** 3
+        dv, da, ds, dy = self._direction(sigma * self.mu - s * y - ds * dy)
+        keep = 1.0 - min(0.005, max(1e-6, self.relative_gap))
+        up, down = min(1.0, keep * _step(s, ds)), min(1.0, keep * _step(y, dy))
+        if self.curved:  # the two residuals are tied by the quadratic term
+            up = down = min(up, down)
+        x.v, x.a, x.slack, x.multiplier = x.v + up * dv, x.a + up * da, s + up * ds, y + down * dy
+        x.iterations += 1
+
+
+def _sums(index: IntArray, weight: FloatArray, n: int) -> FloatArray:
+    """Sums of the weights by index."""
+    return np.asarray(np.bincount(index, weight, n), np.float64)
 
 
 def _step(x: FloatArray, dx: FloatArray) -> float:
-    """Longest step up to 1/0.995 that keeps x + step dx positive."""
-    worst = float((dx / x).min(initial=0.0))
-    return 1.0 / 0.995 if worst >= -0.995 else -1.0 / worst
+    """Longest step (up to 2) that keeps x + step dx at least 0."""
+    return -1.0 / min(-0.5, float((dx / x).min(initial=0.0)))

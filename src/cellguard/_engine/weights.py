@@ -23,6 +23,8 @@ WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "unit": np.ones_like,
     "value": np.copy,
     "inverse": _inverse,
+    "inverse_square": lambda size: _inverse(size) ** 2,
+    "inverse_sqrt": lambda size: np.sqrt(_inverse(size)),
     "sqrt": np.sqrt,
     "log": np.log1p,
 }

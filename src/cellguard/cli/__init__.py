@@ -40,6 +40,7 @@ VERBS = {
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
+    "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""
 

@@ -1,0 +1,156 @@
+"""castro2004, digit by digit: table 3, table 2, and figures 1 to 3."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+
+MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max", "norm2")
+DECIMALS = (1, 1, 1, 2, 2, 2, 1)
+CELLS = ("all", "sensitive", "nonsensitive")
+
+# Table 3, L2: mean, std, max of absolute deviations; of percentages; 2-norm. One row per group of cells.
+L2 = {
+    "hier13": (
+        (33.9, 33.7, 313.4, 0.87, 1.95, 45.84, 2149.3),
+        (55.2, 27.8, 97.0, 6.18, 2.19, 9.97, 654.1),
+        (32.7, 33.6, 313.4, 0.56, 1.42, 45.84, 2047.4),
+    ),
+    "hier16": (
+        (33.4, 30.6, 258.3, 0.90, 1.81, 10.00, 2706.3),
+        (48.3, 27.4, 131.0, 6.89, 2.38, 10.00, 830.2),
+        (32.4, 30.6, 258.3, 0.50, 0.75, 7.59, 2575.9),
+    ),
+    "nine5d": (
+        (37.2, 37.5, 499.4, 1.90, 2.53, 10.00, 5468.3),
+        (50.6, 29.3, 156.0, 6.83, 2.42, 10.00, 2383.2),
+        (34.7, 38.3, 499.4, 1.00, 1.11, 9.31, 4921.7),
+    ),
+    "ninenew": (
+        (38.6, 39.0, 522.8, 1.76, 2.44, 22.86, 4444.3),
+        (52.4, 28.3, 192.0, 6.66, 2.36, 10.00, 1744.5),
+        (36.6, 40.0, 522.8, 1.02, 1.35, 22.86, 4087.6),
+    ),
+    "two5in6": (
+        (35.4, 34.9, 340.1, 1.65, 2.40, 17.88, 3749.3),
+        (49.1, 32.0, 169.0, 6.80, 2.42, 10.00, 1572.0),
+        (33.5, 34.9, 340.1, 0.90, 1.17, 17.88, 3403.8),
+    ),
+}
+
+L1_MEAN_PERCENTAGE = {"hier13": 0.81, "hier16": 0.83, "nine5d": 1.67, "ninenew": 1.56, "two5in6": 1.46}
+
+# Table 3, L-infinity: the largest percentages of all, the sensitive, the other cells.
+LINF_LARGEST = {
+    "hier13": (9.97, 9.97, 8.28),
+    "hier16": (10.00, 10.00, 7.59),
+    "nine5d": (10.00, 10.00, 8.79),
+    "ninenew": (10.00, 10.00, 9.93),
+    "two5in6": (10.00, 10.00, 8.44),
+}
+
+# Table 2, L1-L2: mean percentage deviation and 2-norm. For ninenew 1.56 is printed, which is the mean of L1 in
+# table 3 (1.55 in table 2): with the printed 2-norm, 4731, the mean of the unique optimum is 1.586.
+L12 = {
+    "hier13": (0.82, 2306),
+    "hier16": (0.84, 2845),
+    "nine5d": (1.72, 5845),
+    "ninenew": (1.586, 4731),
+    "two5in6": (1.50, 4045),
+}
+
+
+@pytest.fixture(scope="module", params=list(L2))
+def instance(request, csplib):
+    return request.param, cg.Table.read(csplib(request.param))
+
+
+def proven(release):
+    assert release.status is cg.Status.OPTIMAL
+    assert release.gap < 1e-9
+    assert release.audit().safe
+    return release.loss()
+
+
+def test_table3_l2_to_every_printed_digit(instance):
+    name, table = instance
+    loss = proven(cg.adjust(table, norm="l2"))
+    for cells, printed in zip(CELLS, L2[name], strict=True):
+        computed = tuple(round(loss[cells][m], d) for m, d in zip(MEASURES, DECIMALS, strict=True))
+        assert computed == printed, cells
+
+
+def test_table3_l1_mean_percentage(instance):
+    name, table = instance
+    assert round(proven(cg.adjust(table, norm="l1"))["all"]["pct_mean"], 2) == L1_MEAN_PERCENTAGE[name]
+
+
+def test_table3_linf_largest_percentages(instance):
+    name, table = instance
+    loss = proven(cg.adjust(table, norm="linf"))
+    assert tuple(round(loss[cells]["pct_max"], 2) for cells in CELLS) == LINF_LARGEST[name]
+
+
+def test_table2_l12_to_one_percent(instance):
+    name, table = instance
+    loss = proven(cg.adjust(table, norm="l12", omega=0.99))
+    assert (loss["all"]["pct_mean"], loss["all"]["norm2"]) == pytest.approx(L12[name], rel=0.01)
+
+
+# ---------------------------------------------------------------- figures 1 and 2
+
+
+def figure1(e=(0, 0, 0, 0)):
+    """The table of figure 1 (a), with errors e in the levels of its four sensitive cells; margins are fixed."""
+    inner = np.array([[10, 15, 11, 9], [8, 10, 12, 15], [10, 12, 11, 13]])
+    whole = np.vstack([np.column_stack([inner, inner.sum(1)]), np.append(inner.sum(0), inner.sum())])
+    cell = np.arange(20).reshape(4, 5)
+    rows = [[r[-1], *r[:-1]] for r in cell] + [[c[-1], *c[:-1]] for c in cell.T]
+    level = np.array([3, 4, 2, 5]) + e
+    return cg.Table.from_equations(
+        whole.ravel(),
+        rows,
+        fixed=np.concatenate([cell[:, -1], cell[-1, :-1]]),
+        sensitive=[cell[0, 0], cell[1, 2], cell[2, 2], cell[2, 3]],
+        upper=level,
+        lower=np.minimum(level, 8),
+    )
+
+
+@pytest.mark.parametrize(("errors", "objective"), [((0, 0, 0, 0), 36), ((1, 1, 1, 1), 46), ((1, 2, 3, 4), 68)])
+def test_figure1_objectives(errors, objective):
+    release = cg.adjust(figure1(errors), norm="l1", weights="unit")
+    assert release.objective == pytest.approx(objective, abs=1e-9)
+
+
+def test_figure2_unique_l2_solution():
+    release = cg.adjust(figure1(), norm="l2", weights="unit")
+    z = (release.values - release.table.values).reshape(4, 5)[:3, :4]
+    # the cell that the paper prints as -8.3 is -0.83: its row must sum to 0, and the 2-norm is 12.12
+    expected = [[3.416, 3.416, -6, -0.833], [0.083, 0.083, 4, -4.166], [-3.5, -3.5, 2, 5]]
+    assert z == pytest.approx(np.array(expected), abs=1e-3)
+    assert round(release.loss()["all"]["norm2"], 2) == 12.12
+
+
+# ---------------------------------------------------------------- figure 3
+
+
+def figure3():
+    return cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
+
+
+@pytest.mark.parametrize(("norm", "z"), [("l1", [4, 0, 4]), ("l2", [2.4, 1.6, 4])])
+def test_figure3_ends(norm, z):
+    table = figure3()
+    assert cg.adjust(table, norm=norm).values - table.values == pytest.approx(np.array(z), abs=1e-7)
+
+
+def test_figure3_curve_moves_from_l2_to_l1():
+    table = figure3()
+    first = [(cg.adjust(table, norm="l12", omega=w).values - table.values)[0] for w in np.arange(11) / 10]
+    assert first == sorted(first)
+    assert first[0] == pytest.approx(2.4)
+    assert first[5] == pytest.approx(2.5, abs=0.1)  # "only far enough from the L2 point for 0.8 and 0.9"
+    assert first[-1] == pytest.approx(4)
