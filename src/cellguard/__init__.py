@@ -41,6 +41,7 @@ _EXPORTS = {
     "perturb": "perturb",
     "round": "rounding",
     "suppress": "suppress",
+    "tabulate": "tabulate",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from cellguard.rules import Zero as Zero
     from cellguard.suppress import suppress as suppress
     from cellguard.table import Table as Table
+    from cellguard.tabulate import tabulate as tabulate
 
 
 def __getattr__(name: str) -> Any:

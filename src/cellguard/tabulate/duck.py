@@ -1,0 +1,379 @@
+"""Records in the process: frames, CSV and Parquet files, DuckDB relations. DuckDB works out of core."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from glob import glob
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
+from cellguard.tabulate.request import Facts, Finest, Roles, Scale
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["DuckRecords"]
+
+_VIEW = "_cellguard_records"
+"""What a query calls the records; unlikely to be the name of anything in a user's own database."""
+
+
+class DuckRecords:
+    """Records that DuckDB reads; what it spills goes to a private folder that vanishes with this object."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+        self._relation = relation
+        self._connection = connection
+        self._types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    # ------------------------------------------------------------------ where from
+
+    @classmethod
+    def connect(cls, *, threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+        """Return a database in memory that spills to a private folder."""
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET preserve_insertion_order = false")
+        if threads is not None:
+            connection.execute(f"SET threads = {int(threads)}")
+        if memory_limit is not None:
+            try:
+                connection.execute(f"SET memory_limit = {_text(memory_limit)}")
+            except duckdb.Error:
+                raise InputError(f"memory_limit={memory_limit!r} is no size.", hint="for example '4GB'.") from None
+        return connection
+
+    @classmethod
+    def from_frame(cls, frame: Any, columns: Sequence[str] | None, **options: Any) -> DuckRecords:
+        """Take the records of a frame (pandas, polars, pyarrow, or a dict of columns)."""
+        table = _arrow(frame, columns)
+        connection = cls.connect(**options)
+        return cls._spilling(connection, connection.from_arrow(table))
+
+    @classmethod
+    def from_files(cls, path: str | Path, *, encoding: str | None = None, **options: Any) -> DuckRecords:
+        """Take the records of Parquet or CSV files; `path` may hold wildcards."""
+        import duckdb
+
+        files = sorted(glob(str(path), recursive=True)) or [str(path)]  # noqa: PTH207  (absolute patterns too)
+        for name in files:
+            if not Path(name).is_file():
+                raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+        connection = cls.connect(**options)
+        kind = _kind(files[0])
+        try:
+            if kind == "parquet":
+                return cls._spilling(connection, connection.read_parquet(files))
+            return cls._spilling(connection, _read_csv(connection, files, encoding))
+        except duckdb.Error as error:  # its text may hold records: it stays here
+            connection.close()
+            raise FormatError.at(
+                path, None, f"cannot be read as {kind} ({type(error).__name__}).", hint="is the file complete?"
+            ) from None
+
+    @classmethod
+    def _spilling(cls, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> DuckRecords:
+        records = cls(relation, connection)
+        records._folder = tempfile.TemporaryDirectory(prefix="cellguard-")  # mode 0700
+        connection.execute(f"SET temp_directory = {_text(records._folder.name)}")
+        return records
+
+    def close(self) -> None:
+        """Close the database, if it is our own, and remove what it spilled."""
+        if self._connection is not None:
+            self._connection.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # ------------------------------------------------------------------ what they say
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return list(self._types)
+
+    def _run(self, sql: str) -> pa.Table:
+        import duckdb
+
+        try:
+            return self._relation.query(_VIEW, sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise _failure(error) from None
+
+    def _keep(self, name: str, sql: str) -> str:
+        """Return something to select from; in a database of our own the rows are computed once."""
+        if self._connection is None:
+            return f"({sql}) AS {name}"
+        import duckdb
+
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+        try:
+            self._relation.query(_VIEW, sql).create(name)
+        except duckdb.Error as error:
+            raise _failure(error) from None
+        return name
+
+    def _number(self, column: str, decimal: str) -> str:
+        """Return SQL for a column as numbers, NULL where it is none."""
+        name = _name(column)
+        if self._types[column] != "VARCHAR":
+            return f"TRY_CAST({name} AS DOUBLE)"
+        text = f"trim({name})"
+        if decimal != ".":
+            text = f"replace({text}, {_text(decimal)}, '.')"
+        return f"TRY_CAST({text} AS DOUBLE)"
+
+    def _given(self, column: str) -> str:
+        """Return SQL for whether a record has an entry at all."""
+        name = _name(column)
+        return (
+            f"({name} IS NOT NULL AND trim({name}) <> '')"
+            if self._types[column] == "VARCHAR"
+            else f"{name} IS NOT NULL"
+        )
+
+    def facts(self, roles: Roles) -> Facts:
+        """Look at the records once."""
+        wanted = ["count(*) AS records"]
+        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        for part, column in roles.numeric.items():
+            x, given = self._number(column, roles.decimal), self._given(column)
+            weighted = f"{x} * {self._number(roles.weight, roles.decimal)}" if roles.weight and part != "weight" else x
+            wanted += [
+                f"count(*) FILTER (NOT {given}) AS missing_{part}",
+                f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_{part}",
+                f"count(*) FILTER (isfinite({x}) AND {x} < 0) AS negative_{part}",
+                f"coalesce(sum(abs({weighted})) FILTER (isfinite({x})), 0) AS absolute_{part}",
+            ]
+            if part in ("value", "shadow"):
+                wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
+        if roles.holding:
+            wanted.append(f"count(*) FILTER (NOT {self._given(roles.holding)}) AS missing_holding")
+        return facts_of(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
+
+    # ------------------------------------------------------------------ added up
+
+    def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
+        """Add up the records, and keep enough of the largest contributions to fill `units` units."""
+        items = self._records(roles)
+        if roles.holding:
+            items = self._keep("items", _holdings(roles, scales, items))
+        codes = [f"d{i}" for i in range(len(roles.dimensions))]
+        by = ", ".join(codes)
+        sums = ", ".join([*codes, *_measures(roles, scales)])
+        cells = self._run(f"SELECT {sums} FROM {items} GROUP BY {by}")
+        top = shared = None
+        alone = "WHERE cells = 1" if roles.holding else ""
+        if units:
+            order = "ORDER BY " + ", ".join(["x DESC", *_present(roles, weight="w", request="r DESC", holding="h")])
+            window = f"OVER (PARTITION BY {by} {order} ROWS UNBOUNDED PRECEDING)"
+            place = f"sum(w) {window} - w" if roles.weight else f"row_number() {window} - 1"
+            kept = [*codes, "x", *_present(roles, weight="w", request="r", holding="h")]
+            top = self._run(
+                f"SELECT {', '.join(kept)} FROM (SELECT *, {place} AS place FROM {items} {alone}) WHERE place < {units}"
+            )
+        if roles.holding:
+            kept = [*codes, "h", "sx", "n", *_present(roles, weight="swx, sw", waiver="q", request="r")]
+            shared = self._run(f"SELECT {', '.join(kept)} FROM {items} WHERE cells > 1")
+        return Finest(cells, top, shared)
+
+    def _records(self, roles: Roles) -> str:
+        """Return SQL for the records with their columns named by their parts."""
+        weight = self._number(roles.weight, roles.decimal) if roles.weight else None
+        value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
+        looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
+        columns = [f"{_name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
+        columns += [f"{_times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [f"{_times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
+        if roles.weight:
+            columns.append(f"{_times(weight, looked_at)} AS swx")
+        if roles.cost:
+            columns.append(f"{_times(weight, self._number(roles.cost, roles.decimal))} AS c")
+        if roles.holding:
+            columns.append(f"{_name(roles.holding)} AS h")
+        if roles.waiver:
+            columns.append(f"{self._truth(roles.waiver)} AS q")
+        if roles.request:
+            kinds = " ".join(
+                f"WHEN trim(CAST({_name(roles.request)} AS VARCHAR)) = {_text(code)} THEN {kind}"
+                for kind, code in enumerate(roles.request_codes[:2], 1)
+            )
+            columns.append(f"CASE {kinds} ELSE 0 END AS r")
+        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        return f"(SELECT {', '.join(columns)} FROM {_VIEW} {where}) AS items"
+
+    def _truth(self, column: str) -> str:
+        name = _name(column)
+        if self._types[column] == "VARCHAR":
+            return f"coalesce(lower(trim({name})) IN ('1', 'true', 't', 'yes', 'y'), false)"
+        return f"coalesce(CAST({name} AS BOOLEAN), false)"
+
+
+def _failure(error: duckdb.Error) -> CellguardError:
+    """Return our own error: the text of the database's may hold records, so it stays here."""
+    import duckdb
+
+    kind = type(error).__name__
+    if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):
+        return InternalError(f"the database does not understand the question ({kind})")
+    return InputError(
+        f"the records cannot be added up ({kind}).",
+        hint="are the files complete, with numbers where numbers are expected, and is there enough disk?",
+    )
+
+
+def facts_of(row: Mapping[str, Any]) -> Facts:
+    """Sort the columns of the first look into what they say."""
+
+    def named(prefix: str) -> dict[str, Any]:
+        return {k.removeprefix(prefix): v or 0 for k, v in row.items() if k.startswith(prefix)}
+
+    absolute = {part: float(total) for part, total in named("absolute_").items()}
+    for part, total in named("plain_").items():  # holdings add up contributions without their weights
+        absolute[part] = max(absolute[part], float(total))
+    if "value" not in absolute:
+        absolute["value"] = absolute.get("weight", float(row["records"]))
+    missing = {k: int(v) for k, v in named("missing_").items()}
+    bad = {k: int(v) for k, v in named("bad_").items()}
+    negative = {k: int(v) for k, v in named("negative_").items()}
+    return Facts(int(row["records"]), missing, bad, negative, absolute)
+
+
+def _holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
+    """Return SQL for one row per cell and holding: its contribution, and in how many cells it is."""
+    codes = ", ".join(f"d{i}" for i in range(len(roles.dimensions)))
+    looked = scales["contributions"]
+    columns = [f"{_total('y', scales['value'])} AS y", f"{_total('sx', looked)} AS sx", "count(*) AS n"]
+    if roles.weight:
+        columns += [f"{_total('swx', looked)} AS swx", f"{_total('w', scales['weight'])} AS sw"]
+    if roles.cost:
+        columns.append(f"{_total('c', scales['cost'])} AS c")
+    if roles.waiver:
+        columns.append("bool_and(q) AS q")
+    if roles.request:
+        columns.append("max(r) AS r")
+    grouped = f"SELECT {codes}, h, {', '.join(columns)} FROM {items} GROUP BY {codes}, h"
+    # A holding counts with the weight that makes its contribution the sum of its weighted records.
+    weights = (
+        "CASE WHEN sx <> 0 THEN swx / sx ELSE sw / n END AS w, abs(swx) AS wx" if roles.weight else "abs(sx) AS wx"
+    )
+    return f"SELECT *, abs(sx) AS x, {weights}, count(*) OVER (PARTITION BY h) AS cells FROM ({grouped})"
+
+
+def _measures(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
+    """Return SQL for what is added up in a cell."""
+    alone = " FILTER (cells = 1)" if roles.holding else ""
+    out = [("CAST(sum(n) AS BIGINT)" if roles.holding else "count(*)") + " AS records", f"count(*){alone} AS n"]
+    out += _pair("y", scales["value"])
+    if "total" in scales:
+        out += _pair("x", scales["total"], alone, of="wx")
+    if roles.weight:
+        out += _pair("w", scales["weight"], alone)
+    if roles.cost:
+        out += _pair("c", scales["cost"])
+    if roles.waiver:
+        also = " AND cells = 1" if roles.holding else ""
+        out.append(f"max(x) FILTER (NOT q{also}) AS protected")
+    return out
+
+
+def _pair(name: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
+    """Return SQL for the two halves of an exact sum (see :class:`Scale`)."""
+    x = of or name
+    whole = f"round({x} * {scale.whole!r})"
+    part = f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
+    return [f"coalesce(sum({whole}){where}, 0) AS {name}0", f"coalesce(sum({part}){where}, 0) AS {name}1"]
+
+
+def _total(name: str, scale: Scale) -> str:
+    """Return SQL for an exact sum."""
+    whole = f"round({name} * {scale.whole!r})"
+    part = f"round(({name} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
+    return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
+
+
+def _present(roles: Roles, **columns: str) -> list[str]:
+    return [name for role, name in columns.items() if getattr(roles, role)]
+
+
+def _times(weight: str | None, x: str) -> str:
+    return x if weight is None else f"{weight} * {x}"
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
+    """Return the columns of a frame that are needed, without copying where its library allows."""
+    import pyarrow as pa
+
+    from cellguard._io.frames import columns_of
+
+    if not isinstance(frame, (pa.Table, Mapping)):
+        import narwhals as nw
+
+        with suppress(TypeError):
+            native = nw.from_native(frame, eager_only=True)
+            wanted = native.columns if columns is None else [c for c in native.columns if c in columns]
+            try:
+                return native.select(wanted).to_arrow()
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                raise InputError(
+                    "a column of the frame mixes kinds of values.", hint="make it text or numbers."
+                ) from None
+    given = columns_of(frame)
+    return pa.table({name: column for name, column in given.items() if columns is None or name in columns})
+
+
+def _kind(path: str) -> str:
+    return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
+
+
+def _read_csv(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], encoding: str | None
+) -> duckdb.DuckDBPyRelation:
+    """Read CSV files as text: whether 01 is a code or a number is decided by its part."""
+    with _stream(files[0]) as stream:
+        head = stream.read(1 << 16)
+    if not head.strip():
+        raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
+    first = head.splitlines()[0].decode("utf-8-sig", "replace")
+    delimiter = max(",;\t", key=first.count)
+    names = next(csv.reader([first], delimiter=delimiter))
+    if len(set(names)) != len(names):
+        raise FormatError.at(files[0], 1, "two columns have the same name.")
+    encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
+    return connection.read_csv(
+        list(files), header=True, sep=delimiter, quotechar='"', escapechar='"', all_varchar=True, encoding=encoding
+    )
+
+
+def _stream(path: str) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb"))  # noqa: PTH123
+
+
+def _is_utf8(path: str) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with _stream(path) as stream:
+            while chunk := stream.read(1 << 24):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,155 @@
+"""What is asked of the records, in words that every database understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import floor, log2, log10
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Facts", "Finest", "Records", "Roles", "Scale", "check_columns", "check_facts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """Which column plays which part; None where nothing does."""
+
+    dimensions: tuple[str, ...]
+    value: str | None = None
+    shadow: str | None = None
+    weight: str | None = None
+    holding: str | None = None
+    waiver: str | None = None
+    request: str | None = None
+    request_codes: tuple[str, ...] = ("1", "2")
+    cost: str | None = None
+    decimal: str = "."
+    """Decimal sign of numbers that are text."""
+    skip_missing: bool = False
+    """Leave out records without a value instead of refusing them."""
+
+    @property
+    def numeric(self) -> dict[str, str]:
+        """The columns that must hold numbers, by their part."""
+        parts = {"value": self.value, "shadow": self.shadow, "weight": self.weight, "cost": self.cost}
+        return {part: column for part, column in parts.items() if column is not None}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is read, each once."""
+        rest = (self.holding, self.waiver, self.request)
+        wanted = [*self.dimensions, *self.numeric.values(), *(c for c in rest if c is not None)]
+        return tuple(dict.fromkeys(wanted))
+
+
+class Facts(NamedTuple):
+    """What one pass over the records tells before they are added up."""
+
+    records: int
+    missing: Mapping[str, int]
+    """Records without a usable entry, by part (value, shadow, weight, cost, holding)."""
+    not_numbers: Mapping[str, int]
+    """Entries that are there and are no finite numbers, by part."""
+    negative: Mapping[str, int]
+    """Negative numbers, by part."""
+    absolute: Mapping[str, float]
+    """Sum of the absolute weighted numbers, by part; of the weights themselves under ``weight``."""
+
+
+class Scale(NamedTuple):
+    """Makes sums exact, whatever the order in which a database adds: ``x = whole / a + part / (a b)``.
+
+    `a` is a power of ten such that the sum of all ``round(a x)`` stays below 2^53, and `b` a power of
+    two such that the sum of the remainders does: sums of whole numbers below 2^53 are exact in
+    floating point. Amounts with few decimals have no remainder at all, so their totals come out as
+    the nearest number to the true sum.
+    """
+
+    whole: float
+    part: float
+
+    @classmethod
+    def of(cls, absolute: float, records: int) -> Scale:
+        """Return the scale for numbers whose absolute values add up to `absolute`."""
+        exponent = floor(log10(2.0**52 / max(absolute, 1e-250)))
+        return cls(10.0 ** max(-22, min(22, exponent)), 2.0 ** floor(log2(2.0**52 / max(records, 1))))
+
+
+class Finest(NamedTuple):
+    """The records, added up by every combination of codes that occurs.
+
+    Columns of codes are called d0, d1, ... Sums come in pairs, ``y0, y1`` being whole and part.
+    """
+
+    cells: pa.Table
+    """records, n (contributors in one cell only), y (value), w (weights), x (total of contributions), c (cost)."""
+    top: pa.Table | None
+    """The largest contributions of each cell: x, w, r (request), h (holding)."""
+    shared: pa.Table | None
+    """Holdings that are in several cells, a row for each: h, x, wx, w, n, q (waived), r."""
+
+
+class Records(Protocol):
+    """Somewhere records are, and can be added up."""
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+
+    def facts(self, roles: Roles) -> Facts:
+        """Look at the records once."""
+
+    def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
+        """Add up the records, and keep enough of the largest contributions to fill `units` units."""
+
+    def close(self) -> None:
+        """Give back what was needed for the work."""
+
+
+def check_columns(known: Sequence[str], roles: Roles) -> None:
+    """Refuse columns that do not exist."""
+    for column in roles.columns:
+        if column not in known:
+            hint = did_you_mean(column, known) or f"the columns are {', '.join(list(known)[:12])}."
+            raise UnknownCodeError(f"the records have no column {column!r}.", hint=hint)
+    parts = roles.numeric
+    for part, column in parts.items():
+        if column in roles.dimensions:
+            raise InputError(f"column {column!r} cannot be a dimension and the {part} at once.")
+
+
+def check_facts(facts: Facts, roles: Roles) -> None:
+    """Refuse records that cannot be added up; says how many and which column, never what they hold."""
+    if facts.records == 0:
+        raise InputError("there are no records.")
+    for message, hint in _complaints(facts, roles):
+        raise InputError(message, hint=hint)
+
+
+def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
+    for part, column in roles.numeric.items():
+        count = facts.not_numbers.get(part, 0)
+        if count:
+            yield (
+                f"column {column!r} ({part}): {count} records hold something that is not a finite number.",
+                "is the decimal sign a comma? then say decimal=','." if roles.decimal == "." else "correct the data.",
+            )
+        count = facts.missing.get(part, 0)
+        if count and not (part == "value" and roles.skip_missing):
+            yield (
+                f"column {column!r} ({part}): {count} records have no number.",
+                "skip_missing=True leaves out records without a value." if part == "value" else "correct the data.",
+            )
+    if facts.negative.get("weight", 0):
+        yield f"column {roles.weight!r} (weight): {facts.negative['weight']} records are negative.", "weights are >= 0."
+    if facts.negative.get("cost", 0):
+        yield f"column {roles.cost!r} (cost): {facts.negative['cost']} records are negative.", "costs are >= 0."
+    if facts.missing.get("holding", 0):
+        yield (
+            f"column {roles.holding!r} (holding): {facts.missing['holding']} records belong to no holding.",
+            "give every record its holding; one that stands alone is its own holding.",
+        )
