@@ -317,6 +317,8 @@ class Hierarchy:
         totals, parts, seen = [], [], set()
         for tree in self.parents:
             child = np.flatnonzero(tree >= 0)
+            if not len(child):  # a total without parts
+                continue
             child = child[np.argsort(tree[child], kind="stable")]
             above, start = np.unique(tree[child], return_index=True)
             for total, below in zip(above.tolist(), np.split(child, start[1:]), strict=True):

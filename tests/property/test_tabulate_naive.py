@@ -47,7 +47,10 @@ def surveys(draw):
 
 def ancestors(hierarchy: cg.Hierarchy) -> dict[str, set[str]]:
     M = hierarchy.matrix().toarray()
-    return {code: {hierarchy.codes[hierarchy.leaves[j]] for j in np.flatnonzero(M[i])} for i, code in enumerate(hierarchy.codes)}
+    return {
+        code: {hierarchy.codes[hierarchy.leaves[j]] for j in np.flatnonzero(M[i])}
+        for i, code in enumerate(hierarchy.codes)
+    }
 
 
 def naive_cell(survey, rows):
@@ -134,7 +137,11 @@ def test_every_number_and_every_verdict_agrees_with_a_loop_over_records(survey):
         "h": survey["holding"],
         "q": survey["waiver"],
     }
-    parts = {part: column for part, column in (("shadow", "s"), ("weight", "w"), ("holding", "h"), ("waiver", "q")) if use[part]}
+    parts = {
+        part: column
+        for part, column in (("shadow", "s"), ("weight", "w"), ("holding", "h"), ("waiver", "q"))
+        if use[part]
+    }
     table = cg.tabulate(frame, {"region": hierarchies[0], "nace": hierarchies[1]}, "x", threads=1, **parts)
     below = [ancestors(h) for h in hierarchies]
     stats = table.statistics

@@ -218,17 +218,23 @@ def _top(
 
 
 def _shared(table: pa.Table, codes: _Codes, who: IntArray | None) -> Shared:
-    x = _numbers(table, "sx")
+    """Bring the rows of shared holdings into a fixed order, so that their sums are the same in every run."""
     names = table.column_names
-    n = _numbers(table, "n")
-    waived = table.column("q").to_numpy().astype(bool) if "q" in names else np.zeros(len(x), bool)
+    coordinates, number = codes.coordinates(table), cast("IntArray", who)
+    order = np.lexsort((number, *coordinates.T))
+
+    def column(name: str, otherwise: FloatArray) -> FloatArray:
+        return _numbers(table, name) if name in names else otherwise
+
+    x, n = _numbers(table, "sx"), _numbers(table, "n")
+    nothing = np.zeros(len(x))
     return Shared(
-        coordinates=codes.coordinates(table),
-        who=cast("IntArray", who),
-        x=x,
-        wx=_numbers(table, "swx") if "swx" in names else x,
-        w=_numbers(table, "sw") if "sw" in names else n,
-        n=n,
-        waived=waived,
-        request=(_numbers(table, "r") if "r" in names else np.zeros(len(x))).astype(np.int8),
+        coordinates=coordinates[order],
+        who=number[order],
+        x=x[order],
+        wx=column("swx", x)[order],
+        w=column("sw", n)[order],
+        n=n[order],
+        waived=column("q", nothing)[order].astype(bool),
+        request=column("r", nothing)[order].astype(np.int8),
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
-from cellguard.tabulate.request import Facts, Finest, Roles, Scale
+from cellguard.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -32,6 +32,7 @@ class DuckRecords:
         self._relation = relation
         self._connection = connection
         self._types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+        self._names: Sequence[str] = list(relation.columns)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     # ------------------------------------------------------------------ where from
@@ -54,11 +55,13 @@ class DuckRecords:
         return connection
 
     @classmethod
-    def from_frame(cls, frame: Any, columns: Sequence[str] | None, **options: Any) -> DuckRecords:
+    def from_frame(cls, frame: Any, columns: Sequence[str], **options: Any) -> DuckRecords:
         """Take the records of a frame (pandas, polars, pyarrow, or a dict of columns)."""
-        table = _arrow(frame, columns)
+        table, names = _arrow(frame, columns)
         connection = cls.connect(**options)
-        return cls._spilling(connection, connection.from_arrow(table))
+        records = cls._spilling(connection, connection.from_arrow(table))
+        records._names = names
+        return records
 
     @classmethod
     def from_files(cls, path: str | Path, *, encoding: str | None = None, **options: Any) -> DuckRecords:
@@ -99,7 +102,7 @@ class DuckRecords:
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
-        return list(self._types)
+        return self._names
 
     def _run(self, sql: str) -> pa.Table:
         import duckdb
@@ -232,23 +235,6 @@ def _failure(error: duckdb.Error) -> CellguardError:
     )
 
 
-def facts_of(row: Mapping[str, Any]) -> Facts:
-    """Sort the columns of the first look into what they say."""
-
-    def named(prefix: str) -> dict[str, Any]:
-        return {k.removeprefix(prefix): v or 0 for k, v in row.items() if k.startswith(prefix)}
-
-    absolute = {part: float(total) for part, total in named("absolute_").items()}
-    for part, total in named("plain_").items():  # holdings add up contributions without their weights
-        absolute[part] = max(absolute[part], float(total))
-    if "value" not in absolute:
-        absolute["value"] = absolute.get("weight", float(row["records"]))
-    missing = {k: int(v) for k, v in named("missing_").items()}
-    bad = {k: int(v) for k, v in named("bad_").items()}
-    negative = {k: int(v) for k, v in named("negative_").items()}
-    return Facts(int(row["records"]), missing, bad, negative, absolute)
-
-
 def _holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
     """Return SQL for one row per cell and holding: its contribution, and in how many cells it is."""
     codes = ", ".join(f"d{i}" for i in range(len(roles.dimensions)))
@@ -318,8 +304,8 @@ def _text(text: str) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
-    """Return the columns of a frame that are needed, without copying where its library allows."""
+def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]:
+    """Return the columns of a frame that are needed, without copying where its library allows, and all names."""
     import pyarrow as pa
 
     from cellguard._io.frames import columns_of
@@ -329,15 +315,14 @@ def _arrow(frame: Any, columns: Sequence[str] | None) -> pa.Table:
 
         with suppress(TypeError):
             native = nw.from_native(frame, eager_only=True)
-            wanted = native.columns if columns is None else [c for c in native.columns if c in columns]
             try:
-                return native.select(wanted).to_arrow()
+                return native.select([c for c in native.columns if c in columns]).to_arrow(), native.columns
             except (pa.ArrowInvalid, pa.ArrowTypeError):
                 raise InputError(
                     "a column of the frame mixes kinds of values.", hint="make it text or numbers."
                 ) from None
     given = columns_of(frame)
-    return pa.table({name: column for name, column in given.items() if columns is None or name in columns})
+    return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
 
 
 def _kind(path: str) -> str:
@@ -358,9 +343,9 @@ def _read_csv(
     if len(set(names)) != len(names):
         raise FormatError.at(files[0], 1, "two columns have the same name.")
     encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
-    return connection.read_csv(
-        list(files), header=True, sep=delimiter, quotechar='"', escapechar='"', all_varchar=True, encoding=encoding
-    )
+    names_of_files = ", ".join(_text(name) for name in files)
+    options = f"header = true, all_varchar = true, delim = {_text(delimiter)}, quote = '\"', escape = '\"'"
+    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {_text(encoding)})")
 
 
 def _stream(path: str) -> IO[bytes]:

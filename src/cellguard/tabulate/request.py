@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log2, log10
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Facts", "Finest", "Records", "Roles", "Scale", "check_columns", "check_facts"]
+__all__ = ["Facts", "Finest", "Records", "Roles", "Scale", "check_columns", "check_facts", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,23 @@ class Facts(NamedTuple):
     """Negative numbers, by part."""
     absolute: Mapping[str, float]
     """Sum of the absolute weighted numbers, by part; of the weights themselves under ``weight``."""
+
+
+def facts_of(row: Mapping[str, Any]) -> Facts:
+    """Sort the columns of the first look into what they say."""
+
+    def named(prefix: str) -> dict[str, Any]:
+        return {k.removeprefix(prefix): v or 0 for k, v in row.items() if k.startswith(prefix)}
+
+    absolute = {part: float(total) for part, total in named("absolute_").items()}
+    for part, total in named("plain_").items():  # holdings add up contributions without their weights
+        absolute[part] = max(absolute[part], float(total))
+    if "value" not in absolute:
+        absolute["value"] = absolute.get("weight", float(row["records"]))
+    missing = {k: int(v) for k, v in named("missing_").items()}
+    bad = {k: int(v) for k, v in named("bad_").items()}
+    negative = {k: int(v) for k, v in named("negative_").items()}
+    return Facts(int(row["records"]), missing, bad, negative, absolute)
 
 
 class Scale(NamedTuple):

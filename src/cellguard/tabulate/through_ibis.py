@@ -1,0 +1,203 @@
+"""Records in a database that Ibis can talk to (Spark, Trino, PostgreSQL, BigQuery, DuckDB, ...).
+
+The same questions as in ``duck``, as expressions that Ibis turns into the database's own SQL: only
+the finest cells, their few largest contributions, and shared holdings leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cellguard.exceptions import InputError
+from cellguard.tabulate.request import Facts, Finest, Roles, Scale, facts_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+__all__ = ["IbisRecords"]
+
+
+class IbisRecords:
+    """An Ibis table of records; the database that it belongs to does the work."""
+
+    def __init__(self, table: ir.Table) -> None:
+        self._table = table
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return list(self._table.columns)
+
+    def close(self) -> None:
+        """Leave the database as it was: nothing was kept there."""
+
+    def _run(self, expression: ir.Table) -> pa.Table:
+        try:
+            return expression.to_pyarrow()
+        except Exception as error:  # noqa: BLE001  (every database has its own; their texts may hold records)
+            raise InputError(
+                f"the database could not add up the records ({type(error).__name__}).",
+                hint="does the same query run in the database itself?",
+            ) from None
+
+    @staticmethod
+    def _number(table: ir.Table, column: str, part: str) -> Any:
+        kind = table.schema()[column]
+        if not (kind.is_numeric() or kind.is_boolean()):
+            raise InputError(f"column {column!r} ({part}) is of type {kind}.", hint="a column of numbers is needed.")
+        return table[column].cast("float64")
+
+    def _chosen(self, roles: Roles) -> ir.Table:
+        if roles.skip_missing and roles.value:
+            return self._table.filter(self._table[roles.value].notnull())
+        return self._table
+
+    def facts(self, roles: Roles) -> Facts:
+        """Look at the records once."""
+        t = self._chosen(roles)
+        wanted: dict[str, Any] = {"records": t.count()}
+        weight = self._number(t, roles.weight, "weight") if roles.weight else None
+        for part, column in roles.numeric.items():
+            x = self._number(t, column, part)
+            finite = x.notnull() & ~x.isnan() & ~x.isinf()
+            weighted = x if weight is None or part == "weight" else x * weight
+            wanted[f"missing_{part}"] = t.count(where=x.isnull())
+            wanted[f"bad_{part}"] = t.count(where=x.notnull() & (x.isnan() | x.isinf()))
+            wanted[f"negative_{part}"] = t.count(where=finite & (x < 0))
+            wanted[f"absolute_{part}"] = weighted.abs().sum(where=finite).cast("float64")
+            if part in ("value", "shadow"):
+                wanted[f"plain_{part}"] = x.abs().sum(where=finite).cast("float64")
+        if roles.holding:
+            h = t[roles.holding]
+            gap = h.isnull() | (h.strip() == "") if h.type().is_string() else h.isnull()
+            wanted["missing_holding"] = t.count(where=gap)
+        return facts_of(self._run(t.aggregate(**wanted)).to_pylist()[0])
+
+    def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
+        """Add up the records, and keep enough of the largest contributions to fill `units` units."""
+        import ibis
+
+        items = self._records(roles)
+        if roles.holding:
+            items = _holdings(roles, scales, items)
+        codes = [f"d{i}" for i in range(len(roles.dimensions))]
+        cells = self._run(items.group_by(codes).aggregate(**_measures(roles, scales, items)))
+        top = shared = None
+        if units:
+            alone = items.filter(items.cells == 1) if roles.holding else items
+            order = [alone.x.desc()]
+            order += [alone.w] if roles.weight else []
+            order += [alone.r.desc()] if roles.request else []
+            order += [alone.h] if roles.holding else []
+            window = ibis.cumulative_window(group_by=codes, order_by=order)
+            before = alone.w.sum().over(window) - alone.w if roles.weight else ibis.row_number().over(window)
+            kept = [*codes, "x", *_present(roles, weight="w", request="r", holding="h")]
+            ranked = alone.mutate(place=before)
+            top = self._run(ranked.filter(ranked.place < units).select(kept))
+        if roles.holding:
+            kept = [*codes, "h", "sx", "n", *_present(roles, weight="swx", waiver="q", request="r")]
+            shared = self._run(items.filter(items.cells > 1).select([*kept, *(["sw"] if roles.weight else [])]))
+        return Finest(cells, top, shared)
+
+    def _records(self, roles: Roles) -> ir.Table:
+        """Return the records with their columns named by their parts."""
+        import ibis
+
+        t = self._chosen(roles)
+        weight = self._number(t, roles.weight, "weight") if roles.weight else None
+        one = ibis.literal(1.0)
+        value = self._number(t, roles.value, "value") if roles.value else one
+        looked_at = self._number(t, roles.shadow, "shadow") if roles.shadow else value
+
+        def times(x: Any) -> Any:
+            return x if weight is None else weight * x
+
+        columns: dict[str, Any] = {f"d{i}": t[name] for i, name in enumerate(roles.dimensions)}
+        columns |= {"y": times(value), "sx": looked_at, "x": looked_at.abs(), "wx": times(looked_at.abs())}
+        if roles.weight:
+            columns |= {"w": weight, "swx": times(looked_at)}
+        if roles.cost:
+            columns["c"] = times(self._number(t, roles.cost, "cost"))
+        if roles.holding:
+            columns["h"] = t[roles.holding]
+        if roles.waiver:
+            columns["q"] = _truth(t[roles.waiver])
+        if roles.request:
+            asked = t[roles.request].cast("string").strip()
+            kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
+            columns["r"] = ibis.cases(*kinds, else_=0)
+        return t.select(**columns)
+
+
+def _truth(x: Any) -> Any:
+    if x.type().is_string():
+        return x.strip().lower().isin(["1", "true", "t", "yes", "y"]).fill_null(False)
+    return (x if x.type().is_boolean() else x != 0).fill_null(False)
+
+
+def _pair(x: Any, scale: Scale) -> tuple[Any, Any]:
+    """Return the whole and the part of an exact sum (see :class:`Scale`), record by record."""
+    whole = (x * scale.whole).round().cast("float64")
+    part = ((x - whole / scale.whole) * (scale.whole * scale.part)).round().cast("float64")
+    return whole, part
+
+
+def _total(x: Any, scale: Scale) -> Any:
+    whole, part = _pair(x, scale)
+    return whole.sum().cast("float64") / scale.whole + part.sum().cast("float64") / (scale.whole * scale.part)
+
+
+def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> ir.Table:
+    """Return one row per cell and holding: its contribution, and in how many cells it is."""
+    import ibis
+
+    codes = [f"d{i}" for i in range(len(roles.dimensions))]
+    looked = scales["contributions"]
+    sums: dict[str, Any] = {
+        "y": _total(records.y, scales["value"]),
+        "sx": _total(records.sx, looked),
+        "n": records.count(),
+    }
+    if roles.weight:
+        sums |= {"swx": _total(records.swx, looked), "sw": _total(records.w, scales["weight"])}
+    if roles.cost:
+        sums["c"] = _total(records.c, scales["cost"])
+    if roles.waiver:
+        sums["q"] = records.q.all()
+    if roles.request:
+        sums["r"] = records.r.max()
+    t = records.group_by([*codes, "h"]).aggregate(**sums)
+    more: dict[str, Any] = {"x": t.sx.abs(), "cells": t.h.count().over(ibis.window(group_by="h"))}
+    if roles.weight:
+        divisor = ibis.ifelse(t.sx == 0, 1.0, t.sx)
+        more |= {"w": ibis.ifelse(t.sx != 0, t.swx / divisor, t.sw / t.n), "wx": t.swx.abs()}
+    else:
+        more["wx"] = t.sx.abs()
+    return t.mutate(**more)
+
+
+def _measures(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dict[str, Any]:
+    """Return what is added up in a cell."""
+    alone = items.cells == 1 if roles.holding else None
+    out: dict[str, Any] = {
+        "records": items.n.sum().cast("int64") if roles.holding else items.count(),
+        "n": items.count(where=alone),
+    }
+    wanted: list[tuple[str, Any, Scale, Any]] = [("y", items.y, scales["value"], None)]
+    if "total" in scales:
+        wanted.append(("x", items.wx, scales["total"], alone))
+    if roles.weight:
+        wanted.append(("w", items.w, scales["weight"], alone))
+    if roles.cost:
+        wanted.append(("c", items.c, scales["cost"], None))
+    for name, x, scale, where in wanted:
+        for half, column in enumerate(_pair(x, scale)):
+            out[f"{name}{half}"] = column.sum(where=where).cast("float64").fill_null(0.0)
+    if roles.waiver:
+        out["protected"] = items.x.max(where=~items.q if alone is None else ~items.q & alone)
+    return out
+
+
+def _present(roles: Roles, **columns: str) -> list[str]:
+    return [name for role, name in columns.items() if getattr(roles, role)]
