@@ -83,6 +83,7 @@ class _Places:
     """Where a key stands among the cells; -1 when it is not published."""
 
     def __init__(self, keys: IntArray, grid: int) -> None:
+        self.grid = grid
         self.same = len(keys) == grid and bool((keys == np.arange(grid)).all())
         self.table: NDArray[np.int32] | None = None
         if self.same:
@@ -196,17 +197,18 @@ def _complete(total: IntArray, length: IntArray, part: IntArray) -> Rows:
 def _across(
     keys: IntArray, coordinates: NDArray[np.int32], families: Sequence[Family], strides: IntArray, places: _Places
 ) -> list[Rows]:
-    """Return the relations that leap over unpublished margins; none when all margins are published."""
-    k = len(families)
-    pattern = np.zeros(len(keys), np.int64)  # bit d is set where the cell is not at the total of dimension d
-    for d in range(k):
-        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
-    present = set(np.unique(pattern).tolist())
-    if len(present) == 1 << sum(len(f[0]) > 0 for f in families):
+    """Return the relations that leap over unpublished margins; none when the whole grid is published."""
+    if len(keys) == places.grid:
         return []
-    offsets = [_first_children(f) * s for f, s in zip(families, strides, strict=True)]
-    out = _leaps(keys, pattern, present, offsets, places)
-    return out + _bridges(keys, coordinates, pattern, present, families, strides)
+    pattern = np.zeros(len(keys), np.int64)  # bit d is set where the cell is not at the total of dimension d
+    for d in range(len(families)):
+        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
+    order = np.argsort(pattern, kind="stable")
+    present, start = np.unique(pattern[order], return_index=True)
+    cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
+    below = [_first_children(f) for f in families]
+    offsets = [children * stride for children, stride in zip(below, strides, strict=True)]
+    return _leaps(keys, cells, offsets, places) + _bridges(keys, coordinates, cells, below, strides, places)
 
 
 def _first_children(family: Family) -> IntArray:
@@ -216,53 +218,56 @@ def _first_children(family: Family) -> IntArray:
     return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
 
 
-def _leaps(
-    keys: IntArray, pattern: IntArray, present: set[int], offsets: Sequence[IntArray], places: _Places
-) -> list[Rows]:
-    """Return cells as sums over two or more dimensions at once, where the margins in between are not published."""
+def _bits(pattern: int, k: int) -> list[int]:
+    return [d for d in range(k) if pattern >> d & 1]
+
+
+def _leaps(keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArray], places: _Places) -> list[Rows]:
+    """Return cells as sums over two or more dimensions at once, where no margin in between adds up to them."""
     out = []
-    for low in sorted(present):
-        above = [high for high in present if high != low and high & low == low]
-        for high in sorted(above):
-            between = any(mid != high and mid & high == mid for mid in above)
-            added = [d for d in range(len(offsets)) if (high ^ low) >> d & 1]
-            if between or len(added) < 2:
-                continue
+    for low, cell in cells.items():
+        above = sorted((high for high in cells if high != low and high & low == low), key=int.bit_count)
+        adds_up: dict[int, NDArray[np.bool_]] = {}
+        for high in above:
             offset = np.zeros(1, np.int64)
-            for d in added:
+            for d in _bits(high ^ low, len(offsets)):
                 offset = np.add.outer(offset, offsets[d]).ravel()
-            cell = np.flatnonzero(pattern == low)
-            wanted = np.add.outer(keys[cell], offset).ravel()
-            out.append(_complete(cell, np.full(len(cell), len(offset)), places(wanted)))
+            part = places(np.add.outer(keys[cell], offset))
+            adds_up[high] = np.asarray((part >= 0).all(axis=1))
+            between = [whole for mid, whole in adds_up.items() if mid != high and mid & high == mid]
+            new = adds_up[high] & ~np.logical_or.reduce(between) if between else adds_up[high]
+            if (high ^ low).bit_count() > 1 and new.any():
+                count = int(new.sum())
+                out.append(_complete(cell[new], np.full(count, len(offset)), part[new].ravel()))
     return out
 
 
 def _bridges(
     keys: IntArray,
     coordinates: NDArray[np.int32],
-    pattern: IntArray,
-    present: set[int],
-    families: Sequence[Family],
+    cells: dict[int, IntArray],
+    below: Sequence[IntArray],
     strides: IntArray,
+    places: _Places,
 ) -> list[Rows]:
-    """Return equal sums of two crossings whose common margin is not published."""
+    """Return equal sums of cells of two crossings whose common margin is not published."""
     out = []
-    below = [_first_children(f) for f in families]
-    for one, other in combinations(sorted(present), 2):
+    for one, other in combinations(cells, 2):
         meet = one & other
-        if meet in present:
+        if meet in (one, other):
             continue
         sides = []
         for side in (one, other):
-            summed = [d for d in range(len(families)) if (side & ~meet) >> d & 1]
-            member = pattern == side
-            for d in summed:
-                member &= np.isin(coordinates[:, d], below[d])
-            cell = np.flatnonzero(member)
-            margin = keys[cell] - sum((coordinates[cell, d] * strides[d] for d in summed), np.int64(0))
-            full = prod(len(below[d]) for d in summed)
-            sides.append((cell, margin, full))
-        out.append(_equal_sums(*sides))
+            cell = cells[side]
+            margin, full = keys[cell], 1
+            for d in _bits(side & ~meet, len(below)):
+                code = coordinates[cell, d]
+                first = np.isin(code, below[d])
+                cell, margin, full = cell[first], margin[first] - code[first] * strides[d], full * len(below[d])
+            hidden = places(margin) < 0
+            sides.append((cell[hidden], margin[hidden], full))
+        if len(sides[0][0]) and len(sides[1][0]):
+            out.append(_equal_sums(*sides))
     return out
 
 

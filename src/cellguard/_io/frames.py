@@ -98,9 +98,8 @@ def numbers(column: Any, name: str) -> FloatArray:
         if pa.types.is_boolean(array.type):
             array = array.cast(pa.int8())
         if pa.types.is_null(array.type) or pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-            array = pc.if_else(
-                pc.equal(pc.utf8_trim_whitespace(array.cast(pa.string())), ""), None, array.cast(pa.string())
-            )
+            text = pc.utf8_trim_whitespace(array.cast(pa.string()))
+            array = pc.if_else(pc.equal(text, ""), None, text)
         array = array.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InputError(f"column {name!r} holds something that is not a number.") from None
@@ -174,9 +173,16 @@ def _read_csv(path: Path) -> dict[str, Any]:
         raise FormatError.at(
             path, None, "is a binary file.", hint="a text file with comma-separated columns is needed."
         )
-    header = raw.splitlines()[0].decode("utf-8-sig", "replace")
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raw = raw.decode("latin-1").encode()
+    header = raw.partition(b"\n")[0].rstrip(b"\r").decode("utf-8-sig")
     delimiter = max(",;\t", key=header.count)
-    names = next(csv.reader([header], delimiter=delimiter))
+    try:
+        names = next(csv.reader([header], delimiter=delimiter))
+    except csv.Error:
+        raise FormatError.at(path, 1, "the first line does not name the columns.") from None
     if len(set(names)) != len(names):
         raise FormatError.at(path, 1, "two columns have the same name.")
     options = pacsv.ConvertOptions(
@@ -190,6 +196,8 @@ def _read_csv(path: Path) -> dict[str, Any]:
         parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=options,
     )
+    if table.column_names != names:
+        raise FormatError.at(path, 1, "the first line does not name the columns.")
     return columns_of(table)
 
 
