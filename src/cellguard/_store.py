@@ -67,9 +67,15 @@ def _column_names(table: Table) -> dict[str, str]:
     return out
 
 
+def _stem_and_ending(path: Path) -> tuple[str, str]:
+    """Part ``cells.csv.gz`` into ``cells`` and ``.csv.gz``."""
+    packed = ".gz" if path.name.lower().endswith(".gz") else ""
+    plain = Path(path.name[: len(path.name) - len(packed)])
+    return plain.stem, path.name[len(plain.stem) :]
+
+
 def _beside(path: Path, ending: str) -> Path:
-    name = path.name.removesuffix(".gz")
-    return path.with_name(name.removesuffix(Path(name).suffix) + ending)
+    return path.with_name(_stem_and_ending(path)[0] + ending)
 
 
 # ---------------------------------------------------------------- writing
@@ -92,7 +98,7 @@ def write_table(table: Table, path: str | Path) -> None:
     }
     entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL]
     if not _implied(table):
-        file = _beside(path, f".relations{path.suffix}")
+        file = _beside(path, f".relations{_stem_and_ending(path)[1]}")
         T = table.relations
         row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
         write({"relation": row, "cell": T.indices.astype(np.int64), "coefficient": T.data}, file)
@@ -169,7 +175,7 @@ def read_table(path: str | Path) -> Table:
     else:
         given, dims = _numbered(path, given)
         changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
-    name = description.name if description.name is not None else path.name.removesuffix(".gz").removesuffix(path.suffix)
+    name = description.name if description.name is not None else _stem_and_ending(path)[0]
     rows = len(next(iter(given.values()), ()))
     return from_frame(
         given, dims, value=description.value, missing=description.missing, repair=description.repair,

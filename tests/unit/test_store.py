@@ -58,7 +58,7 @@ def assert_same(a: Table, b: Table) -> None:
             assert one == two, field.name
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 @pytest.mark.parametrize("name", TABLES)
 def test_files_come_back_exactly(name, ending, tmp_path):
     table = TABLES[name]()

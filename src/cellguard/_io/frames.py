@@ -7,6 +7,8 @@ here interprets the columns.
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
@@ -211,11 +213,19 @@ def write_parquet(columns: Columns, path: str | Path) -> None:
 
 
 def write_csv(columns: Columns, path: str | Path) -> None:
-    """Write the columns as a CSV file, atomically; numbers in their shortest exact form."""
-    with atomic_writer(path) as stream:
-        writer = csv.writer(cast("IO[str]", stream), lineterminator="\n")
+    """Write the columns as a CSV file (gzipped when the name ends in ``.gz``), atomically; numbers in full."""
+    rows = zip(*(_written(c) for c in columns.values()), strict=True)
+    with atomic_writer(path, "wb") as raw:
+        packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
+        stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
+        text = io.TextIOWrapper(cast("IO[bytes]", stream), encoding="utf-8", newline="\n")
+        writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(zip(*(_written(c) for c in columns.values()), strict=True))
+        writer.writerows(rows)
+        text.flush()
+        text.detach()
+        if packed:
+            stream.close()
 
 
 def _written(column: Any) -> list[str]:

@@ -36,9 +36,9 @@ class Verb(NamedTuple):
 VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
+    "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
-    "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
     "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
 }

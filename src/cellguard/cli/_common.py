@@ -168,7 +168,7 @@ def load_table(path: Path, *, weights: str = "table", levels: str | None = None)
     """Read a table file and apply what the options say about weights and levels."""
     from cellguard.table import Table
 
-    known = (".jj", ".jj.gz", ".csv", ".parquet")
+    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet")
     if not path.name.lower().endswith(known):
         raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
     table = Table.read(path)
