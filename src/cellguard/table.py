@@ -205,6 +205,8 @@ class Table:
         lb: str | float = 0.0,
         ub: str | float = np.inf,
         counts: str | None = None,
+        top: Sequence[str] = (),
+        shadow: str | None = None,
         **description: Any,
     ) -> Table:
         """Make a table from a frame with one row per cell.
@@ -235,6 +237,9 @@ class Table:
             Column with s (safe), u or m (sensitive), z (fixed), or these words.
         lower, upper, sliding, counts
             Columns with protection levels and numbers of contributors.
+        top, shadow
+            Columns of the largest contributions, and of their total when they are those of another
+            variable than the value: what rules look at (:func:`cellguard.rules.with_contributions`).
         weights, lb, ub
             Columns, or one number for all cells.
         description
@@ -255,10 +260,15 @@ class Table:
             "status": status, "lower": lower, "upper": upper, "sliding": sliding,
             "weights": weights, "lb": lb, "ub": ub, "counts": counts,
         }  # fmt: skip
-        return from_frame(
+        table = from_frame(
             frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
             columns=columns, **description,
         )  # fmt: skip
+        if not top and shadow is None:
+            return table
+        from cellguard.rules import with_contributions
+
+        return with_contributions(table, frame, top=top, counts=counts, shadow=shadow)
 
     @classmethod
     def from_leaves(

@@ -343,3 +343,39 @@ def test_statistics_of_some_cells():
     assert part.top.tolist() == [[8, 7], [9, 1]]
     with pytest.raises(InputError, match="do not fit"):
         CellStatistics.of([1], [1, 2], [[1]])
+
+
+# ---------------------------------------------------------------- frames of cells
+
+
+def cells_frame(**changes) -> dict:
+    frame = {
+        "region": ["Total", "A", "B", "C"],
+        "value": [60.0, 10.0, 50.0, 0.0],
+        "n": [7, 2, 5, 0],
+        "top1": [20.0, 9.0, 20.0, None],
+        "top2": [9.0, 1.0, 9.0, None],
+        "s": [160.0, 20.0, 140.0, None],
+    }
+    return {**frame, **changes}
+
+
+def test_a_frame_of_cells_with_contributions():
+    t = cg.Table.from_frame(cells_frame(), ["region"], counts="n", top=["top2", "top1"])
+    assert t.statistics.top.tolist() == [[20, 9], [9, 1], [20, 9], [0, 0]]
+    assert t.fixed.tolist() == [False, False, False, True]
+    assert t.apply(cg.PPercent(10)).sensitive_cells.tolist() == [1]
+    shadowed = cg.Table.from_frame(cells_frame(), ["region"], counts="n", top=["top1"], shadow="s")
+    assert shadowed.apply(cg.Dominance(1, 20)).upper[1] == pytest.approx((45 - 20) / 20 * 10)
+
+
+def test_contributions_that_are_not_known_are_refused():
+    with pytest.raises(InputError, match=r"region=B\): its largest contributions are missing"):
+        cg.Table.from_frame(cells_frame(top1=[20, 9, None, None]), ["region"], counts="n", top=["top1"])
+    without_total = {k: v[1:] for k, v in cells_frame().items()}
+    with pytest.raises(InputError, match=r"region=Total\).* its largest contributions are missing"):
+        cg.Table.from_frame(without_total, ["region"], counts="n", top=["top1"])
+    with pytest.raises(InputError, match="number of contributors is not known"):
+        cg.Table.from_frame(cells_frame(), ["region"], top=["top1"])
+    with pytest.raises(UnknownCodeError, match="did you mean 'top1'"):
+        cg.Table.from_frame(cells_frame(), ["region"], counts="n", top=["top"])

@@ -19,6 +19,7 @@ Several rules join: a cell is sensitive when one of them says so, and its level 
 
 from cellguard.rules.apply import Flags, apply
 from cellguard.rules.apriori import apply_apriori
+from cellguard.rules.contributions import with_contributions
 from cellguard.rules.rule import (
     Custom,
     Dominance,
@@ -48,4 +49,5 @@ __all__ = [
     "Zero",
     "apply",
     "apply_apriori",
+    "with_contributions",
 ]
