@@ -64,10 +64,11 @@ def naive_cell(survey, rows):
     contributors = []
     for members in groups.values():
         x = sum(Fraction(looked[i], 100) for i in members)
-        wx = sum(w[i] * Fraction(looked[i], 100) for i in members)
-        weight = wx / x if x else sum(w[i] for i in members) / len(members)
+        size = sum(abs(Fraction(looked[i], 100)) for i in members)
+        weighted = sum(w[i] * abs(Fraction(looked[i], 100)) for i in members)
+        weight = weighted / size if size else sum(w[i] for i in members) / len(members)
         waived = use["waiver"] and all(survey["waiver"][i] for i in members)
-        contributors.append((abs(x), weight, abs(wx), waived))
+        contributors.append((abs(x), weight, weight * abs(x), waived))
     contributors.sort(key=lambda c: -c[0])
     published = sum(w[i] * Fraction(survey["value"][i], 100) for i in rows)
     return contributors, published

@@ -377,5 +377,5 @@ def test_contributions_that_are_not_known_are_refused():
         cg.Table.from_frame(without_total, ["region"], counts="n", top=["top1"])
     with pytest.raises(InputError, match="number of contributors is not known"):
         cg.Table.from_frame(cells_frame(), ["region"], top=["top1"])
-    with pytest.raises(UnknownCodeError, match="did you mean 'top1'"):
+    with pytest.raises(UnknownCodeError, match="did you mean"):
         cg.Table.from_frame(cells_frame(), ["region"], counts="n", top=["top"])

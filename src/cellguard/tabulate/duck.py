@@ -186,7 +186,7 @@ class DuckRecords:
                 f"SELECT {', '.join(kept)} FROM (SELECT *, {place} AS place FROM {items} {alone}) WHERE place < {units}"
             )
         if roles.holding:
-            kept = [*codes, "h", "sx", "n", *_present(roles, weight="swx, sw", waiver="q", request="r")]
+            kept = [*codes, "h", "sx", "n", *_present(roles, weight="ax, wax, sw", waiver="q", request="r")]
             shared = self._run(f"SELECT {', '.join(kept)} FROM {items} WHERE cells > 1")
         return Finest(cells, top, shared)
 
@@ -198,8 +198,6 @@ class DuckRecords:
         columns = [f"{_name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
         columns += [f"{_times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
         columns += [f"{_times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
-        if roles.weight:
-            columns.append(f"{_times(weight, looked_at)} AS swx")
         if roles.cost:
             columns.append(f"{_times(weight, self._number(roles.cost, roles.decimal))} AS c")
         if roles.holding:
@@ -241,7 +239,8 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
     looked = scales["contributions"]
     columns = [f"{_total('y', scales['value'])} AS y", f"{_total('sx', looked)} AS sx", "count(*) AS n"]
     if roles.weight:
-        columns += [f"{_total('swx', looked)} AS swx", f"{_total('w', scales['weight'])} AS sw"]
+        columns += [f"{_total('x', looked)} AS ax", f"{_total('wx', looked)} AS wax"]
+        columns.append(f"{_total('w', scales['weight'])} AS sw")
     if roles.cost:
         columns.append(f"{_total('c', scales['cost'])} AS c")
     if roles.waiver:
@@ -249,10 +248,9 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
     if roles.request:
         columns.append("max(r) AS r")
     grouped = f"SELECT {codes}, h, {', '.join(columns)} FROM {items} GROUP BY {codes}, h"
-    # A holding counts with the weight that makes its contribution the sum of its weighted records.
-    weights = (
-        "CASE WHEN sx <> 0 THEN swx / sx ELSE sw / n END AS w, abs(swx) AS wx" if roles.weight else "abs(sx) AS wx"
-    )
+    # A holding counts with the mean weight of its records, each as much as it contributes.
+    mean = "CASE WHEN ax > 0 THEN wax / ax ELSE sw / n END"
+    weights = f"{mean} AS w, {mean} * abs(sx) AS wx" if roles.weight else "abs(sx) AS wx"
     return f"SELECT *, abs(sx) AS x, {weights}, count(*) OVER (PARTITION BY h) AS cells FROM ({grouped})"
 
 

@@ -29,7 +29,9 @@ class Shared:
     who: IntArray
     x: FloatArray
     """Sum of the contributions, with their sign."""
-    wx: FloatArray
+    ax: FloatArray
+    """Sum of their absolute values."""
+    wax: FloatArray
     """The same, weighted."""
     w: FloatArray
     """Sum of the weights."""
@@ -80,9 +82,10 @@ def _one(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units:
     def add(x: FloatArray) -> FloatArray:
         return np.bincount(pair, weights=x[inside], minlength=len(pair_keys)).astype(np.float64)
 
-    x, wx, w, n = add(shared.x), add(shared.wx), add(shared.w), add(shared.n)
+    x, ax, wax, w, n = add(shared.x), add(shared.ax), add(shared.wax), add(shared.w), add(shared.n)
+    # A holding counts with the mean weight of its records, each as much as it contributes.
     with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(x != 0, wx / x, w / n)
+        weight = np.where(ax > 0, wax / ax, w / n)
     open_ = np.zeros(len(pair_keys), dtype=bool)
     open_[pair[~shared.waived[inside]]] = True  # somebody in the holding has not waived
     request = np.zeros(len(pair_keys), dtype=np.int8)
@@ -100,7 +103,7 @@ def _one(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units:
         keys=cell_keys,
         count=per_cell(np.ones(len(at))),
         weight=per_cell(weight),
-        total=per_cell(np.abs(wx)),
+        total=per_cell(weight * value),
         largest=largest,
         item_key=cell_keys[at[keep]],
         item_value=value[keep],

@@ -96,8 +96,9 @@ class IbisRecords:
             ranked = alone.mutate(place=before)
             top = self._run(ranked.filter(ranked.place < units).select(kept))
         if roles.holding:
-            kept = [*codes, "h", "sx", "n", *_present(roles, weight="swx", waiver="q", request="r")]
-            shared = self._run(items.filter(items.cells > 1).select([*kept, *(["sw"] if roles.weight else [])]))
+            kept = [*codes, "h", "sx", "n", *_present(roles, waiver="q", request="r")]
+            kept += ["ax", "wax", "sw"] if roles.weight else []
+            shared = self._run(items.filter(items.cells > 1).select(kept))
         return Finest(cells, top, shared)
 
     def _records(self, roles: Roles) -> ir.Table:
@@ -116,7 +117,7 @@ class IbisRecords:
         columns: dict[str, Any] = {f"d{i}": t[name] for i, name in enumerate(roles.dimensions)}
         columns |= {"y": times(value), "sx": looked_at, "x": looked_at.abs(), "wx": times(looked_at.abs())}
         if roles.weight:
-            columns |= {"w": weight, "swx": times(looked_at)}
+            columns["w"] = weight
         if roles.cost:
             columns["c"] = times(self._number(t, roles.cost, "cost"))
         if roles.holding:
@@ -160,7 +161,8 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> i
         "n": records.count(),
     }
     if roles.weight:
-        sums |= {"swx": _total(records.swx, looked), "sw": _total(records.w, scales["weight"])}
+        sums |= {"ax": _total(records.x, looked), "wax": _total(records.wx, looked)}
+        sums["sw"] = _total(records.w, scales["weight"])
     if roles.cost:
         sums["c"] = _total(records.c, scales["cost"])
     if roles.waiver:
@@ -170,8 +172,8 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> i
     t = records.group_by([*codes, "h"]).aggregate(**sums)
     more: dict[str, Any] = {"x": t.sx.abs(), "cells": t.h.count().over(ibis.window(group_by="h"))}
     if roles.weight:
-        divisor = ibis.ifelse(t.sx == 0, 1.0, t.sx)
-        more |= {"w": ibis.ifelse(t.sx != 0, t.swx / divisor, t.sw / t.n), "wx": t.swx.abs()}
+        mean = ibis.ifelse(t.ax > 0, t.wax / ibis.ifelse(t.ax > 0, t.ax, 1.0), t.sw / t.n)
+        more |= {"w": mean, "wx": mean * t.sx.abs()}
     else:
         more["wx"] = t.sx.abs()
     return t.mutate(**more)
