@@ -45,7 +45,10 @@ __all__ = [
 # ---------------------------------------------------------------- options, the same for every verb
 
 TableFile = Annotated[
-    Path, typer.Argument(metavar="TABLE", show_default=False, help="A table: .jj, .jj.gz, .csv or .parquet.")
+    Path,
+    typer.Argument(
+        metavar="TABLE", show_default=False, help="A table: .jj, .jj.gz, or .csv or .parquet with NAME.toml beside it."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Out = Annotated[
