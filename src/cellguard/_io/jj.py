@@ -33,9 +33,10 @@ _TO_NUMBERS = bytes.maketrans(b"sumzSUMZ():", b"01230123   ")
 _FIELDS = 9
 _BLANK, _WORD, _LETTER, _COLON, _OPEN, _CLOSE = range(6)
 # What each byte is to the grammar; the numbers themselves are the C routine's business.
-_KINDS = np.full(256, _WORD, np.uint8)
+_KINDS = bytearray([_WORD]) * 256
 for _bytes, _kind in ((b" \t\n\r\v\f", _BLANK), (b"sumzSUMZ", _LETTER), (b":", _COLON), (b"(", _OPEN), (b")", _CLOSE)):
-    _KINDS[list(_bytes)] = _kind
+    for _byte in _bytes:
+        _KINDS[_byte] = _kind
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf", re.ASCII)
 _PARTS = re.compile(r"(\s*[^\s():]+\s*\(\s*[^\s():]+\s*\))*\s*", re.ASCII)
 _HINT = "a JJ file is: 0, N, N cell lines of 9 fields, M, M relation lines 'rhs K : cell (sign) ...'."
@@ -138,7 +139,7 @@ def _follows_grammar(text: bytes, n: int, lengths: NDArray[np.int64]) -> bool:
 
     The numbers alone would not tell ``1s`` from ``10``, nor a misplaced bracket from a blank.
     """
-    kinds = _KINDS[np.frombuffer(text, np.uint8)]
+    kinds = np.frombuffer(text.translate(_KINDS), np.uint8)
     wordy = (kinds == _WORD) | (kinds == _LETTER)
     first = wordy.copy()
     first[1:] &= ~wordy[:-1]
