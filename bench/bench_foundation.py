@@ -6,14 +6,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from pathlib import Path
 
-import numpy as np
 from figures import CSPLIB, figure, peak_gib, seconds
 
 from cellguard._engine.reduce import reduce
-from cellguard.generate import geography
 from cellguard.table import Table
 
 
@@ -61,36 +57,11 @@ def csplib() -> None:
         figure(f"reduce {name}", seconds(lambda T=relations: reduce(T), 5), target)
 
 
-def large() -> None:
-    """Tables of a size that a census has."""
-    before = peak_gib()
-    took = time.process_time()
-    dims = {name: _hundred_codes(name) for name in ("region", "branch", "size")}
-    leaves = np.random.default_rng(1).integers(0, 1000, (90, 90, 90))
-    table = Table.from_leaves(dims, leaves)
-    figure(f"build {table.n_cells:,} cells, {table.n_relations:,} relations", time.process_time() - took, 5)
-    figure("  memory it took at most", peak_gib() - before, 1.5, "GiB")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "large.jj"
-        write = seconds(lambda: table.write(path), 1)
-        read = seconds(lambda: Table.read(path), 1)
-    figure("  write as JJ and read back", write + read, 15, note=f"write {write:.2f}, read {read:.2f}")
-    figure("  reduce", seconds(lambda: reduce(table.relations), 1), 20)
-    relations = geography().relations
-    figure(f"reduce the geography table, {relations.shape[1]:,} cells", seconds(lambda: reduce(relations), 1), 3)
-
-
-def _hundred_codes(prefix: str) -> dict[str, list[str]]:
-    """Return a hierarchy of a total, nine groups and ninety leaves."""
-    return {f"{prefix}{i}": [f"{prefix}{i}.{j}" for j in range(10)] for i in range(9)}
-
-
 def main() -> None:
     """Print every figure."""
     start()
     compilation()
     csplib()
-    large()
     figure("memory of all this", peak_gib(), unit="GiB")
 
 

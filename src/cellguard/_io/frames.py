@@ -149,6 +149,8 @@ def read_frame(path: str | Path) -> dict[str, Any]:
         if path.suffix.lower() == ".parquet":
             return columns_of(_read_parquet(path))
         return _read_csv(path)
+    except UnicodeDecodeError:
+        raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
     except (pa.ArrowInvalid, pa.ArrowKeyError, pa.ArrowNotImplementedError, OSError) as error:
         detail = str(error).splitlines()[0].partition(":")[0] if isinstance(error, OSError) else "malformed"
         raise FormatError.at(path, None, f"cannot be read ({detail[:60]}).", hint="is the file complete?") from None
