@@ -262,7 +262,7 @@ class Table:
         )  # fmt: skip
         if not top and shadow is None:
             return table
-        from cellguard.rules import with_contributions
+        from cellguard.rules.contributions import with_contributions
 
         return with_contributions(table, frame, top=top, counts=counts, shadow=shadow)
 
