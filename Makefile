@@ -27,10 +27,9 @@ test: $(SETUP)
 	$(BIN)python -m pytest --cov --cov-report=term:skip-covered $(TEST_OPTIONS)
 
 check: $(SETUP)
-	$(BIN)ruff check .
-	$(BIN)ruff format --check .
-	$(BIN)mypy
-	$(BIN)lint-imports
+	@failed=0; for command in "ruff check --quiet ." "ruff format --check ." "mypy" "lint-imports"; do \
+	    echo "$$command"; $(BIN)$$command || failed=1; \
+	done; exit $$failed
 
 format: $(SETUP)
 	$(BIN)ruff format .
