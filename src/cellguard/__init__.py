@@ -39,9 +39,11 @@ _EXPORTS = {
     "audit": "audit",
     "intervals": "intervals",
     "perturb": "perturb",
+    "read_release": "foreign",
     "round": "rounding",
     "suppress": "suppress",
     "tabulate": "tabulate",
+    "verify": "witnesses",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from cellguard.audit import audit as audit
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
+    from cellguard.foreign import read_release as read_release
     from cellguard.hierarchy import Hierarchy as Hierarchy
     from cellguard.intervals import intervals as intervals
     from cellguard.perturb import perturb as perturb
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     from cellguard.suppress import suppress as suppress
     from cellguard.table import Table as Table
     from cellguard.tabulate import tabulate as tabulate
+    from cellguard.witnesses import verify as verify
 
 
 def __getattr__(name: str) -> Any:

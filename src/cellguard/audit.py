@@ -9,21 +9,25 @@ none exist. What can be shown neither way is unknown, and a release with such a 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard.attacker import EXTERNAL, Attacker
-from cellguard.exceptions import ReleaseError
-from cellguard.release import Adjustment, Perturbation, Release, Rounding, Suppression
-from cellguard.table import BoolArray, FloatArray, IntArray, Levels, Table, residuals
+from cellguard.attacker import Attacker
+from cellguard.exceptions import InputError
+from cellguard.foreign import check_release
+from cellguard.release import Adjustment, Release, Suppression
+from cellguard.table import BoolArray, FloatArray, IntArray, Levels, Table
+from cellguard.witnesses import LEAST_WIDTH, LEVEL_TOLERANCE, Proof, attackers_of, required_levels, write_proofs
+
+if TYPE_CHECKING:
+    from cellguard._engine.witness import ExactMovements
 
 __all__ = ["Audit", "Finding", "audit"]
-
-_TOLERANCE = 1e-7
-"""How far, relative to a cell, what is published may miss the truth or a level by rounding alone."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finding:
@@ -45,12 +49,12 @@ class Finding:
     """Cells whose value the attacker computes exactly."""
     disclosed: IntArray = field(repr=False)
     """All cells of the table, sensitive or not, that are not published and still known exactly."""
-    witnesses: Any = field(repr=False, default=None)
-    """Movements from the true table to feasible tables, one row each (confidential)."""
+    witnesses: ExactMovements | None = field(repr=False, default=None)
+    """Exact movements from the true table to feasible tables, one row each (confidential)."""
     low_witness: IntArray = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
-    """Row of `witnesses` in which each cell takes `low`; -1 stands for the true table."""
+    """Row of `witnesses` in which each cell reaches its lower level; -1 stands for the true table."""
     high_witness: IntArray = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
-    """Row of `witnesses` in which each cell takes `high`; -1 stands for the true table."""
+    """Row of `witnesses` in which each cell reaches its upper level; -1 stands for the true table."""
     programs: int = 0
     """Linear programs that were solved."""
 
@@ -59,16 +63,36 @@ class Finding:
         """Indices of the cells to be protected."""
         return self.levels.cells
 
+    @property
+    def unknown(self) -> BoolArray:
+        """Cells that are neither shown safe nor proven unsafe."""
+        return ~self.safe & ~self.unsafe
+
+    def proof(self, table: Table) -> Proof:
+        """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`)."""
+        tables: list[dict[int, Fraction]] = []
+        if self.witnesses is not None:
+            k, d = self.witnesses.numerators, self.witnesses.denominator.tolist()
+            for row in range(k.shape[0]):
+                span = slice(k.indptr[row], k.indptr[row + 1])
+                moved = zip(k.indices[span].tolist(), k.data[span].tolist(), strict=True)
+                tables.append({i: Fraction(repr(float(table.values[i]))) + Fraction(n, d[i]) for i, n in moved if n})
+        rows = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
+        cells, low, high = rows
+        return Proof(attacker=self.attacker.name, cells=cells, low=low, high=high, tables=tables)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Audit:
     """The result of an audit, attacker by attacker.
 
-    >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4])
-    >>> from cellguard.release import Status
-    >>> a = audit(Suppression(table=t, status=Status.FEASIBLE, objective=50, suppressed=np.array([True, True, False])))
-    >>> a.safe, a.summary()
-    (True, {'safe': True, 'checked': 1, 'exact': 0, 'unsafe': 0})
+    >>> from cellguard.examples import salazar2004_figure2
+    >>> found = audit(salazar2004_figure2()["suppress"], exact=True)
+    >>> found.summary()
+    {'safe': False, 'checked': 1, 'exact': 0, 'unsafe': 1}
+    >>> cells, low, high = found.ranges["external"]
+    >>> low.tolist(), high.tolist()
+    ([5.0], [30.0])
     """
 
     release: Release = field(repr=False)
@@ -77,12 +101,14 @@ class Audit:
     """One per attacker."""
     ranges_exact: bool = False
     """Whether the ranges are exact, or only as wide as the verdicts needed."""
+    integer: bool = False
+    """Whether only tables of whole numbers were held possible."""
     seconds: float = 0.0
     """How long the audit took."""
 
-    def _cells(self, which: str) -> IntArray:
-        found = [f.cells[getattr(f, which)] for f in self.findings]
-        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    def _cells(self, chosen: Sequence[BoolArray]) -> IntArray:
+        found = [f.cells[which] for f, which in zip(self.findings, chosen, strict=True)]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
 
     @property
     def safe(self) -> bool:
@@ -92,30 +118,32 @@ class Audit:
     @property
     def checked(self) -> int:
         """Number of cells to be protected against at least one attacker."""
-        found = [f.cells for f in self.findings]
-        return len(np.unique(np.concatenate(found))) if found else 0
+        return len(self._cells([np.ones(len(f.cells), bool) for f in self.findings]))
 
     @property
     def exact(self) -> int:
         """Number of those whose value some attacker computes exactly."""
-        return len(self._cells("exact"))
+        return len(self._cells([f.exact for f in self.findings]))
 
     @property
     def unsafe(self) -> int:
         """Number of those that are not shown safe against every attacker."""
-        unsafe = [f.cells[~f.safe] for f in self.findings]
-        return len(np.unique(np.concatenate(unsafe))) if unsafe else 0
+        return len(self.unsafe_cells)
 
     @property
     def unknown(self) -> int:
         """Number of those for which neither safety nor a violation could be proven."""
-        found = [f.cells[~f.safe & ~f.unsafe] for f in self.findings]
-        return len(np.unique(np.concatenate(found))) if found else 0
+        return len(self._cells([f.unknown for f in self.findings]))
 
     @property
     def unsafe_cells(self) -> IntArray:
         """Indices of the cells that are not shown safe against every attacker."""
-        return np.unique(np.concatenate([f.cells[~f.safe] for f in self.findings] or [np.zeros(0, np.int64)]))
+        return self._cells([~f.safe for f in self.findings])
+
+    @property
+    def disclosed(self) -> IntArray:
+        """All cells, sensitive or not, that are not published and that some attacker still knows exactly."""
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *(f.disclosed for f in self.findings)]))
 
     @property
     def ranges(self) -> dict[str, tuple[IntArray, FloatArray, FloatArray]]:
@@ -123,9 +151,33 @@ class Audit:
         return {f.attacker.name: (f.cells, f.low, f.high) for f in self.findings}
 
     @property
-    def witnesses(self) -> dict[str, Any]:
-        """Movements from the true table to the feasible tables that prove safety, by the attacker's name."""
-        return {f.attacker.name: f.witnesses for f in self.findings}
+    def witnesses(self) -> dict[str, Proof]:
+        """The tables that prove safety, by the attacker's name (confidential)."""
+        return {f.attacker.name: f.proof(self.release.table) for f in self.findings}
+
+    def midpoints(self) -> dict[str, float]:
+        """Say where the middle of the ranges lies, as shares of the cells with a bounded range (baena2018 table 4).
+
+        Ranges are put to a width of 100 with the truth at 0; a middle of 0 gives the truth away to
+        whoever takes the average. The ranges must be exact.
+
+        >>> from cellguard.examples import minami2019_figure2
+        >>> audit(minami2019_figure2(), exact=True).midpoints()
+        {'-50': 0.0, '(-50,0)': 0.0, '0': 0.0, '(0,50)': 1.0, '50': 0.0}
+        """
+        if not self.ranges_exact:
+            raise InputError("midpoints need exact ranges.", hint="audit(release, exact=True).")
+        place = np.concatenate([_midpoint(f, self.release.table) for f in self.findings] or [np.zeros(0)])
+        place = place[np.isfinite(place)]
+        near = 1e-4
+        classes = {
+            "-50": place < -50 + near,
+            "(-50,0)": (place >= -50 + near) & (place < -near),
+            "0": np.abs(place) <= near,
+            "(0,50)": (place > near) & (place <= 50 - near),
+            "50": place > 50 - near,
+        }
+        return {name: float(inside.mean()) if len(place) else 0.0 for name, inside in classes.items()}
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
@@ -134,8 +186,19 @@ class Audit:
             out["unknown"] = self.unknown
         return out
 
+    def save_witnesses(self, path: str | Path) -> None:
+        """Write the tables that prove safety, for ``cellguard verify``; they are confidential."""
+        write_proofs(path, self.release, list(self.witnesses.values()), integer=self.integer)
 
-def audit(release: Release, *, exact: bool = False, time_limit_s: float = float("inf")) -> Audit:
+
+def audit(
+    release: Release,
+    *,
+    exact: bool = False,
+    integer: bool = False,
+    jobs: int | None = None,
+    time_limit_s: float = float("inf"),
+) -> Audit:
     """Say what every attacker of the table can compute from a release.
 
     Parameters
@@ -144,62 +207,56 @@ def audit(release: Release, *, exact: bool = False, time_limit_s: float = float(
         A release of any kind; only what it publishes is used.
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
+    integer
+        The attacker knows that all values are whole numbers: for tables of counts.
+    jobs
+        Parts of the table to search at the same time, through joblib: one unless given, or what an
+        enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
     time_limit_s
-        For each linear program; what it leaves open is unknown, hence not safe.
+        For each attacker; what it leaves open is unknown, hence not safe.
     """
     begin = time.perf_counter()
     check_release(release)
-    if isinstance(release, Adjustment):
-        findings = tuple(_adjustment_finding(release, attacker) for attacker in _attackers(release.table))
-    else:
-        findings = tuple(
-            _range_finding(release, attacker, exact=exact, time_limit_s=time_limit_s)
-            for attacker in _attackers(release.table)
-        )
-    return Audit(release=release, findings=findings, ranges_exact=exact, seconds=time.perf_counter() - begin)
+    table = release.table
+    if integer and not (table.values == np.rint(table.values)).all():
+        raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
+    findings = []
+    for attacker in attackers_of(table):
+        if isinstance(release, Adjustment):
+            findings.append(_adjustment_finding(release, attacker))
+        else:
+            options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
+            findings.append(_range_finding(release, attacker, options))
+    return Audit(
+        release=release,
+        findings=tuple(findings),
+        ranges_exact=exact or integer,
+        integer=integer,
+        seconds=time.perf_counter() - begin,
+    )
 
 
-def _attackers(table: Table) -> tuple[Attacker, ...]:
-    return table.attackers or (EXTERNAL,)
-
-
-def _protected(table: Table, attacker: Attacker) -> Levels:
-    """Return the cells to protect; a cell that must be published as it is asks for nothing."""
-    need = table.levels(attacker)
-    keep = ~(table.fixed[need.cells] & (np.maximum(need.lower, np.maximum(need.upper, need.sliding)) == 0))
-    return Levels(cells=need.cells[keep], lower=need.lower[keep], upper=need.upper[keep], sliding=need.sliding[keep])
-
-
-def _range_finding(release: Release, attacker: Attacker, *, exact: bool, time_limit_s: float) -> Finding:
+def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]) -> Finding:
     from cellguard._engine.ranges import ranges
 
     table = release.table
-    need = _protected(table, attacker)
+    need = required_levels(table, attacker)
     lo, hi = release.published_bounds(attacker)
-    found = ranges(
-        table.relations,
-        lo,
-        hi,
-        table.values,
-        need.cells,
-        lower=need.lower,
-        upper=need.upper,
-        sliding=need.sliding,
-        exact=exact,
-        time_limit_s=time_limit_s,
-    )
-    size = 1e-12 * np.maximum(1.0, np.abs(table.values[need.cells]))
-    known = found.high_bound - found.low_bound <= size
+    options = {"lower": need.lower, "upper": need.upper, "sliding": need.sliding, "certify": True, **options}
+    found = ranges(table.relations, lo, hi, table.values, need.cells, **options)
+    least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
+    known = found.high_bound - found.low_bound < least
+    published = ~release.suppressed if isinstance(release, Suppression) else lo == hi
     return Finding(
         attacker=attacker,
         levels=need,
         low=found.low,
         high=found.high,
-        safe=found.safe & ~known,
-        unsafe=found.unsafe | known,
+        safe=found.safe,
+        unsafe=found.unsafe,
         exact=known,
-        disclosed=np.flatnonzero(found.disclosed),
-        witnesses=found.witnesses,
+        disclosed=np.union1d(np.flatnonzero(found.disclosed & ~published), need.cells[known]),
+        witnesses=found.exact_witnesses,
         low_witness=found.low_witness,
         high_witness=found.high_witness,
         programs=found.programs,
@@ -207,15 +264,15 @@ def _range_finding(release: Release, attacker: Attacker, *, exact: bool, time_li
 
 
 def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
-    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (castro2004 (2)).
+    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (baena2018 (4)).
 
     Ranges do not apply: nothing is published about the distance from the truth.
     """
     table = release.table
-    need = _protected(table, attacker)
+    need = table.levels(attacker)
     a, x = table.values[need.cells], release.values[need.cells]
-    slack = _TOLERANCE * np.maximum(1.0, np.abs(a))
-    safe = (x >= a + need.upper - slack) | (x <= a - need.lower + slack)
+    keep = 1 - float(LEVEL_TOLERANCE)
+    safe = (x - a >= need.upper * keep) | (a - x >= need.lower * keep)
     return Finding(
         attacker=attacker,
         levels=need,
@@ -223,55 +280,15 @@ def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
         high=np.full(len(a), np.inf),
         safe=safe,
         unsafe=~safe,
-        exact=(np.abs(x - a) <= 1e-12 * np.maximum(1.0, np.abs(a))) & ~safe,
+        exact=(np.abs(x - a) <= LEAST_WIDTH * np.maximum(1.0, np.abs(a))) & ~safe,
         disclosed=np.zeros(0, np.int64),
     )
 
 
-# ---------------------------------------------------------------------- does the release fit its table?
-
-
-def check_release(release: Release) -> None:
-    """Refuse a release that does not fit its table or contradicts it (:class:`ReleaseError`)."""
-    table = release.table
-    published = release.point_values()
-    lo, hi = release.published_bounds(Attacker(name="nobody"))
-    if len(published) != table.n_cells:
-        raise ReleaseError(f"the release has {len(published)} cells, its table {table.n_cells}.")
-    if isinstance(release, Suppression):
-        _refuse(
-            table,
-            table.sensitive & ~release.suppressed & ~table.fixed,
-            "the cell is sensitive and was left published.",
-            "suppress every sensitive cell, or take it off the list of sensitive ones.",
-        )
-        return
-    slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
-    if isinstance(release, Adjustment):
-        bad = (published < table.lb - slack) | (published > table.ub + slack)
-        _refuse(table, bad, "the published value lies outside the known bounds.")
-    else:
-        bad = ~((lo <= table.values + slack) & (hi >= table.values - slack))
-        _refuse(table, bad, "the published interval does not contain the true value.")
-    if isinstance(release, Adjustment | Rounding | Perturbation):
-        _check_additive(table, published)
-
-
-def _check_additive(table: Table, published: FloatArray) -> None:
-    residual, allowed = residuals(table.relations, table.rhs, published)
-    bad = np.abs(residual) > 100 * allowed
-    if bad.any():
-        worst = int(np.argmax(np.abs(residual) - allowed))
-        raise ReleaseError(
-            f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
-            f"the worst is {table.relation_label(worst)}.",
-            hint="was the release made from this table, and were all its cells read?",
-        )
-
-
-def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        more = int(bad.sum()) - 1
-        also = f" (and {more} more)" if more else ""
-        raise ReleaseError(f"{table.label(first)}{also}: {what}", hint=hint)
+def _midpoint(finding: Finding, table: Table) -> FloatArray:
+    """Place of the middle of each range when its width is 100 and the truth is 0; NaN where it has no middle."""
+    a = table.values[finding.cells]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        width = finding.high - finding.low
+        middle = 100.0 * ((finding.low + finding.high) / 2 - a) / width
+    return np.where(np.isfinite(width) & (width > 0), middle, np.nan)

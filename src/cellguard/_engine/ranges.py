@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.integer import search_whole
 from cellguard._engine.parts import Request, search_all
 from cellguard._engine.program import AttackerProgram
 from cellguard._engine.search import LEVEL_TOLERANCE, Reach
@@ -81,6 +82,7 @@ def ranges(
     upper: FloatArray | None = None,
     sliding: FloatArray | None = None,
     exact: bool = False,
+    integer: bool = False,
     certify: bool = False,
     time_limit_s: float = float("inf"),
     jobs: int | None = None,
@@ -101,6 +103,8 @@ def ranges(
         Levels of `cells`, as distances; 0 unless given.
     exact
         Compute both ends of every range; otherwise stop where the verdict is known.
+    integer
+        Only whole numbers are possible; both ends are then computed over those. `point` must be whole.
     certify
         Make the witnesses exact, and call safe only what those prove.
     time_limit_s
@@ -119,16 +123,22 @@ def ranges(
     """
     cells = np.asarray(cells, np.int64)
     levels = [np.zeros(len(cells)) if x is None else np.asarray(x, np.float64) for x in (lower, upper, sliding)]
+    if integer:
+        lo, hi = np.ceil(lo - 1e-9), np.floor(hi + 1e-9)
     down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
     system = System.of(relations, free_cells(lo, hi, point), down, up)
     request = Request.of(system, cells, *levels)
-    reach, pool = search_all(system, request, exact=exact, deadline=time.time() + time_limit_s, jobs=jobs)
+    deadline = time.time() + time_limit_s
+    if integer:
+        reach, pool = search_whole(system, request, down, up, deadline=deadline)
+    else:
+        reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
     movements = csr_array(pool @ system.reduction.merged.lift.T)
     certificate = None
     if certify:
         certificate = exact_movements(system.reduction, movements, lo, hi, point, _cell_component(system))
         movements = certificate.as_floats()
-    return _result(system, request, reach, movements, certificate, point, exact=exact)
+    return _result(system, request, reach, movements, certificate, point, exact=exact or integer)
 
 
 def _cell_component(system: System) -> IntArray:

@@ -41,6 +41,8 @@ VERBS = {
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
     "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
+    "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
+    "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""
 

@@ -1,0 +1,161 @@
+"""``cellguard audit``: what an attacker can compute from a release, whoever made it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cellguard.cli import _common as shared
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.audit import Audit
+    from cellguard.table import Table
+
+__all__ = ["ReleaseFile", "command"]
+
+ReleaseFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RELEASE",
+        show_default=False,
+        help="What was published: .csv or .parquet, or a text file with the index of a suppressed cell in each line.",
+    ),
+]
+Method = Annotated[
+    str | None,
+    typer.Option("--method", metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given."),
+]
+Base = Annotated[float | None, typer.Option("--base", metavar="NUMBER", help="The base of a rounded table.")]
+Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by at most N bases.")]
+Distance = Annotated[
+    float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
+]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        "--bounds",
+        metavar="BELOW,ABOVE",
+        help="What attackers know before: shares of the value (1,inf), not the table's.",
+    ),
+]
+
+
+def command(
+    path: shared.TableFile,
+    release_path: ReleaseFile,
+    method: Method = None,
+    base: Base = None,
+    step: Step = 1,
+    distance: Distance = None,
+    bounds: Bounds = None,
+    levels: shared.Levels = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Compute both ends of every range, not only verdicts.")
+    ] = False,
+    integer: Annotated[
+        bool, typer.Option("--integer", help="Attackers know that all values are whole numbers.")
+    ] = False,
+    witnesses: Annotated[
+        Path | None,
+        typer.Option("--witnesses", metavar="FILE", help="Write the proof (.json, .json.gz): confidential."),
+    ] = None,
+    ranges: Annotated[
+        Path | None,
+        typer.Option("--ranges", metavar="FILE", help="Write each sensitive cell's range (.csv): confidential."),
+    ] = None,
+    threads: shared.Threads = 1,
+    time_limit: shared.TimeLimit = float("inf"),
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Say what an attacker can compute from a release, whichever program made it.
+
+    The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly are counted
+    even where they are not sensitive.
+    """
+    from cellguard.audit import audit
+    from cellguard.foreign import read_release
+
+    start = time.perf_counter()
+    with shared.only_json_on_stdout(as_json):
+        table = with_bounds(shared.load_table(path, levels=levels), bounds)
+        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
+        read = time.perf_counter()
+        shared.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
+        found = audit(release, exact=exact, integer=integer, jobs=threads, time_limit_s=time_limit)
+        if ranges is not None:
+            _write_ranges(found, ranges)
+        if witnesses is not None:
+            found.save_witnesses(witnesses)
+    seconds = {"total": time.perf_counter() - start, "read": read - start, "audit": found.seconds}
+    summary = _summary(found, release.method, seconds)
+    if as_json:
+        shared.print_json(summary)
+    else:
+        shared.print_pairs(f"{release_path.name}: {release.method}", summary)
+    if not found.safe:
+        raise shared.NoSafeReleaseError("the release is not safe.", hint="--ranges FILE.csv shows every cell's range.")
+
+
+def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
+    table = found.release.table
+    out: dict[str, Any] = {
+        "method": method,
+        "audit": found.summary(),
+        "disclosed": len(found.disclosed),
+        "attackers": [f.attacker.name for f in found.findings],
+        "programs": sum(f.programs for f in found.findings),
+        "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations},
+        "seconds": seconds,
+    }
+    if found.ranges_exact and method != "adjust":
+        out["midpoints"] = found.midpoints()
+    return out
+
+
+def with_bounds(table: Table, text: str | None) -> Table:
+    """Return the table with what attackers know as shares of each value: ``1,inf`` is from 0 to anything."""
+    import numpy as np
+
+    if text is None:
+        return table
+    try:
+        below, above = (float(part) for part in text.split(","))
+    except ValueError:
+        below, above = float("nan"), float("nan")
+    if not (below >= 0 and above >= 0):
+        raise InputError(f"--bounds {text!r}: two shares of at least 0 with a comma are needed.", hint="as in 0.5,inf.")
+    size = np.abs(table.values)
+    room = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in (below, above))
+    lower, upper = room
+    return table.with_(lb=table.values - lower, ub=table.values + upper)
+
+
+def _write_ranges(found: Audit, path: Path) -> None:
+    import numpy as np
+
+    from cellguard._io.frames import write_csv
+    from cellguard.witnesses import LEAST_WIDTH
+
+    table = found.release.table
+    cells = np.concatenate([f.cells for f in found.findings])
+    least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[cells]))  # the audit asks for some width anyway
+    sliding = np.concatenate([f.levels.sliding for f in found.findings])
+    verdicts = np.concatenate(
+        [np.select([f.exact, f.safe, f.unsafe], ["exact", "safe", "unsafe"], "unknown") for f in found.findings]
+    )
+    columns = {
+        "attacker": [f.attacker.name for f in found.findings for _ in f.cells],
+        **table.cell_codes(cells),
+        "low": np.concatenate([f.low for f in found.findings]),
+        "high": np.concatenate([f.high for f in found.findings]),
+        "lower_level": np.concatenate([f.levels.lower for f in found.findings]),
+        "upper_level": np.concatenate([f.levels.upper for f in found.findings]),
+        "sliding_level": np.where(sliding > least, sliding, 0.0),
+        "verdict": verdicts,
+    }
+    write_csv(columns, path)

@@ -1,0 +1,62 @@
+"""``cellguard verify``: check by fractions alone that witnesses prove a release safe."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cellguard.cli import _common as shared
+from cellguard.cli import audit as audit_options
+
+__all__ = ["command"]
+
+
+def command(
+    path: shared.TableFile,
+    release_path: audit_options.ReleaseFile,
+    witnesses: Annotated[
+        Path | None,
+        typer.Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses."),
+    ] = None,
+    method: audit_options.Method = None,
+    base: audit_options.Base = None,
+    step: audit_options.Step = 1,
+    distance: audit_options.Distance = None,
+    bounds: audit_options.Bounds = None,
+    levels: shared.Levels = None,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Check that witnesses prove a release safe: exact arithmetic, no solver.
+
+    Every table among the witnesses must satisfy every relation and lie in every interval that the
+    attacker knows, exactly; every sensitive cell must reach its levels, up to a millionth of them. An
+    adjusted table is its own witness. Give the options with which the release was audited.
+    """
+    from cellguard.foreign import read_release
+    from cellguard.witnesses import read_proofs, verify
+
+    start = time.perf_counter()
+    with shared.only_json_on_stdout(as_json):
+        table = audit_options.with_bounds(shared.load_table(path, levels=levels), bounds)
+        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
+        proofs, integer = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
+        found = verify(release, proofs, integer=integer)
+    summary = {
+        "accepted": found.accepted,
+        "checked": found.checked,
+        "tables": found.tables,
+        "problems": list(found.problems[:20]),
+        "more_problems": max(0, len(found.problems) - 20),
+        "seconds": {"total": time.perf_counter() - start},
+    }
+    if as_json:
+        shared.print_json(summary)
+    else:
+        shared.print_pairs(f"{release_path.name}: {release.method}", summary)
+    shared.note("accepted: the release is proven safe" if found.accepted else "refused", quiet=quiet)
+    if not found.accepted:
+        raise shared.NoSafeReleaseError("the witnesses do not prove this release safe.")

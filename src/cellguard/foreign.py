@@ -1,0 +1,313 @@
+"""Releases made elsewhere: read what another program published, and refuse what does not fit the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellguard.attacker import Attacker
+from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
+from cellguard.table import BoolArray, FloatArray, IntArray, Table, residuals
+
+__all__ = ["check_release", "read_release"]
+
+_TOLERANCE = 1e-7
+"""How far, relative to a cell, what is published may miss the truth by rounding alone."""
+_STATUS = ("status", "sdcstatus", "sdc_status", "suppressed")
+_VALUE = ("value", "values", "published", "rounded", "response", "val", "freq", "count")
+_LOWER, _UPPER = ("lower", "lo", "low", "min", "lb"), ("upper", "hi", "up", "high", "max", "ub")
+_HIDDEN = {"primary", "secondary", "suppressed", "u", "x", "m", "d", "true", "yes", "1"}
+"""Marks of suppressed cells: ours, tau-ARGUS's and sdcTable's."""
+_SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
+_BLANKS = {"", "x", "*", ".", "..", "-", ":", "c", "na", "nan", "null", "n/a"}
+"""What stands in place of a suppressed value."""
+
+
+def read_release(
+    table: Table,
+    path: str | Path,
+    *,
+    method: str | None = None,
+    base: float | None = None,
+    step: int = 1,
+    distance: float | None = None,
+) -> Release:
+    """Read a release of a table from a file that any program may have written.
+
+    Parameters
+    ----------
+    table
+        The true table.
+    path
+        ``.csv`` or ``.parquet`` with a row per cell: the dimensions' codes, or a column `cell` with the
+        index, or neither if the rows are in the table's order; then a value and possibly a status
+        (suppressed cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
+        end. Or a text file with the index of a secondary suppression in each line, as suppression
+        solvers write them.
+    method
+        ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
+    base, step
+        Of a rounded table: cells moved by at most `step` bases.
+    distance
+        Of a perturbed table: how far, at most, cells moved.
+    """
+    text = Path(path)
+    if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
+        from cellguard._io.frames import read_frame
+
+        columns = {str(name).strip(): column for name, column in read_frame(path).items()}
+        return _from_columns(table, text, columns, method, base, step, distance)
+    return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
+
+
+def _release(table: Table, method: str, **published: Any) -> Release:
+    kinds: dict[str, type[Release]] = {
+        "suppress": Suppression,
+        "intervals": Intervals,
+        "round": Rounding,
+        "perturb": Perturbation,
+        "adjust": Adjustment,
+    }
+    if method not in kinds:
+        raise InputError(
+            f"unknown method {method!r}.", hint=did_you_mean(method, kinds) or f"known: {', '.join(kinds)}."
+        )
+    return kinds[method](table=table, status=Status.FEASIBLE, objective=0.0, options={"source": "file"}, **published)
+
+
+def _answer_of_a_solver(table: Table, path: Path) -> BoolArray:
+    """Read indices of suppressed cells, one per line."""
+    from cellguard._io.files import read_bytes
+
+    out = np.zeros(table.n_cells, bool)
+    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+        word = line.strip()
+        if word and not (word.isdecimal() and len(word) < 19 and int(word) < table.n_cells):
+            raise FormatError.at(path, number, f"a cell's index, 0..{table.n_cells - 1}, is needed.")
+        if word:
+            out[int(word)] = True
+    return out
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def _from_columns(
+    table: Table,
+    path: Path,
+    columns: Mapping[str, Any],
+    method: str | None,
+    base: float | None,
+    step: int,
+    distance: float | None,
+) -> Release:
+    from cellguard._io.frames import texts
+
+    cells = _cells(table, path, columns)
+    taken = {name.lower() for name in (*table.dimensions, "cell")}
+    named = {name.lower(): name for name in columns if name.lower() not in taken}
+
+    def column(names: tuple[str, ...]) -> list[str] | None:
+        name = next((named[n] for n in names if n in named), None)
+        if name is None:
+            return None
+        ordered = np.empty(table.n_cells, dtype=object)
+        ordered[cells] = texts(columns[name])
+        return [str(x).strip() for x in ordered]
+
+    status, value, lower, upper = (column(names) for names in (_STATUS, _VALUE, _LOWER, _UPPER))
+    if lower is not None and upper is not None and method in (None, "intervals"):
+        ends = (_numbers(table, path, x, blank) for x, blank in ((lower, -np.inf), (upper, np.inf)))
+        low, high = ends
+        return _release(table, "intervals", lower=low, upper=high)
+    if value is None and status is None:
+        raise FormatError.at(path, 1, "no column of values, of statuses, or of lower and upper ends.",
+                             hint=f"name it as in {_VALUE[0]!r}, {_STATUS[0]!r} or 'lower', 'upper'.")  # fmt: skip
+    blank = np.array([v.lower() in _BLANKS for v in value]) if value is not None else np.zeros(table.n_cells, bool)
+    if method is None:
+        method = "suppress" if status is not None or blank.any() else _guess(base, distance)
+    if method == "suppress":
+        return _suppression(table, path, status, value, blank)
+    if value is None or blank.any():
+        raise ReleaseError(f"{path}: every cell needs a value when the method is {method!r}.")
+    return _moved(table, method, _numbers(table, path, value, np.nan), base, step, distance)
+
+
+def _guess(base: float | None, distance: float | None) -> str:
+    if base is not None:
+        return "round"
+    if distance is not None:
+        return "perturb"
+    raise InputError(
+        "the file has a value for every cell, and nothing says how they were made.",
+        hint="give the method (round with its base, perturb with its distance, or adjust).",
+    )
+
+
+def _suppression(
+    table: Table, path: Path, status: list[str] | None, value: list[str] | None, blank: BoolArray
+) -> Release:
+    hidden = blank
+    if status is not None:
+        marks = [s.lower() for s in status]
+        for k, mark in enumerate(marks):
+            if mark not in _HIDDEN | _SHOWN:
+                known = ", ".join(sorted((_HIDDEN | _SHOWN) - {""}))
+                raise FormatError.at(
+                    path, None, f"{table.label(k)}: unknown status {status[k]!r}.", hint=f"known: {known}."
+                )
+        hidden = np.array([mark in _HIDDEN for mark in marks])
+        if (blank & ~hidden).any():
+            _refuse(table, blank & ~hidden, "the status says published, and there is no value.")
+    release = _release(table, "suppress", suppressed=hidden)
+    if value is not None:
+        shown = ["nan" if h else v for h, v in zip(hidden.tolist(), value, strict=True)]
+        published = _numbers(table, path, shown, np.nan)
+        slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
+        wrong = ~hidden & ~(np.abs(published - table.values) <= slack)
+        _refuse(table, wrong, "the published value is not the table's.", "was the release made from this table?")
+    return release
+
+
+def _moved(
+    table: Table, method: str, values: FloatArray, base: float | None, step: int, distance: float | None
+) -> Release:
+    n = table.n_cells
+    if method == "adjust":
+        return _release(table, method, values=values)
+    if method == "round":
+        if base is None or not base > 0:
+            raise InputError("a rounded table needs its base, a positive number.")
+        return _release(table, method, values=values, base=np.full(n, float(base)), step=step)
+    room = distance if distance is not None else base
+    if room is None or not room > 0:
+        raise InputError("a perturbed table needs the distance that was published with it, a positive number.")
+    return _release(table, method, values=values, distance=np.full(n, float(room)))
+
+
+def _cells(table: Table, path: Path, columns: Mapping[str, Any]) -> IntArray:
+    """Return the cell of each row, by codes, by index, or by order; every cell once."""
+    from cellguard._io.frames import texts
+
+    rows = len(next(iter(columns.values()))) if columns else 0
+    by_name = {name.lower(): name for name in columns}
+    if table.dimensions and all(d.lower() in by_name for d in table.dimensions):
+        codes = [texts(columns[by_name[d.lower()]]) for d in table.dimensions]
+        cells = _by_codes(table, path, codes)
+    elif "cell" in by_name:
+        words = texts(columns[by_name["cell"]])
+        bad = next((i for i, w in enumerate(words) if not (w.isdecimal() and len(w) < 19)), None)
+        if bad is not None:
+            raise FormatError.at(path, bad + 2, "the column `cell` must hold the cell's index.")
+        cells = np.array([int(w) for w in words], np.int64)
+    else:
+        cells = np.arange(rows, dtype=np.int64)
+    if rows != table.n_cells or len(np.unique(cells)) != rows or cells.max(initial=-1) >= table.n_cells:
+        raise ReleaseError(
+            f"{path}: {rows} rows, {len(np.unique(cells))} different cells; the table has {table.n_cells} cells.",
+            hint="a release has one row for every cell of its table, totals included.",
+        )
+    return cells
+
+
+def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
+    shape = [len(c) for c in table.codes]
+    place = np.zeros(len(codes[0]), np.int64)
+    for d, column in enumerate(codes):
+        # tau-ARGUS leaves the code of the total empty
+        index = {code: i for i, code in enumerate(table.codes[d])} | {"": 0}
+        unknown = next((c for c in column if c not in index), None)
+        if unknown is not None:
+            raise UnknownCodeError(
+                f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
+                hint=did_you_mean(unknown, table.codes[d]),
+            )
+        place = place * shape[d] + np.array([index[c] for c in column], np.int64)
+    mine = np.ravel_multi_index(tuple(table.coordinates.T.astype(np.int64)), shape)
+    order = np.argsort(mine)
+    found = np.searchsorted(mine[order], place)
+    found = np.minimum(found, len(mine) - 1)
+    missing = mine[order][found] != place
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        shown = ", ".join(f"{d}={column[row]}" for d, column in zip(table.dimensions, codes, strict=True))
+        raise ReleaseError(f"{path}: the table has no cell ({shown}).")
+    return order[found].astype(np.int64)
+
+
+def _numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
+    out = np.empty(len(words))
+    for k, word in enumerate(words):
+        text = word.replace(",", ".") if "," in word and "." not in word else word
+        try:
+            out[k] = blank if word.lower() in _BLANKS else float(text)
+        except ValueError:
+            raise FormatError.at(path, None, f"{table.label(k)}: not a number.") from None
+    return out
+
+
+# ---------------------------------------------------------------------- does the release fit its table?
+
+
+def check_release(release: Release) -> None:
+    """Refuse a release that does not fit its table or contradicts it (:class:`ReleaseError`)."""
+    table = release.table
+    for f in fields(release):
+        value = getattr(release, f.name)
+        if isinstance(value, np.ndarray) and value.shape != (table.n_cells,):
+            raise ReleaseError(f"the release has {value.size} cells in {f.name!r}, its table {table.n_cells}.")
+    published = release.point_values()
+    if isinstance(release, Suppression):
+        protected = np.maximum(table.lower, np.maximum(table.upper, table.sliding)) > 0
+        _refuse(
+            table,
+            table.sensitive & ~release.suppressed & (protected | ~table.fixed),
+            "the cell is sensitive and was left published.",
+            "suppress every sensitive cell, or take it off the list of sensitive ones.",
+        )
+        return
+    _refuse(table, np.isnan(published) & ~_open_interval(release), "there is no value.")
+    slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
+    if isinstance(release, Adjustment):
+        bad = (published < table.lb - slack) | (published > table.ub + slack)
+        _refuse(table, bad, "the published value lies outside the known bounds.")
+    else:
+        lo, hi = release.published_bounds(Attacker(name="nobody"))
+        _refuse(table, ~((lo <= table.values + slack) & (hi >= table.values - slack)),
+                "the published interval does not contain the true value.")  # fmt: skip
+    if isinstance(release, Adjustment | Rounding | Perturbation):
+        _check_additive(table, published)
+    elif isinstance(release, Intervals):
+        _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
+
+
+def _open_interval(release: Release) -> BoolArray:
+    """Cells published as (-inf, inf), which have no middle."""
+    if isinstance(release, Intervals):
+        return np.isinf(release.lower) & np.isinf(release.upper)
+    return np.zeros(release.table.n_cells, bool)
+
+
+def _check_additive(table: Table, published: FloatArray) -> None:
+    residual, allowed = residuals(table.relations, table.rhs, published)
+    bad = np.abs(residual) > 100 * allowed
+    if bad.any():
+        worst = int(np.argmax(np.abs(residual) - allowed))
+        raise ReleaseError(
+            f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
+            f"the worst is {table.relation_label(worst)}.",
+            hint="was the release made from this table, and were all its cells read?",
+        )
+
+
+def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        also = f" (and {more} more)" if more else ""
+        raise ReleaseError(f"{table.label(first)}{also}: {what}", hint=hint)

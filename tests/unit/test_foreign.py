@@ -1,0 +1,162 @@
+"""Releases that other programs wrote."""
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard.audit import audit
+from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError
+from cellguard.release import Intervals, Rounding, Status, Suppression
+
+INNER = [4, 5, 7, 8]
+
+
+@pytest.fixture
+def table():
+    return cg.Table.from_leaves(
+        {"region": ["N", "S"], "sex": ["f", "m"]}, [[20, 50], [8, 19]], sensitive=[4], lower=3, upper=3
+    )
+
+
+def write(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def hidden(release):
+    return np.flatnonzero(release.suppressed).tolist()
+
+
+def rows(table, columns):
+    codes = table.cell_codes()
+    return [",".join([codes["region"][i], codes["sex"][i], *(c[i] for c in columns)]) for i in range(9)]
+
+
+def test_our_own_files_come_back(table, tmp_path):
+    suppressed = np.zeros(9, bool)
+    suppressed[INNER] = True
+    common = {"table": table, "status": Status.FEASIBLE, "objective": 0.0}
+    release = Suppression(**common, suppressed=suppressed)
+    for name in ("r.csv", "r.parquet"):
+        release.save(tmp_path / name)
+        again = cg.read_release(table, tmp_path / name)
+        assert hidden(again) == INNER
+        assert audit(again).safe
+    intervals = Intervals(**common, lower=table.values - 4.5, upper=table.values + 4)
+    intervals.save(tmp_path / "i.csv")
+    again = cg.read_release(table, tmp_path / "i.csv")
+    assert (again.lower == intervals.lower).all()
+    Rounding(**common, values=table.values, base=np.full(9, 5.0)).save(tmp_path / "v.csv")
+    again = cg.read_release(table, tmp_path / "v.csv", base=5)
+    assert isinstance(again, Rounding)
+    assert audit(again).safe
+
+
+def test_rows_in_another_order_and_marks_of_other_programs(table, tmp_path):
+    """As sdcTable exports it: u primary, x secondary, s published; the value stays beside the status."""
+    marks = ["s"] * 9
+    for i in INNER:
+        marks[i] = "x"
+    marks[4] = "u"
+    values = [f"{v:g}" for v in table.values]
+    body = rows(table, [values, marks])
+    path = write(tmp_path / "sdc.csv", ["sex_,region,sex,freq,sdcStatus".removeprefix("sex_,"), *body[::-1]])
+    assert hidden(cg.read_release(table, path)) == INNER
+
+
+def test_blank_values_are_suppressed(table, tmp_path):
+    for mark in ("", "x", "*", "NA"):
+        values = [mark if i in INNER else f"{v:g}" for i, v in enumerate(table.values)]
+        path = write(tmp_path / "blank.csv", ["region,sex,value", *rows(table, [values])])
+        assert hidden(cg.read_release(table, path)) == INNER
+
+
+def test_semicolons_commas_in_numbers_and_empty_totals(table, tmp_path):
+    """As tau-ARGUS writes in some countries."""
+    codes = table.cell_codes()
+    lines = ["region;sex;lower;upper"]
+    for i in range(9):
+        code = [c if c != "Total" else "" for c in (codes["region"][i], codes["sex"][i])]
+        lines.append(
+            ";".join(
+                [*code, f"{table.values[i] - 3.5:g}".replace(".", ","), f"{table.values[i] + 3.5:g}".replace(".", ",")]
+            )
+        )
+    release = cg.read_release(table, write(tmp_path / "a.csv", lines))
+    assert release.lower == pytest.approx(table.values - 3.5)
+    assert audit(release).safe
+
+
+def test_answer_of_a_suppression_solver(table, tmp_path):
+    release = cg.read_release(table, write(tmp_path / "answer.txt", ["5", "7", "", "8"]))
+    assert hidden(release) == INNER  # the primary cell is known to be suppressed
+    with pytest.raises(FormatError, match=r"answer\.txt:2"):
+        cg.read_release(table, write(tmp_path / "answer.txt", ["5", "nine"]))
+
+
+def test_a_table_of_raw_equations_is_read_by_index(tmp_path):
+    raw = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], upper=[4])
+    path = write(tmp_path / "r.csv", ["cell,value", "2,70", "0,", "1,"])
+    assert hidden(cg.read_release(raw, path)) == [0, 1]
+    in_order = write(tmp_path / "o.csv", ["status,value", "u,", "x,", "s,70"])
+    assert hidden(cg.read_release(raw, in_order)) == [0, 1]
+
+
+def test_perturbed_and_adjusted_values(table, tmp_path):
+    path = write(tmp_path / "v.csv", ["region,sex,value", *rows(table, [[f"{v:g}" for v in table.values]])])
+    assert cg.read_release(table, path, distance=4).method == "perturb"
+    assert cg.read_release(table, path, method="adjust").method == "adjust"
+    with pytest.raises(InputError, match="nothing says how"):
+        cg.read_release(table, path)
+    with pytest.raises(InputError, match="needs its base"):
+        cg.read_release(table, path, method="round")
+    with pytest.raises(InputError, match="needs the distance"):
+        cg.read_release(table, path, method="perturb")
+    with pytest.raises(InputError, match="unknown method 'rond'"):
+        cg.read_release(table, path, method="rond", base=5)
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_what_does_not_fit_the_table_is_refused(table, tmp_path):
+    values = [f"{v:g}" for v in table.values]
+    body = rows(table, [values])
+    with pytest.raises(ReleaseError, match="8 rows"):
+        cg.read_release(table, write(tmp_path / "r.csv", ["region,sex,value", *body[:-1]]), base=5)
+    with pytest.raises(ReleaseError, match="9 rows, 8 different cells"):
+        cg.read_release(table, write(tmp_path / "r.csv", ["region,sex,value", *body[:-1], body[0]]), base=5)
+    with pytest.raises(UnknownCodeError, match="'region' has no code 'Nn'"):
+        cg.read_release(table, write(tmp_path / "r.csv", ["region,sex,value", *body[:-1], "Nn,f,3"]), base=5)
+    with pytest.raises(FormatError, match="no column of values"):
+        cg.read_release(table, write(tmp_path / "r.csv", ["region,sex,height", *body]))
+    with pytest.raises(InputError, match="no such file"):
+        cg.read_release(table, tmp_path / "nothing.csv")
+
+
+def test_a_published_value_of_another_table_is_refused(table, tmp_path):
+    values = ["" if i in INNER else f"{v:g}" for i, v in enumerate(table.values)]
+    values[0] = "98"
+    path = write(tmp_path / "r.csv", ["region,sex,value", *rows(table, [values])])
+    with pytest.raises(ReleaseError, match=r"\(region=Total, sex=Total\): the published value is not the table's") as e:
+        cg.read_release(table, path)
+    assert "98" not in str(e.value)
+
+
+def test_statuses_that_say_nothing_are_refused(table, tmp_path):
+    marks = ["s"] * 8 + ["perhaps"]
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,status,value", *rows(table, [marks, values])])
+    with pytest.raises(FormatError, match="unknown status 'perhaps'"):
+        cg.read_release(table, path)
+    path = write(tmp_path / "r.csv", ["region,sex,status,value", *rows(table, [["s"] * 9, [*values[:8], ""]])])
+    with pytest.raises(ReleaseError, match="says published, and there is no value"):
+        cg.read_release(table, path)
+
+
+def test_a_text_in_place_of_a_number_is_not_repeated(table, tmp_path):
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,value", *rows(table, [[*values[:8], "12345six"]])])
+    with pytest.raises(FormatError) as caught:
+        cg.read_release(table, path, base=5)
+    assert "12345six" not in str(caught.value)
