@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ def suppress(
     must_publish: ArrayLike = (),
     already_suppressed: ArrayLike = (),
     resist: str | None = None,
+    rounds: int | None = None,
+    progress: Callable[[float, float], None] | None = None,
 ) -> Suppression:
     """Choose which cells to withhold, at the least cost.
 
@@ -53,6 +56,11 @@ def suppress(
         Cells that stay withheld, because an earlier release withheld them.
     resist
         Reserved for suppression that resists the matching attack.
+    rounds
+        Rounds of improvement by the heuristic. The same number gives the same pattern on any machine, however
+        fast, as long as the time limit is not reached; without it the time alone decides.
+    progress
+        Called with the cost and its proven bound whenever a cheaper safe pattern is found.
 
     Returns
     -------
@@ -83,8 +91,8 @@ def suppress(
         raise InputError(f"resist {resist!r} is not known.")
     table = _prepared(table, weights, must_publish)
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
-    options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed}
-    return _run(table, forced, method, begin, begin + limit, gap, seed, options)
+    options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed, "rounds": rounds}
+    return _run(table, forced, method, begin, begin + limit, gap, seed, options, rounds, progress)
 
 
 def _run(
@@ -96,6 +104,8 @@ def _run(
     gap: float,
     seed: int,
     options: dict[str, Any],
+    rounds: int | None,
+    progress: Callable[[float, float], None] | None,
 ) -> Suppression:
     from cellguard._suppress.improve import Search
     from cellguard._suppress.problem import Problem
@@ -104,9 +114,14 @@ def _run(
     problem = Problem.of(table, forced=forced)
     search = Search(problem=problem, protector=Protector(problem), rng=np.random.default_rng(seed))
     reduced = time.monotonic()
-    found = search.start(float("inf"))
-    if found:
-        search.improve(deadline)
+    if progress is not None:
+        search.on_better = lambda cost: progress(cost, 0.0)
+    try:
+        if search.start(float("inf")):
+            search.improve(deadline, rounds)
+    except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
+        if search.best is None:
+            raise
     seconds = {"reduce": reduced - begin, "solve": time.monotonic() - reduced, "total": time.monotonic() - begin}
     if search.best is None:
         who = table.label(int(problem.requests.cell[search.unmet[0]])) if search.unmet else "a sensitive cell"

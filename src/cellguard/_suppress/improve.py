@@ -86,18 +86,18 @@ class Search:
                 self.on_better(cost)
         return cleaned, cost
 
-    def improve(self, deadline: float, max_rounds: int = 1_000_000) -> None:
-        """Search until the deadline; accept slightly dearer patterns, ever less so."""
+    def improve(self, deadline: float, max_rounds: int | None = None) -> None:
+        """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
         if self.best is None or self.cost <= 0:
             return
         current, cost = self.best, self.cost
         begin, stale = time.monotonic(), 0
-        for _ in range(max_rounds):
+        for done in range(1_000_000 if max_rounds is None else max_rounds):
             now = time.monotonic()
             if now >= deadline:
                 return
             self.rounds += 1
-            share = (now - begin) / max(deadline - begin, 1e-9)
+            share = done / max_rounds if max_rounds else (now - begin) / max(deadline - begin, 1e-9)
             move = self._recombine if self.rng.random() < 0.7 else self._ruin
             got = move(current)
             if got is None:
