@@ -37,6 +37,7 @@ _EXPORTS = {
     "Zero": "rules",
     "adjust": "adjust",
     "audit": "audit",
+    "compare": "compare",
     "intervals": "intervals",
     "perturb": "perturb",
     "read_release": "foreign",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from cellguard.attacker import Attacker as Attacker
     from cellguard.audit import Audit as Audit
     from cellguard.audit import audit as audit
+    from cellguard.compare import compare as compare
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
     from cellguard.foreign import read_release as read_release

@@ -230,7 +230,10 @@ class _Problem:
         for share in _DROP:
             if time.perf_counter() > deadline or found.iterations == 0:
                 break
-            opened = self.may_open & (np.maximum(found.lower, found.upper) > share * unit)
+            width_of = np.maximum(found.lower, found.upper)
+            opened = self.may_open & (width_of > share * unit)
+            if opened.sum() > 0.9 * (width_of > 0).sum():
+                break  # hardly any cell would be closed: not worth another solve
             tried = self.solve(gap / 4, deadline, opened=opened)
             width = float(self.weight @ (tried.lower + tried.upper))
             if np.isfinite(tried.bound) and width - found.bound <= gap * width:

@@ -38,6 +38,7 @@ VERBS = {
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),
+    "compare": Verb("Protect", "Protect one table by the five methods and compare them."),
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
     "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),

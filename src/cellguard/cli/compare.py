@@ -1,0 +1,100 @@
+"""``cellguard compare``: the five methods side by side."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import typer
+
+from cellguard.cli._common import Json, Levels, Quiet, Seed, TableFile, Weights, load_table, note, only_json_on_stdout
+from cellguard.cli._common import print_json as show_json
+
+__all__ = ["command", "show_comparison"]
+
+_HEADINGS = {
+    "method": "method",
+    "status": "status",
+    "safe": "safe",
+    "gap": "gap %",
+    "untouched_pct": "cells\nuntouched %",
+    "hidden_pct": "cells\nhidden %",
+    "deviation_pct": "mean\ndeviation %",
+    "interval_pct": "published\nwidth %",
+    "range_pct": "attacker's\nrange %",
+    "range_to_level": "range /\nlevels",
+    "seconds": "seconds",
+    "note": "note",
+}
+
+
+def command(
+    path: TableFile,
+    methods: Annotated[
+        str, typer.Option("--methods", metavar="LIST", help="Names with commas between them; all five if not given.")
+    ] = "suppress,adjust,intervals,round,perturb",
+    base: Annotated[
+        float | None,
+        typer.Option("--base", metavar="NUMBER", help="Of rounding and perturbation; chosen if not given."),
+    ] = None,
+    norm: Annotated[str, typer.Option("--norm", metavar="NORM", help="Of the adjustment: l1, l2, linf or l12.")] = "l1",
+    weights: Weights = "table",
+    levels: Levels = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each method.")
+    ] = 60.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Protect one table by the five methods and compare what is lost and what an attacker learns."""
+    from cellguard.compare import compare
+
+    with only_json_on_stdout(as_json):
+        table = load_table(path, weights=weights, levels=levels)
+        found = compare(
+            table,
+            [name.strip() for name in methods.split(",")],
+            base=base,
+            norm=norm,
+            time_limit_s=time_limit,
+            seed=seed,
+            progress=lambda name: note(f"{name} ...", quiet=quiet),
+        )
+    if as_json:
+        sizes = {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations}
+        show_json({"table": sizes, "methods": list(found.rows)})
+    else:
+        show_comparison(path.name, found.rows)
+
+
+def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
+    """Print the comparison as a table that a person can read."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(title=f"{title}: the methods side by side", title_justify="left")
+    for name, heading in _HEADINGS.items():
+        words = name in ("method", "status", "safe", "note")
+        grid.add_column(heading, justify="left" if words else "right", overflow="fold")
+    for row in rows:
+        shown = {**row, "gap": 100.0 * row["gap"]}
+        grid.add_row(*(_text(shown[name]) for name in _HEADINGS))
+    console = Console(highlight=False)
+    console.print(grid)
+    console.print(
+        "untouched: published with the true value. deviation: of the published number from the truth. "
+        "published width: what is published of a cell, as an interval. attacker's range: of the sensitive cells, "
+        "relative to their value; it must be at least as wide as their levels (range / levels >= 1).",
+        style="dim",
+    )
+
+
+def _text(value: Any) -> str:
+    from rich.markup import escape
+
+    if isinstance(value, bool):
+        return "[green]yes[/]" if value else "[red]no[/]"
+    if isinstance(value, float):
+        return "-" if math.isnan(value) else f"{value:,.2f}"
+    return escape(str(value))
