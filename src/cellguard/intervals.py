@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from cellguard._engine.reduce import Merged
+    from cellguard._engine.widths import Widths
 
 __all__ = ["intervals"]
 
@@ -205,11 +206,9 @@ class _Problem:
         nothing = np.zeros(self.table.n_cells)
         if not len(work.requests):
             return _Found(lower=nothing, upper=nothing, bound=0.0, iterations=0, requests=0)
-        found = None
-        if work.symmetric:
-            found = work.solve(tied=True, gap=gap, deadline=deadline, progress=progress)
+        found = work.solve_symmetric(gap, deadline, progress) if work.symmetric else None
         if found is None:
-            found = work.solve(tied=False, gap=gap, deadline=deadline, progress=progress)
+            found = work.solve(gap=gap, deadline=deadline, progress=progress)
         if found is None:  # safe, if wide: everything within what was known before; a partial opening may not suffice
             t = self.table
             full = np.where(self.may_open, 1.0, 0.0)
@@ -349,9 +348,37 @@ class _Copies:
             np.maximum.at(down, variable[~forward], level[~forward])
         return up, down
 
-    def solve(
-        self, *, tied: bool, gap: float, deadline: float, progress: Callable[[float, float], None] | None
+    def solve_symmetric(
+        self, gap: float, deadline: float, progress: Callable[[float, float], None] | None
     ) -> _Found | None:
+        """One width for both sides: exact as long as no known bound is closer than the width; otherwise None."""
+        known = np.minimum(self.most_lower, self.most_upper)
+
+        def beyond(width: FloatArray) -> bool:
+            excess = np.maximum(width - known * (1.0 + 1e-9), 0.0)
+            return bool(self.weight @ excess > gap * (self.weight @ width))
+
+        unlimited = np.full(len(known), np.inf)
+        found = self._narrowest(True, unlimited, unlimited, gap, deadline, progress, beyond)
+        if found is None or (found.upper > known * (1.0 + 1e-9)).any():
+            return None
+        return self._lift(found)
+
+    def solve(self, *, gap: float, deadline: float, progress: Callable[[float, float], None] | None) -> _Found | None:
+        """Separate widths above and below."""
+        found = self._narrowest(False, self.most_lower, self.most_upper, gap, deadline, progress)
+        return None if found is None else self._lift(found)
+
+    def _narrowest(
+        self,
+        tied: bool,
+        most_lower: FloatArray,
+        most_upper: FloatArray,
+        gap: float,
+        deadline: float,
+        progress: Callable[[float, float], None] | None,
+        give_up: Callable[[FloatArray], bool] | None = None,
+    ) -> Widths | None:
         from cellguard._engine.widths import Requests, narrowest_widths
 
         requests = self.requests
@@ -359,26 +386,24 @@ class _Copies:
             up = requests.sign > 0
             requests = Requests(cell=requests.cell[up], sign=requests.sign[up], level=requests.level[up])
         hard_lower, hard_upper = self._hard_limits() if self._hard else (None, None)
-        found = narrowest_widths(
+        return narrowest_widths(
             self.merged.relations,
             self.basis,
             self.weight,
             requests,
             tied=tied,
-            most_upper=self.most_upper,
-            most_lower=self.most_lower,
+            most_upper=most_upper,
+            most_lower=most_lower,
             hard_upper=hard_upper,
             hard_lower=hard_lower,
             gap=gap,
             time_limit_s=deadline - time.perf_counter(),
             progress=progress,
+            give_up=give_up,
         )
-        if found is None:
-            return None
-        slack = 1.0 + 1e-9
-        within = (found.upper <= self.most_upper * slack).all() and (found.lower <= self.most_lower * slack).all()
-        if tied and not within:
-            return None
+
+    def _lift(self, found: Widths) -> _Found:
+        slack = 1.0 + 1e-9  # what floating point may have lost
         lower, upper = self.merged.spread(found.lower, found.upper)
         return _Found(
             lower=lower * slack,

@@ -33,6 +33,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, solve_triangular
 from scipy.sparse import csr_array
 
+from cellguard._engine.kernels import schur
+
 __all__ = ["Requests", "Widths", "narrowest_widths"]
 
 FloatArray = NDArray[np.float64]
@@ -42,6 +44,8 @@ _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
 
 _MOST_ITERATIONS = 120
+_CORRECTORS = 2
+_ROUGH = 0.08
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +91,7 @@ def narrowest_widths(
     gap: float = 1e-3,
     time_limit_s: float = np.inf,
     progress: Callable[[float, float], None] | None = None,
+    give_up: Callable[[FloatArray], bool] | None = None,
 ) -> Widths | None:
     """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
 
@@ -102,6 +107,8 @@ def narrowest_widths(
         Limits of each request's own movement, requests by cells (what its attacker knew before).
     gap
         Relative distance between objective and bound at which to stop.
+    give_up
+        Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
     """
     started = time.monotonic()
     state = _State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
@@ -117,9 +124,16 @@ def narrowest_widths(
         value = np.inf if best is None else best[0]
         if progress is not None:
             progress(value, bound)
+        if give_up is not None and best is not None and value - bound <= _ROUGH * value:
+            if give_up(best[1]):
+                return None
+            give_up = None
         if (best is not None and value - bound <= gap * value) or time.monotonic() - started > time_limit_s:
             break
-        stalled = stalled + 1 if state.step() < 1e-3 else 0
+        try:
+            stalled = stalled + 1 if state.step() < 1e-3 else 0
+        except LinAlgError:  # the iterate is as good as floating point allows
+            break
         if stalled >= 5:
             break
     if best is None:
@@ -168,6 +182,11 @@ class _Pair:
     def product(self, primal: float = 0.0, dual: float = 0.0) -> float:
         return float(((self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)).sum())
 
+    def outliers(self, primal: float, dual: float, mu: float) -> FloatArray:
+        """How far the products of a longer step would leave a neighbourhood of the central path."""
+        product = (self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)
+        return np.asarray(np.maximum(np.clip(product, 0.1 * mu, 10.0 * mu) - product, -10.0 * mu))
+
     def move(self, primal: float, dual: float) -> None:
         self.slack = self.slack + primal * self.d_slack
         self.dual = self.dual + dual * self.d_dual
@@ -201,6 +220,8 @@ class _State:
         # d pivots in the null space against `rank` in the range: take the smaller
         self.use_range = relations.shape[0] < d
         self.A = relations.toarray() if self.use_range else np.zeros((0, C))
+        by_cell = csr_array(relations.T)
+        self.touched = (by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64), by_cell.data)
         self.rows = np.arange(K)
         self.parameters = _identity_rows(basis)
 
@@ -208,16 +229,18 @@ class _State:
         g = self.sign * z[self.rows, self.cell] - self.level
         reach = np.abs(z).max(axis=0)
         width = 1.2 * reach + 0.05 * reach.mean()
-        limits = [np.minimum(most_upper / self.scale, 1e12), np.minimum(most_lower / self.scale, 1e12)]
-        self.sides: list[FloatArray] = [width] if tied else [width.copy(), width.copy()]
+        limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
+        limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
+        self.sides: list[FloatArray] = [width.copy() for _ in limits]
         # a side that must stay closed has no variable: its width is 0 for good
-        self.open = [np.ones(C, np.bool_)] if tied else [limit > 0 for limit in limits]
-        self.limited = (
-            [] if tied else [(side, np.flatnonzero(self.open[side] & (limits[side] < 1e11))) for side in (0, 1)]
-        )
+        self.open = [limit > 0 for limit in limits]
+        self.limited = [(side, np.flatnonzero(limit < 1e11)) for side, limit in enumerate(limits)]
+        self.limited = [(side, at[self.open[side][at]]) for side, at in self.limited]
         for side, is_open in enumerate(self.open):
             self.sides[side][~is_open] = 0.0
         self.z = z
+        self.dz: FloatArray = np.zeros_like(z)
+        self.dx: list[FloatArray] = []
         share = 1.0 / K
         up = np.broadcast_to(self.w * share * (0.5 if tied else 1.0), (K, C)).copy()
         self.p = _Pair(np.maximum(self.upper - z, 0.1 * width), up)
@@ -304,9 +327,9 @@ class _State:
             used, allowed = [(lam + mu).sum(axis=0)], [2.0 * self.w]
         else:
             used, allowed = [lam.sum(axis=0), mu.sum(axis=0)], [self.w.copy(), self.w.copy()]
-            for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
-                allowed[side][at_cap] += pair.dual
-                price -= float(pair.dual @ limit)
+        for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            allowed[side][at_cap] += pair.dual
+            price -= float(pair.dual @ limit)
         factor = 1.0
         for use, allow, is_open in zip(used, allowed, self.open, strict=True):
             over = is_open & (use > allow)
@@ -326,7 +349,11 @@ class _State:
     # ------------------------------------------------------------------ Newton
 
     def step(self) -> float:
-        """One predictor-corrector step; returns its length."""
+        """One predictor-corrector step with a few centrality correctors; returns its length.
+
+        Factoring costs far more than solving here, so further correctors (Gondzio 1996) are tried as
+        long as each lengthens the step.
+        """
         pairs = self._pairs()
         count = sum(pair.slack.size for pair in pairs)
         mu = sum(pair.product() for pair in pairs) / count
@@ -334,13 +361,26 @@ class _State:
         for pair in pairs:
             pair.correction = 0.0
         self._direction(system, 0.0)
-        primal, dual = self._longest(pairs, 1.0)
+        primal, dual = self._longest(pairs)
         affine = sum(pair.product(primal, dual) for pair in pairs) / count
-        centre = (affine / mu) ** 3
+        centre = mu * (affine / mu) ** 3
         for pair in pairs:
             pair.correction = pair.d_slack * pair.d_dual
-        self._direction(system, centre * mu)
-        primal, dual = self._longest(pairs, 0.99)
+        self._direction(system, centre)
+        primal, dual = self._longest(pairs)
+        for _ in range(_CORRECTORS):
+            kept = [(pair.correction, pair.d_slack, pair.d_dual) for pair in pairs], self.dz, self.dx
+            for pair in pairs:
+                pair.correction = pair.correction - pair.outliers(min(1.0, primal + 0.2), min(1.0, dual + 0.2), centre)
+            self._direction(system, centre)
+            longer = self._longest(pairs)
+            if min(longer) < min(primal, dual) + 0.02:
+                for pair, state in zip(pairs, kept[0], strict=True):
+                    pair.correction, pair.d_slack, pair.d_dual = state
+                self.dz, self.dx = kept[1], kept[2]
+                break
+            primal, dual = longer
+        primal, dual = 0.99 * primal, 0.99 * dual
         for pair in pairs:
             pair.move(primal, dual)
         self.z += primal * self.dz
@@ -352,12 +392,9 @@ class _State:
         return [self.p, self.q, self.g, *self.caps, *self.floors, *(h[4] for h in self.hard)]
 
     @staticmethod
-    def _longest(pairs: list[_Pair], share: float) -> tuple[float, float]:
-        primal = dual = 1.0
-        for pair in pairs:
-            a, b = pair.longest()
-            primal, dual = min(primal, share * a), min(dual, share * b)
-        return primal, dual
+    def _longest(pairs: list[_Pair]) -> tuple[float, float]:
+        steps = np.array([pair.longest() for pair in pairs]).min(axis=0)
+        return min(1.0, float(steps[0])), min(1.0, float(steps[1]))
 
     def _factorise(self) -> tuple[Any, ...]:
         """Factor each request's own matrix and the dense system in the widths."""
@@ -369,14 +406,13 @@ class _State:
         D = tp + tq + extra
         C = D.shape[1]
         shape = C if self.tied else 2 * C
-        S = np.zeros((shape, shape), order="F")
+        S = np.zeros((shape, shape))
         diagonal = self._width_diagonals(tp, tq)
         reference = (tp + tq).sum(axis=0) if self.tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
         factors = [self._eliminate(S, diagonal, reference, tp[k], tq[k], D[k], extra[k]) for k in range(len(D))]
         S[np.diag_indices(shape)] += np.concatenate(diagonal)
         closed = np.flatnonzero(~np.concatenate(self.open))
-        S[closed, :] = 0.0
-        S[:, closed] = 0.0
+        S[closed, :], S[:, closed] = 0.0, 0.0
         S[closed, closed] = 1.0
         return D, factors, _robust_cholesky(S)
 
@@ -403,36 +439,27 @@ class _State:
         extra: FloatArray,
     ) -> Any:
         """Factor one request's matrix and take its part out of the widths' system."""
-        if self.use_range:
-            scaled = self.A / D
-            factor = _robust_cholesky(scaled @ self.A.T)
-            X = solve_triangular(factor[0], scaled, lower=True, check_finite=False)
-            sign = 1.0
+        C = len(D)
+        if self.tied:
+            parts = [_without_weak(tp - tq, D, reference)]
         else:
+            parts = [_without_weak(tp, D, reference[:C]), _without_weak(-tq, D, reference[C:])]
+        if not self.use_range:
             factor = _robust_cholesky((self.N.T * D) @ self.N)
             X = solve_triangular(factor[0], self.N.T, lower=True, check_finite=False)
-            sign = -1.0
-        if self.tied:
-            W, part = X * (tp - tq), (tp - tq) ** 2 / D
-            if self.use_range:  # theta - delta^2 / D, without cancellation
-                diagonal[0] += (4.0 * tp * tq + extra * (tp + tq)) / D
+            _subtract(S, np.hstack([X * part for part in parts]), np.flatnonzero(np.concatenate(parts)))
+            return factor
+        # in the range form nothing is subtracted: sums of positive parts bear an explicit inverse
+        factor = _robust_cholesky((self.A / D) @ self.A.T)
+        inverse = cho_solve(factor, np.eye(len(factor[0])), check_finite=False)
+        schur.accumulate(S, *self.touched, schur.spread(*self.touched, inverse), *(part / D for part in parts))
+        if self.tied:  # theta - delta^2 / D, without cancellation
+            diagonal[0] += (4.0 * tp * tq + extra * (tp + tq)) / D
         else:
-            W, part = np.hstack([X * tp, X * -tq]), np.concatenate([tp * tp, tq * tq]) / np.tile(D, 2)
-            if self.use_range:
-                diagonal[0] += tp * (tq + extra) / D
-                diagonal[1] += tq * (tp + extra) / D
-                C = len(D)
-                S[np.arange(C) + C, np.arange(C)] += tp * tq / D
-        self._accumulate(S, W, sign, np.flatnonzero(part > _NEGLIGIBLE * reference))
+            diagonal[0] += tp * (tq + extra) / D
+            diagonal[1] += tq * (tp + extra) / D
+            S[np.arange(C) + C, np.arange(C)] += tp * tq / D
         return factor
-
-    @staticmethod
-    def _accumulate(S: FloatArray, W: FloatArray, sign: float, strong: IntArray) -> None:
-        """Add ``sign W'W`` to the lower triangle, for the widths in which it is not lost in rounding."""
-        if 4 * len(strong) > 3 * W.shape[1]:
-            blas.dsyrk(sign, W, beta=1.0, c=S, trans=1, lower=1, overwrite_c=1)
-        elif len(strong):
-            S[np.ix_(strong, strong)] += blas.dsyrk(sign, W[:, strong], trans=1, lower=1)
 
     def _reduced_solve(self, factor: Any, D: FloatArray, b: FloatArray) -> FloatArray:
         """``N (N' D N)^-1 N' b`` for one request."""
@@ -507,6 +534,19 @@ def _identity_rows(basis: csr_array) -> tuple[IntArray, FloatArray]:
     out[basis.indices[entries]] = rows
     value[basis.indices[entries]] = basis.data[entries]
     return out, value
+
+
+def _without_weak(theta: FloatArray, D: FloatArray, reference: FloatArray) -> FloatArray:
+    """Return 0 for widths in which a request's part of the system is lost in rounding."""
+    return np.where(theta * theta > _NEGLIGIBLE * D * reference, theta, 0.0)
+
+
+def _subtract(S: FloatArray, W: FloatArray, strong: IntArray) -> None:
+    """Subtract ``W'W``, a column per width, from the lower triangle; columns that are not strong are 0."""
+    if 4 * len(strong) > 3 * W.shape[1]:  # S.T is the same matrix as BLAS stores it: its upper triangle
+        blas.dsyrk(-1.0, W, beta=1.0, c=S.T, trans=1, lower=0, overwrite_c=1)
+    elif len(strong):
+        S[np.ix_(strong, strong)] -= blas.dsyrk(1.0, W[:, strong], trans=1, lower=1)
 
 
 def _robust_cholesky(M: FloatArray) -> tuple[FloatArray, bool]:
