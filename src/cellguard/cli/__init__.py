@@ -42,6 +42,7 @@ VERBS = {
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
     "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
+    "argus": Verb("Protect", "Run a batch of tau-ARGUS with cellguard's methods."),
     "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
     "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
 }

@@ -171,10 +171,15 @@ def load_table(path: Path, *, weights: str = "table", levels: str | None = None)
     """Read a table file and apply what the options say about weights and levels."""
     from cellguard.table import Table
 
-    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet")
+    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb")
     if not path.name.lower().endswith(known):
         raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
-    table = Table.read(path)
+    if path.name.lower().endswith(".arb"):
+        from cellguard.argus import read_table
+
+        table = read_table(path)
+    else:
+        table = Table.read(path)
     if levels is not None:
         table = table.with_levels(*_shares(levels))
     return table.with_weights(weights)

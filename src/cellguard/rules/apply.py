@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard.exceptions import InputError, LevelError
-from cellguard.rules.rule import Rule
+from cellguard.rules.rule import Manual, Rule
 from cellguard.rules.statistics import CellStatistics
 
 if TYPE_CHECKING:
@@ -46,13 +46,18 @@ class Flags:
         )
 
 
-def statistics_of(table: Table) -> CellStatistics:
-    """Return the statistics of a table; without microdata what its counts or values say."""
+def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
+    """Return the statistics of a table; without microdata what its counts or values say.
+
+    `by_hand` says that nothing but the values is needed.
+    """
     if table.statistics is not None:
         if not isinstance(table.statistics, CellStatistics):
             raise InputError("the table's statistics are no CellStatistics.")
         return table.statistics
     count = table.counts if table.counts is not None else table.values if table.integer else None
+    if count is None and by_hand:
+        count = np.ones(table.n_cells)
     if count is None:
         raise InputError(
             "the table does not know its contributors: rules cannot be applied.",
@@ -82,7 +87,7 @@ def apply(table: Table, *rules: Rule, lower_ratio: float = 1.0) -> Table:
             raise InputError(f"{type(rule).__name__} is not a rule.", hint="give instances, such as cg.PPercent(10).")
     if not (np.isfinite(lower_ratio) and lower_ratio >= 0):
         raise LevelError(f"lower_ratio: {lower_ratio!r} is not a finite number of at least 0.")
-    cells = statistics_of(table)
+    cells = statistics_of(table, by_hand=all(isinstance(rule, Manual) for rule in rules))
     sensitive, lower, upper = table.sensitive.copy(), table.lower.copy(), table.upper.copy()
     flagged = []
     for rule in rules:

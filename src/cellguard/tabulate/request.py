@@ -108,7 +108,7 @@ class Finest(NamedTuple):
     top: pa.Table | None
     """The largest contributions of each cell: x, w, r (request), h (holding)."""
     shared: pa.Table | None
-    """Holdings in several cells, a row for each: h, sx (signed sum), ax, wax (absolute ones), sw, n, q (waived), r."""
+    """Holdings in several cells, a row for each: h, sx (signed), ax, wax (absolute), sw, n, q (waived), r."""
 
 
 class Records(Protocol):

@@ -1,0 +1,9 @@
+"""Batches of tau-ARGUS, run by cellguard's own methods.
+
+Every method name of a batch maps to one of ours, with a note that says which; what a batch asks for
+and we do not have is an error that names the line.
+"""
+
+from cellguard.argus.batch import Outcome, Result, read_table, run_batch
+
+__all__ = ["Outcome", "Result", "read_table", "run_batch"]

@@ -1,0 +1,369 @@
+"""``cellguard argus JOB.arb``: the commands of a batch, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from cellguard._io.argus import arb
+from cellguard._io.argus.hst import read_hst
+from cellguard._io.argus.rda import read_rda
+from cellguard._io.files import atomic_writer
+from cellguard.argus.microdata import Made, Microdata
+from cellguard.argus.output import SBS, is_internal, letters, write
+from cellguard.argus.ready import ReadyTable
+from cellguard.argus.safety import Safety, safety_of
+from cellguard.exceptions import FormatError
+from cellguard.release import Release, Status, Suppression
+from cellguard.rules import apply_apriori
+from cellguard.table import Table
+
+if TYPE_CHECKING:
+    from cellguard.audit import Audit
+
+__all__ = ["Outcome", "Result", "read_table", "run_batch"]
+
+_SECONDS = 60.0
+_DEFAULT_MINUTES = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """A table of the batch and what became of it."""
+
+    spec: arb.SpecifyTable
+    safety: Safety = field(default_factory=Safety)
+    recodes: list[arb.Recode] = field(default_factory=list)
+    made: Made | None = None
+    release: Release | None = None
+    audit: Audit | None = None
+
+    @property
+    def safe(self) -> bool:
+        """Whether nothing was to be protected, or the audit confirms that it is."""
+        if self.release is None:
+            return True
+        return self.audit is not None and self.audit.safe
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is said about the table; no value is in it."""
+        out: dict[str, Any] = {"dimensions": list(self.spec.dimensions), "response": self.spec.response or "<freq>"}
+        if self.made is None:
+            return out
+        table = self.made.table
+        out["table"] = {
+            "cells": table.n_cells,
+            "sensitive": int(table.sensitive.sum()),
+            "relations": table.n_relations,
+        }
+        if self.release is not None:
+            out |= {k: v for k, v in self.release.summary().items() if k not in ("table", "loss")}
+        out["audit"] = None if self.audit is None else self.audit.summary()
+        out["status_of_cells"] = letters(self.made, self.release)
+        return out
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """Everything a batch did."""
+
+    results: list[Result] = field(default_factory=list)
+    written: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def safe(self) -> bool:
+        """Whether every table that was protected passed the audit."""
+        return all(result.safe for result in self.results)
+
+
+def run_batch(path: str | Path, *, out: str | Path | None = None, say: Callable[[str], None] | None = None) -> Outcome:
+    """Run a batch of tau-ARGUS.
+
+    Parameters
+    ----------
+    path
+        The ``.arb`` file; files it names lie in its folder unless they have a folder of their own.
+    out
+        Folder for what is written, instead of the batch's own.
+    say
+        Called with a line for each note.
+
+    Returns
+    -------
+    Outcome
+        The tables with their releases and audits. A table that was not protected safely is not written.
+    """
+    path = Path(path)
+    return _Batch(path, path.parent if out is None else Path(out), say or (lambda _: None)).run()
+
+
+def read_table(path: str | Path, number: int = 1) -> Table:
+    """Read a table of a batch, with its rules, recodings and a priori decisions, and protect nothing."""
+    path = Path(path)
+    batch = _Batch(path, path.parent, lambda _: None, only_read=True)
+    batch.run()
+    batch.line = 0
+    return batch._made(batch._number(number)).table
+
+
+class _Batch:
+    def __init__(self, path: Path, out: Path, say: Callable[[str], None], *, only_read: bool = False) -> None:
+        self.only_read = only_read
+        self.path, self.folder, self.out, self.say = path, path.parent, out, say
+        self.outcome = Outcome()
+        self.data: tuple[str, Path] | None = None
+        self.source: Microdata | ReadyTable | None = None
+        self.results: list[Result] = []
+        self.logbook: Path | None = None
+        self.line = 0
+
+    def run(self) -> Outcome:
+        steps: dict[type, Callable[[Any], None]] = {
+            arb.Open: self._open,
+            arb.SpecifyTable: self._specify,
+            arb.SafetyRules: self._rules,
+            arb.Read: self._read,
+            arb.Recode: self._recode,
+            arb.Apriori: self._apriori,
+            arb.Suppress: self._suppress,
+            arb.WriteTable: self._write,
+            arb.Note: self._program,
+        }
+        for command in arb.read_arb(self.path):  # the whole batch is read before anything is done
+            self.line = command.line
+            if isinstance(command, arb.Note) and command.name == "GOINTERACTIVE":
+                self._note("there is nothing to interact with: the batch ends here.")
+                break
+            if not (self.only_read and isinstance(command, (arb.Suppress, arb.WriteTable, arb.Note))):
+                steps[type(command)](command)
+        self._write_logbook()
+        return self.outcome
+
+    # ------------------------------------------------------------------ helpers
+
+    def _wrong(self, message: str, hint: str | None = None) -> FormatError:
+        return FormatError.at(self.path, self.line or None, message, hint=hint)
+
+    def _note(self, text: str) -> None:
+        line = f"line {self.line}: {text}"
+        self.outcome.notes.append(line)
+        self.say(line)
+
+    def _file(self, name: str) -> Path:
+        """Find a file of the batch; a name that is spelt in other letters elsewhere is found too."""
+        path = self.folder / name.replace("\\", "/")
+        if not path.exists() and path.parent.is_dir():
+            same = [p for p in sorted(path.parent.iterdir()) if p.name.lower() == path.name.lower()]
+            path = same[0] if same else path
+        if not path.is_file():
+            raise self._wrong(f"{name}: no such file.", "files lie beside the batch unless they name a folder.")
+        return path
+
+    def _target(self, name: str) -> Path:
+        name = name.replace("\\", "/")
+        return self.out / (Path(name).name if self.out != self.folder else name)
+
+    def _number(self, number: int) -> Result:
+        if not 1 <= number <= len(self.results):
+            raise self._wrong(f"there is no table {number}; {len(self.results)} are specified.")
+        return self.results[number - 1]
+
+    def _made(self, result: Result) -> Made:
+        if result.made is None:
+            raise self._wrong("the tables have not been read yet.", "put <READMICRODATA> or <READTABLE> before.")
+        return result.made
+
+    # ------------------------------------------------------------------ commands
+
+    def _open(self, command: arb.Open) -> None:
+        path = self._file(command.path)
+        if command.kind != "metadata":
+            self.data = (command.kind, path)
+            return
+        if self.data is None:
+            raise self._wrong("the data file must be opened before its metadata.")
+        kind, data = self.data
+        metadata = read_rda(path, table=kind == "table")
+        self.source = Microdata(data, metadata) if kind == "microdata" else ReadyTable(data, metadata)
+
+    def _specify(self, command: arb.SpecifyTable) -> None:
+        if self.source is None:
+            raise self._wrong("a table is specified before data and metadata are open.")
+        for name in command.dimensions:
+            variable = self.source.metadata[name]
+            if variable.numeric and not variable.recodable:
+                raise self._wrong(f"variable {name!r} is numeric and cannot be a dimension.")
+        result = Result(spec=command)
+        self.results.append(result)
+        self.outcome.results.append(result)
+
+    def _rules(self, command: arb.SafetyRules) -> None:
+        if not self.results:
+            raise self._wrong("a rule stands before the table it is for.")
+        self.results[-1].safety = safety_of(command.rules, f"{self.path}:{command.line}")
+
+    def _read(self, command: arb.Read) -> None:
+        wanted = Microdata if command.kind == "microdata" else ReadyTable
+        if not isinstance(self.source, wanted):
+            raise self._wrong(f"no {command.kind} is open.")
+        if isinstance(self.source, ReadyTable):
+            self.source.totals = command.totals
+            if command.totals == 2:
+                self._note("totals are computed from their parts, whatever the file says of them.")
+        for result in self.results:
+            self._make(result)
+
+    def _make(self, result: Result) -> None:
+        if self.source is None:
+            raise self._wrong("no data are open.")
+        result.made = self.source.make(result.spec, result.safety, result.recodes, self.folder)
+        for note in result.made.notes:
+            self._note(note)
+
+    def _recode(self, command: arb.Recode) -> None:
+        result = self._number(command.table)
+        self._made(result)
+        if command.variable.lower() not in [name.lower() for name in result.spec.dimensions]:
+            raise self._wrong(f"variable {command.variable!r} is no dimension of table {command.table}.")
+        if command.path:
+            self._file(command.path)
+        result.recodes.append(command)
+        result.release = result.audit = None
+        self._make(result)
+
+    def _apriori(self, command: arb.Apriori) -> None:
+        result = self._number(command.table)
+        made = self._made(result)
+        decisions = read_hst(self._file(command.path), len(made.dimensions), command.separator)
+        table = apply_apriori(made.table, decisions, percent=result.safety.manual_percent)
+        result.made = replace(made, table=table)
+
+    def _suppress(self, command: arb.Suppress) -> None:
+        chosen = self.results if command.table == 0 else [self._number(command.table)]
+        made = [self._made(result) for result in chosen]
+        if not made:
+            raise self._wrong("no table is specified.")
+        if command.method in ("RND", "CTA") and len(made) > 1:
+            raise self._wrong(f"{command.method} takes one table at a time.")
+        for result, one in zip(chosen, made, strict=True):
+            result.made = replace(one, table=_with_least_levels(one))
+        releases = self._protected(command, [self._made(result).table for result in chosen])
+        for result, release in zip(chosen, releases, strict=True):
+            result.release = release
+            result.audit = release.audit() if release.published else None
+
+    def _protected(self, command: arb.Suppress, tables: Sequence[Table]) -> list[Release]:
+        method, numbers = command.method, command.arguments
+        if method == "RND":
+            return [self._rounded(tables[0], numbers)]
+        if method == "CTA":
+            from cellguard.adjust import adjust
+
+            self._note("CTA: controlled tabular adjustment with the L1 norm.")
+            return [adjust(tables[0], norm="l1")]
+        from cellguard.suppress import suppress
+
+        minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
+        how = "auto" if method in ("OPT", "NET") else "heuristic"
+        words = {"GH": "the hypercube", "MOD": "the modular approach", "NET": "the network", "OPT": "the optimum"}
+        what = "branch-and-cut" if how == "auto" else "cellguard's own search, always confirmed by the audit"
+        self._note(f"{method}: {words[method]} is replaced by {what}; at most {minutes:g} minutes.")
+        if len(tables) == 1:
+            return [suppress(tables[0], method=how, time_limit_s=minutes * _SECONDS)]
+        joined = Table.from_linked(tables)
+        release = suppress(joined, method=how, time_limit_s=minutes * _SECONDS)
+        return [_part_of(release, table) for table in tables]
+
+    def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
+        from cellguard.rounding import round as round_table
+
+        if not numbers or numbers[0] <= 0:
+            raise self._wrong("RND needs a base above 0.")
+        base, steps, minutes = (*numbers, *(0.0, 10.0)[max(0, len(numbers) - 1) :])[:3]
+        self._note(f"RND: controlled rounding to multiples of {base:g}; at most {minutes:g} minutes.")
+        return round_table(table, base, max_step=int(steps) + 1, time_limit_s=minutes * _SECONDS)
+
+    def _write(self, command: arb.WriteTable) -> None:
+        result = self._number(command.table)
+        made = self._made(result)
+        options = dict(command.options)
+        if command.format == SBS:
+            raise self._wrong("the SBS format is not available.", "1 CSV, 2 pivot, 3 code-value, 5 intermediate, 6 JJ.")
+        if not result.safe:
+            self._note(f"table {command.table} is not written: no safe release was found.")
+            return
+        if result.release is None and made.table.sensitive.any() and not is_internal(command.format, options):
+            raise self._wrong(
+                f"table {command.table} has sensitive cells and is not protected.",
+                "put <SUPPRESS> before <WRITETABLE>.",
+            )
+        path = self._target(command.path)
+        self.outcome.written += write(path, command.format, options, made, result.release)
+        if is_internal(command.format, options):
+            self._note(f"{path.name} holds values of cells that are not published: keep it internal.")
+
+    def _program(self, command: arb.Note) -> None:
+        if command.name == "LOGBOOK":
+            self.logbook = self._target(command.argument) if command.argument else None
+        elif command.name == "SOLVER":
+            self._note(f"solver {command.argument or '?'} is not needed: cellguard brings its own.")
+        elif command.name == "CLEAR":
+            self.results, self.source, self.data = [], None, None
+        elif command.name == "VERSIONINFO":
+            from cellguard import __version__
+
+            self._text(self._target(command.argument or "version.txt"), f"cellguard {__version__}\n")
+
+    def _text(self, path: Path, text: str) -> None:
+        with atomic_writer(path) as stream:
+            cast("IO[str]", stream).write(text)
+        self.outcome.written.append(path)
+
+    def _write_logbook(self) -> None:
+        if self.logbook is None:
+            return
+        lines = [f"batch {self.path.name}", *self.outcome.notes]
+        for number, result in enumerate(self.outcome.results, 1):
+            facts = result.summary()
+            facts.pop("status_of_cells", None)
+            lines.append(f"table {number}: {facts}")
+        lines += [f"written: {p.name}" for p in self.outcome.written]
+        self._text(self.logbook, "\n".join(lines) + "\n")
+
+
+def _with_least_levels(made: Made) -> Table:
+    """Give sensitive cells without any level the least that can be seen: a unit of the last decimal."""
+    table = made.table
+    bare = table.sensitive & (np.maximum(table.lower, np.maximum(table.upper, table.sliding)) == 0)
+    if not bare.any():
+        return table
+    unit = 10.0**-made.decimals
+    room = np.minimum(unit, table.ub - table.values)
+    return table.with_(upper=np.where(bare, room, table.upper))
+
+
+def _part_of(release: Suppression, table: Table) -> Suppression:
+    """Return the release of one of the linked tables."""
+    joined = release.table
+    place = {codes: i for i, codes in enumerate(zip(*joined.cell_codes().values(), strict=True))}
+    own = table.cell_codes()
+    rows = zip(
+        *(own.get(d, [joined.codes[k][0]] * table.n_cells) for k, d in enumerate(joined.dimensions)), strict=True
+    )
+    suppressed = release.suppressed[[place[codes] for codes in rows]]
+    status = release.status if release.status is Status.INFEASIBLE else Status.FEASIBLE
+    cost = float(table.weights[suppressed & ~table.sensitive].sum())
+    return Suppression(
+        table=table,
+        status=status,
+        objective=cost if release.published else float("nan"),
+        suppressed=suppressed,
+        seconds=release.seconds,
+        options=release.options,
+        explanation=release.explanation or "protected together with the other tables of the batch.",
+    )

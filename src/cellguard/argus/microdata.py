@@ -1,0 +1,188 @@
+"""Tables of a batch from microdata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellguard._io.argus.arb import Recode, SpecifyTable
+from cellguard._io.argus.data import codes_of, numbers_of, read_columns
+from cellguard._io.argus.rda import Metadata, Variable
+from cellguard._io.frames import encode
+from cellguard.argus.dimensions import Dimension, dimension_of, recoded
+from cellguard.argus.safety import Safety
+from cellguard.exceptions import FormatError, InputError
+from cellguard.rules import Request
+from cellguard.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Made", "Microdata", "missing_is_safe", "with_costs"]
+
+_FREQUENCY, _UNITY, _DISTANCE = "-1", "-2", "-3"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A table as a batch specified it, with rules applied."""
+
+    table: Table
+    dimensions: tuple[Dimension, ...]
+    response: Variable | None
+    """None for a table of frequencies."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decimals(self) -> int:
+        """Decimals of the published numbers."""
+        return self.response.decimals if self.response is not None else 0
+
+
+@dataclass(slots=True)
+class Microdata:
+    """Records with their metadata. Columns are read when a table needs them, once."""
+
+    path: Path
+    metadata: Metadata
+    _columns: dict[str, pa.Array] = field(default_factory=dict)
+
+    def _text(self, variable: Variable) -> pa.Array:
+        if variable.name not in self._columns:
+            self._columns |= read_columns(self.path, self.metadata, [variable.name])
+        return self._columns[variable.name]
+
+    def _load(self, variables: Sequence[Variable]) -> None:
+        wanted = [v.name for v in variables if v.name not in self._columns]
+        if wanted:
+            self._columns |= read_columns(self.path, self.metadata, wanted)
+
+    def _one(self, role: str) -> Variable | None:
+        found = self.metadata.with_role(role)
+        if len(found) > 1:
+            raise FormatError.at(self.metadata.source, None, f"two variables are the {role}.")
+        return found[0] if found else None
+
+    def make(self, spec: SpecifyTable, safety: Safety, recodes: Sequence[Recode], folder: Path) -> Made:
+        """Add up the records of a table and apply its rules."""
+        from cellguard.tabulate import tabulate
+
+        roles = self._roles(spec, safety)
+        variables = [self.metadata[name] for name in spec.dimensions]
+        self._load([*variables, *roles.values()])
+        dimensions = [self._dimension(v, recodes, folder) for v in variables]
+        frame: dict[str, Any] = {d.variable.name: _recoded(codes_of(self._text(d.variable)), d) for d in dimensions}
+        names: dict[str, str] = {}
+        for part, variable in roles.items():
+            names[part] = f"{part}:{variable.name}"
+            column = self._text(variable)
+            is_code = part in ("holding", "request")
+            frame[names[part]] = codes_of(column) if is_code else numbers_of(column, self.path, variable)
+        notes = _missing_notes(frame, names, roles)
+        holding = names.pop("holding", None)
+        request = roles.get("request")
+        options: dict[str, Any] = {**names, "top": max(safety.top, 1), "skip_missing": "value" in names}
+        if request is not None:
+            options["request_codes"] = request.request_codes or ("1", "2")
+        by = {d.variable.name: d.hierarchy for d in dimensions}
+        name = self.path.name.partition(".")[0]
+        table = tabulate(frame, by, name=name, **options)
+        table = table.apply(*safety.records) if safety.records else table
+        if safety.holdings:
+            table = _by_holding(table, tabulate(frame, by, holding=holding, **options), safety)
+        table = missing_is_safe(table, variables) if safety.missing_is_safe else table
+        table, cost_notes = with_costs(table, spec)
+        return Made(
+            table=table,
+            dimensions=tuple(dimensions),
+            response=roles.get("value"),
+            notes=(*notes, *cost_notes),
+        )
+
+    def _roles(self, spec: SpecifyTable, safety: Safety) -> dict[str, Variable]:
+        """Return the variables of a table that are not dimensions, by their part."""
+        roles: dict[str, Variable] = {}
+        if spec.response:
+            roles["value"] = self.metadata[spec.response]
+        if spec.shadow and spec.shadow != spec.response:
+            roles["shadow"] = self.metadata[spec.shadow]
+        if spec.cost not in ("", _FREQUENCY, _UNITY, _DISTANCE) and spec.cost != spec.response:
+            roles["cost"] = self.metadata[spec.cost]
+        wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": _asks(safety)}
+        for role in (role for role, needed in wanted.items() if needed):
+            variable = self._one(role)
+            if variable is None:
+                raise InputError(
+                    f"the rules of a table need a {role}, and {self.metadata.source} has none.",
+                    hint=f"mark the variable with <{role.upper()}>.",
+                )
+            roles[role] = variable
+        return roles
+
+    def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
+        seen = encode(codes_of(self._text(variable)))[0]
+        dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
+        for recode in recodes:
+            if recode.variable.lower() == variable.name.lower():
+                path = folder / recode.path if recode.path else None
+                dimension = recoded(dimension, seen, path=path, level=recode.level or 0)
+        return dimension
+
+
+def _asks(safety: Safety) -> bool:
+    return any(isinstance(rule, Request) for rule in (*safety.records, *safety.holdings))
+
+
+def _recoded(column: pa.Array, dimension: Dimension) -> pa.Array:
+    if not dimension.new_codes:
+        return column
+    import pyarrow as pa
+
+    codes, index = encode(column)
+    new = np.array([dimension.new_codes.get(code, code) for code in codes], dtype=object)
+    return pa.array(new[index])
+
+
+def _missing_notes(frame: dict[str, Any], names: dict[str, str], roles: dict[str, Variable]) -> tuple[str, ...]:
+    if "value" not in names:
+        return ()
+    count = int(np.isnan(frame[names["value"]]).sum())
+    if not count:
+        return ()
+    return (f"{count} records have no value of {roles['value'].name!r}: they are left out.",)
+
+
+def _by_holding(table: Table, judged: Table, safety: Safety) -> Table:
+    """Apply the rules that look at holdings to the same cells."""
+    flagged = table.with_(statistics=judged.statistics).apply(*safety.holdings)
+    return flagged.with_(statistics=table.statistics)
+
+
+def missing_is_safe(table: Table, variables: Sequence[Variable]) -> Table:
+    """Clear the cells that belong to a missing code."""
+    missing = np.zeros(table.n_cells, dtype=bool)
+    for d, variable in enumerate(variables):
+        absent = [code.strip() for code in variable.missing]
+        listed = np.array([code in absent for code in table.codes[d]])
+        missing |= listed[table.coordinates[:, d]]
+    clear = {name: np.where(missing, 0.0, getattr(table, name)) for name in ("lower", "upper", "sliding")}
+    return table.with_(sensitive=table.sensitive & ~missing, **clear)
+
+
+def with_costs(table: Table, spec: SpecifyTable) -> tuple[Table, tuple[str, ...]]:
+    """Set the information loss as the batch says: the response, a variable, frequency or unity, to a power."""
+    weights = table.weights
+    notes: tuple[str, ...] = ()
+    if spec.cost == _FREQUENCY and table.counts is not None:
+        weights = table.counts
+    elif spec.cost in (_UNITY, _DISTANCE):
+        weights = np.ones(table.n_cells)
+        if spec.cost == _DISTANCE:
+            notes = (f"line {spec.line}: costs by distance are taken as equal costs.",)
+    if spec.power != 1.0:
+        weights = np.where(weights > 0, weights, 0.0) ** spec.power
+    return table.with_(weights=weights), notes

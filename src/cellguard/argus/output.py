@@ -1,0 +1,194 @@
+"""``<WRITETABLE>``: the formats of tau-ARGUS.
+
+Where a batch asks for the status of each cell (AS+), tau-ARGUS writes the values of withheld cells
+too; so do the intermediate and the JJ format. Such files are for internal use: only their owner may
+read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.argus.data import write_columns
+from cellguard._io.argus.lists import write_hrc
+from cellguard._io.argus.rda import Metadata, Variable, write_rda
+from cellguard._io.files import atomic_writer
+from cellguard.argus.microdata import Made
+from cellguard.release import Adjustment, Release, Rounding, Suppression
+
+__all__ = ["STATUS", "is_internal", "letters", "status_numbers", "write"]
+
+CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
+STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
+STATUS |= {"secondary": 11, "empty": 14}
+"""What tau-ARGUS calls the status of a cell."""
+
+
+def status_numbers(made: Made, release: Release | None) -> NDArray[np.int64]:
+    """Return the status of each cell as tau-ARGUS numbers it."""
+    table = made.table
+    out = np.full(table.n_cells, STATUS["safe"])
+    out[table.fixed] = STATUS["protected"]
+    if table.counts is not None:
+        out[table.counts == 0] = STATUS["empty"]
+    out[table.sensitive] = STATUS["manual"]
+    if table.flags is not None:
+        kinds = {"zero": "zero", "minimum frequency": "frequency", "request": "request"}
+        rules = ("p%", "dominance", "prior-posterior")
+        found = list(zip(table.flags.names, table.flags.flagged, strict=True))
+        for start, kind in kinds.items():  # what tau-ARGUS looks at last gives way
+            for name, cells in found:
+                if name.startswith(start):
+                    out[cells[table.sensitive[cells]]] = STATUS[kind]
+        for name, cells in found:
+            if name.startswith(rules):
+                out[cells[table.sensitive[cells]]] = STATUS["rule"]
+    if isinstance(release, Suppression):
+        out[release.secondary] = STATUS["secondary"]
+    return out
+
+
+def letters(made: Made, release: Release | None) -> list[str]:
+    """Return the status of each cell as a letter: s safe, u primary, x secondary, z empty or protected."""
+    number = status_numbers(made, release)
+    out = np.where((number >= STATUS["rule"]) & (number <= STATUS["manual"]), "u", "s")
+    out = np.where(number == STATUS["secondary"], "x", out)
+    fixed = (number == STATUS["empty"]) | (number == STATUS["protected"])
+    return [str(letter) for letter in np.where(fixed, "z", out)]
+
+
+def is_internal(form: int, options: Mapping[str, bool]) -> bool:
+    """Whether a file holds true values of cells that are not published."""
+    return form in (INTERMEDIATE, JJ) or (form in (PIVOT, CODE_VALUE) and options.get("AS", False))
+
+
+def write(path: Path, form: int, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
+    """Write a table in one of the formats and return the files; a file for internal use is its owner's alone."""
+    files = [path]
+    if form == JJ:
+        made.table.write(path)
+    elif form == INTERMEDIATE:
+        files += _intermediate(path, options, made, release)
+    else:
+        lines = _matrix(made, release, options) if form == CSV else _records(made, release, options, form)
+        with atomic_writer(path) as stream:
+            cast("IO[str]", stream).writelines(f"{line}\n" for line in lines)
+    if is_internal(form, options):
+        for file in files:
+            file.chmod(0o600)
+    return files
+
+
+def _texts(made: Made, release: Release | None) -> list[str]:
+    """Return what is published of each cell: a number, x where it is withheld, - where the cell is empty."""
+    values = made.table.values if release is None else release.point_values()
+    empty = status_numbers(made, release) == STATUS["empty"]
+    return [
+        "-" if nothing else "x" if np.isnan(value) else f"{value:.{made.decimals}f}"
+        for value, nothing in zip(values.tolist(), empty.tolist(), strict=True)
+    ]
+
+
+def _codes(made: Made) -> list[list[str]]:
+    """Return the codes of each dimension as they are written."""
+    return [[d.written(code) for code in d.hierarchy.codes] for d in made.dimensions]
+
+
+def _records(made: Made, release: Release | None, options: Mapping[str, bool], form: int) -> Iterator[str]:
+    """Return a line per cell: codes, value, and what else is asked for."""
+    quote = '"' if options.get("QU", True) else ""
+    with_status = options.get("AS", False)
+    name = made.response.name if made.response is not None else "Freq"
+    changed = isinstance(release, (Rounding, Adjustment))
+    if options.get("FL", form == PIVOT):
+        heads = [*(d.variable.name for d in made.dimensions)]
+        heads.append(name + ("_Round" if isinstance(release, Rounding) else "_CTA" if changed else ""))
+        heads += [f"{name}_Orig"] if with_status and changed else ["Status"] if with_status else []
+        yield ",".join(f"{quote}{head}{quote}" for head in heads)
+    codes, table = _codes(made), made.table
+    status = status_numbers(made, release).tolist()
+    shown, truth = _texts(made, release), _texts(made, None)
+    for cell, place in enumerate(table.coordinates.tolist()):
+        if options.get("SE", False) and status[cell] == STATUS["empty"]:
+            continue
+        fields = [f"{quote}{codes[d][i]}{quote}" for d, i in enumerate(place)]
+        if not with_status:
+            fields.append(shown[cell])
+        elif changed:
+            fields += [shown[cell], truth[cell]]
+        else:
+            fields += [truth[cell], str(status[cell])]
+        yield ",".join(fields)
+
+
+def _matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+    """Return rows and columns: the last dimension across, the one before down, a block for each other code."""
+    quote = '"' if options.get("QU", True) else ""
+    codes, shown = _codes(made), _texts(made, release)
+    at = {tuple(place): cell for cell, place in enumerate(made.table.coordinates.tolist())}
+    names = [d.variable.name for d in made.dimensions]
+    if len(codes) == 1:
+        for i, code in enumerate(codes[0]):
+            yield f"{quote}{code}{quote},{shown[at[(i,)]]}"
+        return
+    for block in product(*(range(len(c)) for c in codes[:-2])):
+        if block:
+            yield ",".join(f"{quote}{names[d]}: {codes[d][i].strip()}{quote}" for d, i in enumerate(block))
+        yield ",".join(["", *(f"{quote}{code}{quote}" for code in codes[-1])])
+        for row, code in enumerate(codes[-2]):
+            cells = (at[(*block, row, column)] for column in range(len(codes[-1])))
+            yield ",".join([f"{quote}{code}{quote}", *(shown[cell] for cell in cells)])
+
+
+# ---------------------------------------------------------------- intermediate: a ready table again
+
+
+def _intermediate(path: Path, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
+    """Write the cells with all that is known of them, the metadata and the hierarchies beside."""
+    table = made.table
+    marks = {"s": "S", "u": "U", "x": "M", "z": "P"}
+    status = [marks[letter] for letter in letters(made, release)]
+    response = made.response.name if made.response is not None else "Freq"
+    columns: dict[str, list[str]] = {}
+    variables: list[Variable] = []
+
+    def add(variable: Variable, texts: list[str]) -> None:
+        variables.append(variable)
+        columns[variable.name] = texts
+
+    def numbers(x: NDArray[np.float64]) -> list[str]:
+        return [repr(v) if not float(v).is_integer() else str(int(v)) for v in x.tolist()]
+
+    files = []
+    for d, dimension in enumerate(made.dimensions):
+        codes = dimension.hierarchy.codes
+        file = path.with_name(f"{path.stem}_{dimension.variable.name}.hrc")
+        depth = dimension.hierarchy.depth
+        write_hrc(file, [(int(depth[i]) - 1, code) for i, code in enumerate(codes) if i])
+        files.append(file)
+        described = Variable(
+            name=dimension.variable.name, recodable=True, total_code=codes[0], hierarchical=True, hierarchy=file.name
+        )
+        add(described, [codes[i] for i in table.coordinates[:, d].tolist()])
+    add(Variable(name=response, numeric=True, decimals=made.decimals), numbers(table.values))
+    if not options.get("SO", False):
+        if table.counts is not None:
+            add(Variable(name=f"{response}_count", role="frequency"), numbers(table.counts))
+        add(Variable(name=f"{response}_cost", numeric=True, role="cost"), numbers(table.weights))
+        for k in range(table.statistics.top.shape[1] if table.statistics is not None else 0):
+            add(Variable(name=f"{response}_top{k + 1}", role="top"), numbers(table.statistics.top[:, k]))
+    add(Variable(name="status", role="status"), status)
+    if not options.get("SO", False):
+        add(Variable(name="lower", numeric=True, role="lower"), numbers(table.lower))
+        add(Variable(name="upper", numeric=True, role="upper"), numbers(table.upper))
+    metadata = Metadata(variables=tuple(variables), separator=";")
+    write_columns(path, metadata, columns)
+    described_by = path.with_suffix(".rda")
+    write_rda(described_by, metadata)
+    return [described_by, *files]

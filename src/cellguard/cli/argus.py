@@ -1,0 +1,48 @@
+"""``cellguard argus``: run a batch of tau-ARGUS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cellguard.cli import _common as shared
+
+__all__ = ["command"]
+
+
+def command(
+    job: Annotated[Path, typer.Argument(metavar="JOB.arb", help="The batch file.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="Where files are written, instead of the batch's folder."),
+    ] = None,
+    as_json: shared.Json = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Run a batch of tau-ARGUS: its files and rules as they are, its methods by cellguard's own.
+
+    A table is written only if the audit confirms that its release is safe. Files that hold values of
+    withheld cells, as tau-ARGUS writes them with AS+, can be read by their owner only.
+    """
+    from cellguard.argus import run_batch
+
+    with shared.only_json_on_stdout(as_json):
+        outcome = run_batch(job, out=out, say=lambda line: shared.note(line, quiet=quiet))
+    tables = [result.summary() for result in outcome.results]
+    written = [str(path) for path in outcome.written]
+    if as_json:
+        facts = {"method": "argus", "job": job.name, "safe": outcome.safe, "tables": tables}
+        shared.print_json({**facts, "written": written, "notes": outcome.notes})
+    else:
+        for number, facts in enumerate(tables, 1):
+            facts.pop("status_of_cells", None)
+            shared.print_pairs(f"table {number}", facts)
+        for name in written:
+            print(f"written: {name}")
+    if not outcome.safe:
+        raise shared.NoSafeReleaseError(
+            "no safe release was found for every table; what is not safe was not written.",
+            hint="more time, lower levels, or another method may find one.",
+        )
