@@ -269,14 +269,21 @@ class _Batch:
         from cellguard.suppress import suppress
 
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
-        how = "auto" if method in ("OPT", "NET") else "heuristic"
-        words = {"GH": "the hypercube", "MOD": "the modular approach", "NET": "the network", "OPT": "the optimum"}
-        what = "branch-and-cut" if how == "auto" else "cellguard's own search, always confirmed by the audit"
-        self._note(f"{method}: {words[method]} is replaced by {what}; at most {minutes:g} minutes.")
+        words = {
+            "GH": "the hypercube",
+            "MOD": "the modular approach",
+            "NET": "the network",
+            "OPT": "the optimal method",
+        }
+        self._note(
+            f"{method}: {words[method]} is replaced by cellguard's search and branch-and-cut, confirmed by the audit; "
+            f"at most {minutes:g} minutes."
+        )
+        limit = minutes * _SECONDS
         if len(tables) == 1:
-            return [suppress(tables[0], method=how, time_limit_s=minutes * _SECONDS)]
+            return [suppress(tables[0], time_limit_s=limit)]
         joined = Table.from_linked(tables)
-        release = suppress(joined, method=how, time_limit_s=minutes * _SECONDS)
+        release = suppress(joined, time_limit_s=limit)
         return [_part_of(release, table) for table in tables]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:

@@ -138,12 +138,12 @@ class DuckRecords:
 
     def _given(self, column: str) -> str:
         """Return SQL for whether a record has an entry at all."""
-        name = _name(column)
-        return (
-            f"({name} IS NOT NULL AND trim({name}) <> '')"
-            if self._types[column] == "VARCHAR"
-            else f"{name} IS NOT NULL"
-        )
+        name, kind = _name(column), self._types[column]
+        if kind == "VARCHAR":
+            return f"({name} IS NOT NULL AND trim({name}) <> '')"
+        if kind in ("DOUBLE", "FLOAT"):
+            return f"({name} IS NOT NULL AND NOT isnan({name}))"
+        return f"({name} IS NOT NULL)"
 
     def facts(self, roles: Roles) -> Facts:
         """Look at the records once."""

@@ -49,9 +49,10 @@ class IbisRecords:
         return table[column].cast("float64")
 
     def _chosen(self, roles: Roles) -> ir.Table:
-        if roles.skip_missing and roles.value:
-            return self._table.filter(self._table[roles.value].notnull())
-        return self._table
+        if not (roles.skip_missing and roles.value):
+            return self._table
+        x = self._number(self._table, roles.value, "value")
+        return self._table.filter(x.notnull() & ~x.isnan())
 
     def facts(self, roles: Roles) -> Facts:
         """Look at the records once."""
@@ -62,8 +63,8 @@ class IbisRecords:
             x = self._number(t, column, part)
             finite = x.notnull() & ~x.isnan() & ~x.isinf()
             weighted = x if weight is None or part == "weight" else x * weight
-            wanted[f"missing_{part}"] = t.count(where=x.isnull())
-            wanted[f"bad_{part}"] = t.count(where=x.notnull() & (x.isnan() | x.isinf()))
+            wanted[f"missing_{part}"] = t.count(where=x.isnull() | x.isnan())
+            wanted[f"bad_{part}"] = t.count(where=x.notnull() & x.isinf())
             wanted[f"negative_{part}"] = t.count(where=finite & (x < 0))
             wanted[f"absolute_{part}"] = weighted.abs().sum(where=finite).cast("float64")
             if part in ("value", "shadow"):
