@@ -19,7 +19,7 @@ from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, UnknownCodeError
 
 ARGUS = Path(os.environ.get("CELLGUARD_ARGUS", Path(__file__).resolve().parents[3] / "shared" / "argus"))
-EXPECTED = "s s s s x u s s s s x x s s s".split()
+EXPECTED = list("ssssxussssxxsss")
 
 RDA = """\
 Region 1 2 99
@@ -268,7 +268,7 @@ def test_mistakes_name_their_line(job, commands, message):
 
 
 def test_other_mistakes(job):
-    with pytest.raises(UnknownCodeError, match="no variable 'Sise'.*\n.*did you mean 'Size'"):
+    with pytest.raises(UnknownCodeError, match=r"no variable 'Sise'.*\n.*did you mean 'Size'"):
         job(table='"Sise"|"Turn"')
     with pytest.raises(InputError, match=r"job.arb:4: dominance rule, k"):
         job(rules="NK(1,120)")
