@@ -38,6 +38,7 @@ _EXPORTS = {
     "adjust": "adjust",
     "audit": "audit",
     "compare": "compare",
+    "insiders": "insiders",
     "intervals": "intervals",
     "perturb": "perturb",
     "read_release": "foreign",
@@ -45,6 +46,7 @@ _EXPORTS = {
     "suppress": "suppress",
     "tabulate": "tabulate",
     "verify": "witnesses",
+    "with_insiders": "insiders",
 }
 """Public name -> the module that defines it."""
 _MODULES = ("examples", "generate")
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     from cellguard.exceptions import InputError as InputError
     from cellguard.foreign import read_release as read_release
     from cellguard.hierarchy import Hierarchy as Hierarchy
+    from cellguard.insiders import insiders as insiders
+    from cellguard.insiders import with_insiders as with_insiders
     from cellguard.intervals import intervals as intervals
     from cellguard.perturb import perturb as perturb
     from cellguard.release import Release as Release

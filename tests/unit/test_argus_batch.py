@@ -167,6 +167,15 @@ def test_every_method_protects_and_says_how(job, tmp_path):
     assert result.release.method == "suppress"
 
 
+def test_singletons_are_held_off_where_the_batch_asks_for_it(job):
+    plain = job("<SUPPRESS> MOD(1,0.01)", rules="FREQ(3,20)|")
+    careful = job("<SUPPRESS> MOD(1,0.01,1,1,1)", rules="FREQ(3,20)|")
+    assert len(plain.results[0].made.table.attackers) == 1
+    assert len(careful.results[0].made.table.attackers) > 1
+    assert careful.safe
+    assert any("singletons" in note for note in careful.notes)
+
+
 def test_rounding_and_adjustment(job, tmp_path):
     outcome = job(
         "<SUPPRESS> RND(1,5)", '<WRITETABLE> (1, 3, FL+, "out.txt")', rules="FREQ(3,0)", table='"Region"|<freq>||'

@@ -18,6 +18,7 @@ from cellguard.argus.output import SBS, is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
 from cellguard.argus.safety import Safety, safety_of
 from cellguard.exceptions import FormatError
+from cellguard.insiders import with_insiders
 from cellguard.release import Release, Status, Suppression
 from cellguard.rules import apply_apriori
 from cellguard.table import Table
@@ -250,8 +251,13 @@ class _Batch:
             raise self._wrong("no table is specified.")
         if command.method in ("RND", "CTA") and len(made) > 1:
             raise self._wrong(f"{command.method} takes one table at a time.")
+        insiders = _singletons(command)
         for result, one in zip(chosen, made, strict=True):
-            result.made = replace(one, table=_with_least_levels(one))
+            table = _with_least_levels(one)
+            if insiders and table.statistics is not None and table.statistics.contributors is not None:
+                table = with_insiders(table, at_most=insiders)
+                self._note(f"singletons: {len(table.attackers) - 1} respondents are held off as attackers.")
+            result.made = replace(one, table=table)
         releases = self._protected(command, [self._made(result).table for result in chosen])
         for result, release in zip(chosen, releases, strict=True):
             result.release = release
@@ -341,6 +347,18 @@ class _Batch:
             lines.append(f"table {number}: {facts}")
         lines += [f"written: {p.name}" for p in self.outcome.written]
         self._text(self.logbook, "\n".join(lines) + "\n")
+
+
+def _singletons(command: arb.Suppress) -> int:
+    """Return up to how many respondents of a cell the batch wants to be held off; 0 for none.
+
+    ``MOD(table, minutes, singletons, singletons and others, minimum frequency)`` and
+    ``GH(table, bounds, size, singletons)`` say so with a 1.
+    """
+    flags = command.arguments[1:4] if command.method == "MOD" else command.arguments[2:3] * (command.method == "GH")
+    if not any(flag == 1 for flag in flags):
+        return 0
+    return 2 if len(flags) == 3 and flags[2] == 1 else 1
 
 
 def _with_least_levels(made: Made) -> Table:

@@ -85,7 +85,7 @@ class Microdata:
         notes = _missing_notes(frame, names, roles)
         holding = names.pop("holding", None)
         request = roles.get("request")
-        options: dict[str, Any] = {**names, "top": max(safety.top, 1), "skip_missing": "value" in names}
+        options: dict[str, Any] = {**names, "top": max(safety.top, 2), "skip_missing": "value" in names}
         if request is not None:
             options["request_codes"] = request.request_codes or ("1", "2")
         by = {d.variable.name: d.hierarchy for d in dimensions}
