@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.distance import Certificate, Distance, certify
 from cellguard._engine.interior import Inequalities, Point, Program, Projection, minimize
 from cellguard._engine.lp import LinearProgram, SolveStatus
-from cellguard._engine.projection import DenseNormal, NullSpace
+from cellguard._engine.projection import cheapest
 from cellguard._engine.reduce import reduce
 
 __all__ = ["Adjuster", "Closest", "adjuster_of"]
@@ -98,9 +98,7 @@ class Adjuster:
     @cached_property
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
-        if self.reduction.degrees_of_freedom <= self.merged.relations.shape[0]:
-            return NullSpace(self.reduction.basis[self.merged.cells])
-        return DenseNormal(self.merged.relations)
+        return cheapest(self.merged.relations, lambda: self.reduction.basis[self.merged.cells])
 
     @cached_property
     def _basic(self) -> IntArray:
@@ -135,7 +133,15 @@ class Adjuster:
 
     # ------------------------------------------------------------------ one solve
 
-    def solve(self, lower: FloatArray, upper: FloatArray, distance: Distance, *, tolerance: float = 1e-12) -> Closest:
+    def solve(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        distance: Distance,
+        *,
+        tolerance: float | None = None,
+        vertex: bool = True,
+    ) -> Closest:
         """Find the closest movement within the bounds.
 
         Parameters
@@ -146,7 +152,10 @@ class Adjuster:
         distance
             What is minimised.
         tolerance
-            Of the interior point, relative to the objective.
+            Of the interior point, relative to the objective; 1e-12, or 1e-9 before a vertex is looked for.
+        vertex
+            Whether to end at a vertex of the closest movements when only absolute movements count:
+            as many cells as possible keep their values exactly.
         """
         lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
         stuck = self.reduction.determined
@@ -156,9 +165,12 @@ class Adjuster:
             still = np.zeros(self.n)
             return self._finish(still, still, np.zeros((2, self.n)), lower, upper, distance, None, 0)
         problem = _Problem(self, lower, upper, distance)
+        tolerance = tolerance or (1e-9 if problem.flat and vertex else 1e-12)
         if (problem.lower > problem.upper).any():
             return self._nothing()
         point = minimize(problem.program(), self.projection, tolerance=tolerance)
+        if problem.flat and vertex:
+            problem.to_vertex(point)
         z, force, bounds, share = problem.cells(point)
         found = self._finish(self.complete(z), force, bounds, lower, upper, distance, share, point.iterations)
         if found.proven or self._feasible(problem):
@@ -238,6 +250,40 @@ class _Problem:
             weight = np.where(distance.group[cell] == g, distance.largest[cell] * size, 0.0) * self.unit
             most, owner = _tightest(N, cell, mover, weight, np.maximum)
             self.caps.append((most, owner))
+
+    @property
+    def flat(self) -> bool:
+        """Whether only absolute movements count, so that vertices are among the closest."""
+        return bool(self.absolute.any()) and not self.square.any() and not any(most.any() for most, _ in self.caps)
+
+    def to_vertex(self, point: Point) -> None:
+        """Move the point to a vertex of the closest movements, if one is found at once.
+
+        At the end of an interior point it is plain which rows are active: their multipliers are
+        larger than their slacks. With the movers of active rows held there a small linear program is
+        left, nearly always with one solution.
+        """
+        active = point.multiplier > point.slack
+        n_low, P, first = len(self.low), len(self.split), len(self.low) + len(self.high)
+        lower, upper = self.lower.copy(), self.upper.copy()
+        not_negative, not_positive = active[first : first + P], active[first + P : first + 2 * P]
+        lower[self.split[not_negative]] = 0.0
+        upper[self.split[not_positive]] = 0.0
+        at_low, at_high = self.low[active[:n_low]], self.high[active[n_low:first]]
+        upper[at_low] = lower[at_low] = self.lower[at_low]
+        lower[at_high] = upper[at_high] = self.upper[at_high]
+        held = lower >= upper
+        v = np.where(held, lower, 0.0)
+        A = self.k.merged.relations
+        side = -(A @ v)
+        cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
+        lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
+        found = lp.solve()
+        if not found.optimal:
+            return
+        v[~held] = found.x
+        if self.absolute @ np.abs(v) <= (1.0 + _GAP / 10) * (self.absolute @ np.abs(point.v)):
+            point.v = v
 
     def program(self) -> Program:
         """The rows of the interior point: bounds, then absolute values, then largest movements."""

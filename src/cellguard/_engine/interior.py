@@ -33,6 +33,8 @@ _FAR, _NEAR = 100.0, 0.01
 _VIOLATION = 1e-9
 _PATIENCE = 4
 """So many iterations without progress, close to the end, mean that rounding has the last word."""
+_BALANCED = 1e-6
+"""Multipliers that miss their balance by less are corrected."""
 _DIVERGED = 1e14
 """Products that grow by so much mean that nothing satisfies the rows."""
 
@@ -242,6 +244,8 @@ class _Iteration:
             self._residuals()
             dv, da = self._solve(-self.force, -self.aux_force, drift=False)
             step = -self.theta * self._rows(dv, da)
+            if np.abs(step).max() > _BALANCED * self.point.multiplier.max():
+                break  # the last factors are too inaccurate to help
             self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
 
     def _residuals(self) -> None:

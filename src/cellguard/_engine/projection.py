@@ -1,6 +1,7 @@
 """The Newton system of the interior point, in the null space or by the normal equations.
 
-Both solve ``min 1/2 x' Theta x - g x`` subject to ``A x = r`` with a diagonal Theta.
+All solve ``min 1/2 x' Theta x - g x`` subject to ``A x = 0`` with a diagonal Theta; which one is
+cheapest depends on how many relations and how many degrees of freedom there are, see :func:`cheapest`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,42 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, tril
 
-__all__ = ["DenseNormal", "NullSpace"]
+from cellguard._engine.cholesky import SparseCholesky
+
+__all__ = ["DenseNormal", "NullSpace", "SparseNormal", "cheapest"]
 
 FloatArray = NDArray[np.float64]
+
+_DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
+"""Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
+_CHEAP = 3e-3
+"""Seconds per factor below which the analysis of a sparse one does not pay."""
+
+
+def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal:
+    """Choose by the cost of one factor.
+
+    Parameters
+    ----------
+    A
+        Independent relations between the movers.
+    basis
+        Makes a basis of their null space.
+    """
+    rank, n = A.shape
+    dense = rank**3 / 3 / _DENSE_RATE
+    null = (n - rank) ** 3 / 3 / _DENSE_RATE
+    if null < 10 * max(dense, _CHEAP):
+        N = basis()
+        null += float((np.diff(N.indptr).astype(np.float64) ** 2).sum()) / 2 / _SCATTER_RATE
+    if min(dense, null) < _CHEAP:
+        return NullSpace(N) if null <= dense else DenseNormal(A)
+    sparse = SparseNormal(A)
+    if min(null, dense) < sparse.factors.flops / _SPARSE_RATE:
+        return NullSpace(N) if null <= dense else DenseNormal(A)
+    return sparse
 
 
 class NullSpace:
@@ -43,33 +75,75 @@ class NullSpace:
         return np.zeros(len(v))
 
 
-class DenseNormal:
-    """``x = D (g - A' y)``: a dense Cholesky factor of ``A D A'``, one row and column per relation."""
+class _Normal:
+    """``x = D (g - A' y)`` with ``A D A' y = A D g``: one multiplier per relation."""
 
     def __init__(self, A: csr_array) -> None:
         self.A, self.AT = A, csr_array(A.T)
         self.AT.sort_indices()
+        self.refinements = 1
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def solve(self, g: FloatArray) -> FloatArray:
+        """Return the minimiser for one g."""
+        x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g)))
+        for _ in range(self.refinements):
+            x += self.drift(x)
+        return x
+
+    def drift(self, v: FloatArray) -> FloatArray:
+        """Return the smallest movement that brings v back to ``A v = 0``."""
+        back: FloatArray = -self.D * (self.AT @ self._multipliers(self.A @ v))
+        return back
+
+
+class DenseNormal(_Normal):
+    """The normal equations with a dense Cholesky factor."""
+
+    def __init__(self, A: csr_array) -> None:
+        super().__init__(A)
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
         from cellguard._engine.kernels.gram import gram
 
+        AT, D = self.AT, 1.0 / theta
+        self.D = D
+        shift = _cholesky(self.S, lambda: gram(AT.indptr, AT.indices, AT.data, D, self.S))
+        self.refinements = 3 if shift else 1
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        y: FloatArray = dpotrs(self.S, b, lower=1)[0]
+        return y
+
+
+class SparseNormal(_Normal):
+    """The normal equations with a sparse Cholesky factor, analysed once."""
+
+    def __init__(self, A: csr_array) -> None:
+        from cellguard._engine.kernels.gram import places
+
+        super().__init__(A)
+        pattern = csr_array(tril(abs(self.A) @ abs(self.AT)))
+        pattern.sort_indices()
+        self.factors = SparseCholesky(pattern)
+        self.place = places(self.AT.indptr, self.AT.indices, pattern.indptr, pattern.indices)
+        self.entries = np.zeros(pattern.nnz)
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        from cellguard._engine.kernels.gram import sparse_gram
+
         self.D = 1.0 / theta
-        AT, D = self.AT, self.D
-        self.shifted = _cholesky(self.S, lambda: gram(AT.indptr, AT.indices, AT.data, D, self.S))
+        sparse_gram(self.AT.indptr, self.AT.data, self.D, self.place, self.entries)
+        raised = self.factors.factor(self.entries)
+        self.refinements = 3 if raised else 1
 
-    def solve(self, g: FloatArray) -> FloatArray:
-        """Return the minimiser for one g."""
-        x: FloatArray = self.D * (g - self.AT @ dpotrs(self.S, self.A @ (self.D * g), lower=1)[0])
-        for _ in range(3 if self.shifted else 1):
-            x -= self.D * (self.AT @ dpotrs(self.S, self.A @ x, lower=1)[0])
-        return x
-
-    def drift(self, v: FloatArray) -> FloatArray:
-        """Return the smallest movement that brings v back to ``A v = 0``."""
-        back: FloatArray = -self.D * (self.AT @ dpotrs(self.S, self.A @ v, lower=1)[0])
-        return back
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        return self.factors.solve(b)
 
 
 def _cholesky(S: FloatArray, build: Callable[[], None]) -> float:
