@@ -14,6 +14,9 @@ IntArray = NDArray[np.int64]
 _WIDEST = 96
 """Columns of a supernode: wide enough for fast products, narrow enough for the cache."""
 
+_DISSECT = 2e8
+"""Operations from which on nested dissection, some 30 ms, may pay: ninenew takes a third of them then."""
+
 
 class SparseCholesky:
     """Factors of symmetric positive definite matrices of one pattern, given by its lower triangle.
@@ -35,14 +38,13 @@ class SparseCholesky:
         row = np.repeat(np.arange(n), np.diff(lower.indptr))
         off = row != column
         i, j = np.concatenate([row[off], column[off]]), np.concatenate([column[off], row[off]])
-        order = minimum_degree(_pointers(i, n), j[np.argsort(i, kind="stable")])
-        # children directly before their parents: the postorder of the tree is as good an order
-        tree = kernel.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
-        self.order = order[kernel.postorder(tree)]
-        self._indptr, self._indices, self._from = _permuted(self.order, row, column)
+        neighbours = _pointers(i, n), j[np.argsort(i, kind="stable")]
+        best = _Analysis(minimum_degree(*neighbours), row, column)
+        if best.flops > _DISSECT:
+            best = min(best, *(_Analysis(o, row, column) for o in _dissections(*neighbours)), key=lambda a: a.flops)
+        self.order, tree, counts = best.order, best.tree, best.counts
+        self._indptr, self._indices, self._from = best.rows
         pattern = _strict(self._indptr, self._indices)
-        tree = kernel.elimination_tree(*pattern)
-        counts = kernel.column_counts(*pattern, tree)
         self._starts = kernel.supernodes(tree, counts, _WIDEST)
         self._ptr, self._rows, self._owner = kernel.patterns(*pattern, tree, self._starts)
         height, width = np.diff(self._ptr), np.diff(self._starts)
@@ -84,6 +86,31 @@ class SparseCholesky:
         out = np.empty_like(x)
         out[self.order] = x
         return out
+
+
+class _Analysis:
+    """What an order makes of a pattern: its elimination tree in postorder, and the size of each column."""
+
+    def __init__(self, order: IntArray, row: IntArray, column: IntArray) -> None:
+        from cellguard._engine.kernels import cholesky as kernel
+
+        tree = kernel.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
+        self.order = order[kernel.postorder(tree)]
+        self.rows = _permuted(self.order, row, column)
+        pattern = _strict(*self.rows[:2])
+        self.tree = kernel.elimination_tree(*pattern)
+        self.counts = kernel.column_counts(*pattern, self.tree)
+        self.flops = float(((self.counts + 1.0) ** 2).sum())
+
+
+def _dissections(indptr: IntArray, indices: IntArray) -> list[IntArray]:
+    """Return the order by nested dissection (METIS), where its library is installed."""
+    try:
+        import pymetis
+    except ImportError:
+        return []
+    order, _ = pymetis.nested_dissection(pymetis.CSRAdjacency(indptr, indices))
+    return [np.asarray(order, np.int64)]
 
 
 def _pointers(row: IntArray, n: int) -> IntArray:

@@ -31,8 +31,8 @@ IntArray = NDArray[np.int64]
 _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
 _VIOLATION = 1e-9
-_PATIENCE = 4
-"""So many iterations without progress, close to the end, mean that rounding has the last word."""
+_CLOSE, _PATIENCE = 1e-6, 2
+"""More iterations than this without progress, so close to the end, mean that rounding has the last word."""
 _BALANCED = 1e-6
 """Multipliers that miss their balance by less are corrected."""
 _DIVERGED = 1e14
@@ -40,16 +40,13 @@ _DIVERGED = 1e14
 
 
 class Projection(Protocol):
-    """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A x = 0``."""
+    """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A (v + x) = 0``."""
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta > 0."""
 
-    def solve(self, g: FloatArray) -> FloatArray:
-        """Return the minimiser for one g."""
-
-    def drift(self, v: FloatArray) -> FloatArray:
-        """Return what brings v back to ``A v = 0`` after rounding."""
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """Return the minimiser for one g; v is 0 unless given, and off the relations by rounding only."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,13 +170,12 @@ class _Iteration:
             self.behind = np.stack([self.projection.solve(e) for e in self.border])
             self.schur = np.diag(F) - self.border @ self.behind.T
 
-    def _solve(self, g: FloatArray, h: FloatArray, *, drift: bool = True) -> tuple[FloatArray, FloatArray]:
+    def _solve(self, g: FloatArray, h: FloatArray, *, restore: bool = True) -> tuple[FloatArray, FloatArray]:
         """Solve the condensed system for right-hand sides of movers and auxiliaries."""
         P = self.p.n_pairs
         if P:
             g = g - np.bincount(self.pair_mover, self.pair_E * h[:P] / self.pair_F, self.n)
-        dv = self.projection.solve(g)
-        dv += self.projection.drift(self.point.v + dv if drift else dv)
+        dv = self.projection.solve(g, self.point.v if restore else None)
         da = np.zeros(self.n_aux)
         if self.n_shared:
             shared = np.linalg.solve(self.schur, h[P:] - self.border @ dv)
@@ -220,9 +216,9 @@ class _Iteration:
                 best = replace(x, converged=True)
                 break
             quality = self.relative_gap + self.violation
+            stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
             if quality < best_quality:
-                best, best_quality, stalled = replace(x), quality, 0
-            stalled += quality < 1e-4 or best_quality < 1e-4
+                best, best_quality = replace(x), quality
             if stalled > _PATIENCE or self.mu > _DIVERGED * first:
                 break
             try:
@@ -242,7 +238,7 @@ class _Iteration:
         """
         for _ in range(2 if self.point.iterations else 0):
             self._residuals()
-            dv, da = self._solve(-self.force, -self.aux_force, drift=False)
+            dv, da = self._solve(-self.force, -self.aux_force, restore=False)
             step = -self.theta * self._rows(dv, da)
             if np.abs(step).max() > _BALANCED * self.point.multiplier.max():
                 break  # the last factors are too inaccurate to help

@@ -1,7 +1,8 @@
 """The Newton system of the interior point, in the null space or by the normal equations.
 
-All solve ``min 1/2 x' Theta x - g x`` subject to ``A x = 0`` with a diagonal Theta; which one is
-cheapest depends on how many relations and how many degrees of freedom there are, see :func:`cheapest`.
+All solve ``min 1/2 x' Theta x - g x`` subject to ``A (v + x) = 0`` with a diagonal Theta, for a v that
+is in the null space up to rounding. Which one is cheapest depends on how many relations and how many
+degrees of freedom there are, see :func:`cheapest`.
 """
 
 from __future__ import annotations
@@ -63,16 +64,12 @@ class NullSpace:
         self.theta = theta
         self.shifted = _cholesky(self.S, lambda: gram(self.N.indptr, self.N.indices, self.N.data, theta, self.S))
 
-    def solve(self, g: FloatArray) -> FloatArray:
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
         """Return the minimiser for one g."""
         x: FloatArray = self.N @ dpotrs(self.S, self.NT @ g, lower=1)[0]
         for _ in range(3 if self.shifted else 0):
             x += self.N @ dpotrs(self.S, self.NT @ (g - self.theta * x), lower=1)[0]
         return x
-
-    def drift(self, v: FloatArray) -> FloatArray:
-        """Return what brings v back to ``A v = 0``: nothing, it never leaves."""
-        return np.zeros(len(v))
 
 
 class _Normal:
@@ -82,21 +79,18 @@ class _Normal:
         self.A, self.AT = A, csr_array(A.T)
         self.AT.sort_indices()
         self.refinements = 1
+        self.D = np.ones(A.shape[1])
 
     def _multipliers(self, b: FloatArray) -> FloatArray:
         raise NotImplementedError
 
-    def solve(self, g: FloatArray) -> FloatArray:
-        """Return the minimiser for one g."""
-        x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g)))
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """Return the minimiser for one g, which also brings v back to the relations."""
+        start = np.zeros(len(g)) if v is None else v
+        x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
         for _ in range(self.refinements):
-            x += self.drift(x)
+            x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
         return x
-
-    def drift(self, v: FloatArray) -> FloatArray:
-        """Return the smallest movement that brings v back to ``A v = 0``."""
-        back: FloatArray = -self.D * (self.AT @ self._multipliers(self.A @ v))
-        return back
 
 
 class DenseNormal(_Normal):
