@@ -36,6 +36,7 @@ _EXPORTS = {
     "Table": "table",
     "Zero": "rules",
     "adjust": "adjust",
+    "attack": "attack",
     "audit": "audit",
     "compare": "compare",
     "insiders": "insiders",
@@ -56,6 +57,7 @@ __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
     from cellguard.adjust import adjust as adjust
+    from cellguard.attack import attack as attack
     from cellguard.attacker import Attacker as Attacker
     from cellguard.audit import Audit as Audit
     from cellguard.audit import audit as audit

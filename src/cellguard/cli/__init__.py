@@ -45,6 +45,8 @@ VERBS = {
     "argus": Verb("Protect", "Run a batch of tau-ARGUS with cellguard's methods."),
     "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
     "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
+    "attack": Verb("Check", "Attack an adjusted table the way an informed intruder would."),
+    "reproduce": Verb("Papers", "Reproduce an experiment of the papers, ours beside the printed figures."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""
 

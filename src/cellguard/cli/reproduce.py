@@ -1,0 +1,99 @@
+"""``cellguard reproduce``: a table of a paper, ours beside the printed figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cellguard.cli._common import Json, Quiet, Seed, only_json_on_stdout, print_json
+
+__all__ = ["command"]
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which experiment, such as castro2004-table3.")],
+    instances: Annotated[
+        str, typer.Option("--instances", metavar="LIST", help="Names with commas between them; all if not given.")
+    ] = "",
+    replications: Annotated[
+        int | None,
+        typer.Option("--replications", metavar="N", help="Repetitions of random parts; the paper's if not given."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each solve that may take long.")
+    ] = 60.0,
+    seed: Seed = 1,
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="DIR", help="Where finished results are kept; a second run goes on from there."),
+    ] = Path("cellguard-reproduce"),
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Reproduce an experiment of the papers and print ours beside the printed figures.
+
+    Tables of CSPLIB are read from the folder CELLGUARD_CSPLIB; one that is not there is skipped.
+    """
+    from cellguard.experiments import Settings, experiment
+
+    settings = Settings(
+        instances=tuple(part.strip() for part in instances.split(",") if part.strip()),
+        replications=replications,
+        seed=seed,
+        time_limit_s=time_limit,
+    )
+    with only_json_on_stdout(as_json):
+        chosen = experiment(name)
+        report = _with_progress(chosen, settings, out, quiet)
+    if as_json:
+        print_json(report.summary())
+        return
+    _show(report)
+
+
+def _with_progress(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:
+    """Run with a bar that tells how long it will still take, on standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from cellguard.experiments import reproduce
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+        task = bar.add_task(chosen.name)
+
+        def progress(done: int, total: int, unit: str) -> None:
+            bar.update(task, completed=done, total=max(total, 1), description=f"{chosen.name}: {unit}")
+
+        return reproduce(chosen, settings, out, progress=progress)
+
+
+def _show(report: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    console = Console(highlight=False)
+    if report.rows:
+        names = list(report.rows[0])
+        for other in report.rows:
+            names += [name for name in other if name not in names]
+        grid = Grid(title=report.experiment, title_justify="left")
+        for name in names:
+            grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
+        for one in report.rows:
+            grid.add_row(*(_text(one.get(name)) for name in names))
+        console.print(grid)
+    for line in report.skipped:
+        console.print(line, style="yellow")
+    if report.remark:
+        console.print(report.remark, style="dim")
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    return str(value)

@@ -1,0 +1,80 @@
+"""castro2004: minimum-distance perturbation of CSPLIB tables (tables 2 and 3)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from cellguard.adjust import adjust
+from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
+
+__all__ = ["TABLE2", "TABLE3"]
+
+_MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max", "norm2")
+_INSTANCES = ("bts4", "hier13", "hier16", "nine12", "nine5d", "ninenew", "two5in6")
+
+
+def _units(norms: tuple[str, ...]) -> Any:
+    def units(settings: Settings) -> tuple[list[Unit], list[str]]:
+        instances, skipped = chosen(_INSTANCES, settings)
+        work = [{"instance": name, "norm": norm} for name in instances for norm in norms]
+        return [Unit(key=f"{w['instance']} {w['norm']}", work=w) for w in work], skipped
+
+    return units
+
+
+def _run(work: Mapping[str, Any]) -> dict[str, Any]:
+    table = csplib_table(work["instance"])
+    begin = time.process_time()
+    release = adjust(table, norm=work["norm"])
+    return {"cpu_s": time.process_time() - begin, "status": str(release.status), "loss": release.loss()}
+
+
+def _rows3(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+    del settings
+    out = []
+    for figures in published("castro2004-table3"):
+        norm = {"L1": "l1", "L2": "l2", "Linf": "linf"}.get(figures["norm"], "linf")
+        found = results.get(f"{figures['instance']} {norm}")
+        if found is None:
+            continue
+        where = {"instance": figures["instance"], "norm": norm, "cells": figures["cells"]}
+        out += [row(m, found["loss"][figures["cells"]][m], figures[m], **where) for m in _MEASURES]
+    return out
+
+
+def _rows2(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+    del settings
+    out = []
+    for figures in published("castro2004-table2"):
+        for norm in ("l1", "l2", "l12"):
+            found = results.get(f"{figures['instance']} {norm}")
+            if found is None:
+                continue
+            where = {"instance": figures["instance"], "norm": norm}
+            loss = found["loss"]["all"]
+            out.append(row("pct_dev", loss["pct_mean"], figures[f"{norm}_pct_dev"], **where))
+            out.append(row("norm2", loss["norm2"], figures[f"{norm}_norm2"], **where))
+            out.append(row("cpu_s", found["cpu_s"], figures[f"{norm}_cpu_s"], **where))
+    return out
+
+
+TABLE2 = Experiment(
+    name="castro2004-table2",
+    summary="L1, L2 and the combined L1-L2 distance: mean percentage deviation and 2-norm.",
+    units=_units(("l1", "l2", "l12")),
+    run=_run,
+    rows=_rows2,
+    remark="The L2 and L1-L2 optima are unique. Of L1 only the mean percentage deviation (its objective) is: the "
+    "2-norm depends on which of the optima the solver ends at.",
+)
+TABLE3 = Experiment(
+    name="castro2004-table3",
+    summary="Statistics of the deviations for L1, L2 and L-infinity.",
+    units=_units(("l1", "l2", "linf")),
+    run=_run,
+    rows=_rows3,
+    remark="The L2 optimum is unique: every printed digit must come out. Of L1 only the mean percentage deviation over "
+    "all cells, and of L-infinity only the largest percentage deviations, are determined by the problem.",
+)

@@ -1,0 +1,71 @@
+"""Experiments: kept results, resumption, skipped instances, and the comparison with the papers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cellguard.cli import main
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.experiments import EXPERIMENTS, Experiment, Settings, experiment, reproduce
+from cellguard.experiments._framework import Unit, published, row
+
+
+def counting(log: list[str], fail_at: str = "") -> Experiment:
+    def run(work) -> dict[str, object]:
+        if work["n"] == fail_at:
+            raise KeyboardInterrupt
+        log.append(work["n"])
+        return {"value": len(work["n"])}
+
+    return Experiment(
+        name="counting",
+        summary="",
+        units=lambda _: ([Unit(key=n, work={"n": n}) for n in ("a", "bb", "ccc")], ["d: skipped, file not found"]),
+        run=run,
+        rows=lambda results, _: [row(key, found["value"], 1.0) for key, found in results.items()],
+    )
+
+
+def test_a_second_run_goes_on_from_what_is_kept(tmp_path: Path) -> None:
+    log: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(counting(log, fail_at="ccc"), Settings(), tmp_path)
+    assert log == ["a", "bb"]
+    with (tmp_path / "counting.jsonl").open("a") as stream:
+        stream.write('\n{"key": "ccc", "resu')  # the process was killed while it wrote
+    report = reproduce(counting(log), Settings(), tmp_path)
+    assert log == ["a", "bb", "ccc"]
+    assert [r["ours"] for r in report.rows] == [1, 2, 3]
+    assert report.computed == 1
+    assert report.skipped == ["d: skipped, file not found"]
+    assert reproduce(counting(log), Settings(), tmp_path).computed == 0
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_every_experiment_says_what_it_is(name: str) -> None:
+    found = experiment(name)
+    assert found.name == name
+    assert found.summary
+
+
+def test_published_figures_are_there() -> None:
+    assert len(published("castro2012-tables2to9")) == 200
+    assert all(len(r["distribution"]) == 8 for r in published("castro2012-tables2to9"))
+
+
+def test_unknown_names_get_a_hint() -> None:
+    with pytest.raises(UnknownCodeError, match="castro2004-table3"):
+        experiment("castro2004-table33")
+    with pytest.raises(InputError):
+        reproduce(experiment("castro2004-table3"), Settings(instances=("nowhere",)), Path("unused"))
+
+
+def test_missing_instances_are_skipped_plainly(tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("CELLGUARD_CSPLIB", str(tmp_path))
+    assert main(["reproduce", "castro2004-table3", "--out", str(tmp_path / "kept"), "--json"]) == 0
+    printed = json.loads(capfd.readouterr().out)
+    assert printed["rows"] == []
+    assert "hier13: skipped, file not found" in printed["skipped"]
