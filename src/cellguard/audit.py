@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Audit", "Finding", "audit"]
 
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finding:
     """What one attacker can compute of the cells to be protected against him."""
