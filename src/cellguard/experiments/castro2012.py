@@ -145,6 +145,6 @@ TABLES2TO9 = Experiment(
     rows=_rows,
     remark="Read as follows, which fits the printed L1 tables best: guesses within beta, the largest relative "
     "deviation of a sensitive cell; levels drawn around the guess with Delta = 0.30 (0.2 is printed); all bounds soft "
-    "in B1 and B2, with one price per unit; in scenario C the lower level. With L2 scenarios B3 and C come out more exact than "
+    "in B1 and B2, with one price per unit; in scenario C the lower level. With L2, B3 and C come out more exact than "
     "printed; the published runs may have stopped their interior point early on unscaled data. This is not explained.",
 )
