@@ -65,7 +65,7 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
     who, cell, amount, alone = _knowledge(table, cells)
     chosen = np.unique(who[alone | ((cells.count[cell] <= at_most) & table.sensitive[cell])])
     near = _relations_of(table) if scope == "near" else None
-    out = []
+    out: list[Attacker] = []
     for respondent in chosen.tolist():
         mine = slice(*np.searchsorted(who, [respondent, respondent + 1]))
         attacker = _attacker(table, f"{_NAME} {len(out) + 1}", cell[mine], amount[mine], alone[mine], near)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,16 +139,18 @@ def decode(
     table = finest.cells
     coordinates = codes.coordinates(table, _numbers(table, "records").astype(np.int64))
     keys = keys_of(coordinates, sizes)
-    measures = tuple(c for c in table.column_names if c not in (*(f"d{d}" for d in range(len(sizes))), "protected"))
+    others = (*(f"d{d}" for d in range(len(sizes))), "protected", "top")
+    measures = tuple(c for c in table.column_names if c not in others)
     sums = np.column_stack([_numbers(table, name) for name in measures])
     largest = np.full(len(keys), -1.0)
     if roles.waiver:
         largest = np.nan_to_num(_numbers(table, "protected"), nan=-1.0)
+    who_top, who_shared = _holders(finest)
+    large = _large(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
         order, keys, coordinates, sums, largest = _joined(keys, coordinates, sums, largest)
-    who_top, who_shared = _holders(finest)
-    items, ptr = _top(finest.top, codes, keys[order], sizes, who_top)
+    items, ptr = _items(large, keys[order], who_top)
     cells = Cells(
         coordinates=coordinates[order],
         sums=sums[order],
@@ -194,24 +196,43 @@ def _holders(finest: Finest) -> tuple[IntArray | None, IntArray | None]:
     return number[: len(top)], number[len(top) :]
 
 
-def _top(
-    table: pa.Table | None, codes: _Codes, keys: IntArray, sizes: Sequence[int], who: IntArray | None
-) -> tuple[Items, IntArray]:
-    """Sort the largest contributions by cell and size, and return where each cell's begin."""
-    if table is None or not len(table):
-        nothing = np.zeros(0)
-        empty = Items(value=nothing, weight=nothing, request=nothing.astype(np.int8), who=nothing.astype(np.int64))
-        return empty, np.zeros(len(keys) + 1, np.int64)
-    cell = np.searchsorted(keys, keys_of(codes.coordinates(table), sizes))
-    value = _numbers(table, "x")
-    weight = _numbers(table, "w") if "w" in table.column_names else np.ones(len(value))
-    request = _numbers(table, "r") if "r" in table.column_names else np.zeros(len(value))
-    number = np.zeros(len(value), np.int64) if who is None else who
-    order = np.lexsort((number, weight, -request, -value, cell))
+class _Large(NamedTuple):
+    """Large contributions and the keys of their cells, in any order."""
+
+    key: IntArray
+    value: FloatArray
+    weight: FloatArray
+    request: FloatArray
+
+
+def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
+    """Return the large contributions, from a list per cell or from a table of them."""
+    if "top" in finest.cells.column_names:
+        lists = finest.cells.column("top").combine_chunks()
+        key = np.repeat(keys, lists.value_lengths().to_numpy(zero_copy_only=False))
+        value = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+        return _Large(key, value, np.ones(len(key)), np.zeros(len(key)))
+    table = finest.top
+    if table is None:
+        return _Large(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+    n, names = len(table), table.column_names
+    return _Large(
+        keys_of(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
+        _numbers(table, "x"),
+        _numbers(table, "w") if "w" in names else np.ones(n),
+        _numbers(table, "r") if "r" in names else np.zeros(n),
+    )
+
+
+def _items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
+    """Sort large contributions by cell and size, and return where each cell's begin."""
+    cell = np.searchsorted(keys, large.key)
+    number = np.zeros(len(cell), np.int64) if who is None else who
+    order = np.lexsort((number, large.weight, -large.request, -large.value, cell))
     items = Items(
-        value=value[order],
-        weight=weight[order],
-        request=request[order].astype(np.int8),
+        value=large.value[order],
+        weight=large.weight[order],
+        request=large.request[order].astype(np.int8),
         who=np.arange(len(order)) if who is None else number[order],
     )
     return items, np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(keys)))]).astype(np.int64)

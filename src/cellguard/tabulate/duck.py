@@ -173,11 +173,14 @@ class DuckRecords:
             items = self._keep("items", _holdings(roles, scales, items))
         codes = [f"d{i}" for i in range(len(roles.dimensions))]
         by = ", ".join(codes)
-        sums = ", ".join([*codes, *_measures(roles, scales)])
-        cells = self._run(f"SELECT {sums} FROM {items} GROUP BY {by}")
+        sums = [*codes, *_measures(roles, scales)]
+        plain = not (roles.weight or roles.request or roles.holding)
+        if units and plain:  # the largest numbers and nothing about them: they come along in the same pass
+            sums.append(f"max(x, {units}) AS top")
+        cells = self._run(f"SELECT {', '.join(sums)} FROM {items} GROUP BY {by}")
         top = shared = None
         alone = "WHERE cells = 1" if roles.holding else ""
-        if units:
+        if units and not plain:
             order = "ORDER BY " + ", ".join(["x DESC", *_present(roles, weight="w", request="r DESC", holding="h")])
             window = f"OVER (PARTITION BY {by} {order} ROWS UNBOUNDED PRECEDING)"
             place = f"sum(w) {window} - w" if roles.weight else f"row_number() {window} - 1"

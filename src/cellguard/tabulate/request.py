@@ -104,9 +104,10 @@ class Finest(NamedTuple):
     """
 
     cells: pa.Table
-    """records, n (contributors in one cell only), y (value), w (weights), x (total of contributions), c (cost)."""
+    """records, n (contributors in one cell only), y (value), w (weights), x (total of contributions), c (cost),
+    protected (largest contribution without a waiver), top (a list of the largest ones, instead of the next table)."""
     top: pa.Table | None
-    """The largest contributions of each cell: x, w, r (request), h (holding)."""
+    """The largest contributions of each cell, a row for each: x, w, r (request), h (holding)."""
     shared: pa.Table | None
     """Holdings in several cells, a row for each: h, sx (signed), ax, wax (absolute), sw, n, q (waived), r."""
 
