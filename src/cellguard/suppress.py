@@ -109,10 +109,9 @@ def _run(
 ) -> Suppression:
     from cellguard._suppress.improve import Search
     from cellguard._suppress.problem import Problem
-    from cellguard._suppress.protect import Protector
 
     problem = Problem.of(table, forced=forced)
-    search = Search(problem=problem, protector=Protector(problem), rng=np.random.default_rng(seed))
+    search = Search(problem=problem, rng=np.random.default_rng(seed))
     reduced = time.monotonic()
     if progress is not None:
         search.on_better = lambda cost: progress(cost, 0.0)

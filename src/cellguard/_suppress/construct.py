@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 
-from cellguard._suppress.problem import Problem, Reached
 from cellguard._suppress.protect import Protector
 from cellguard.table import BoolArray, FloatArray
 
@@ -15,42 +14,57 @@ __all__ = ["construct"]
 
 def construct(
     protector: Protector,
-    pattern: BoolArray,
+    rows: BoolArray,
+    bank: FloatArray,
     *,
     largest_first: bool = False,
     weight: FloatArray | None = None,
     deadline: float = float("inf"),
 ) -> tuple[BoolArray, list[FloatArray], list[int]]:
-    """Open cells until every request is met.
+    """Open rows until every request is met.
 
-    Returns the pattern, the movements that were found, and the requests that nothing can meet. After
-    the deadline the requests that are left over count as not met: the caller looks at them again.
+    Parameters
+    ----------
+    protector
+        The programs.
+    rows
+        Rows that are open already.
+    bank
+        Movements of open rows: what they meet needs no program.
+    largest_first
+        Order of the requests, by their level.
+    weight
+        Cost of each row, if not its own.
+    deadline
+        After it the requests that are left over count as failed.
+
+    Returns the open rows, the movements that were found, and the requests that failed.
     """
-    problem: Problem = protector.problem
-    reached = Reached(problem)
-    pattern = pattern.copy()
-    weight = problem.weight if weight is None else weight
-    order = np.argsort(problem.requests.level, kind="stable")
-    if largest_first:
-        order = order[::-1]
-    met, found = problem.verdicts(pattern)
-    reached.up[met] = reached.down[met] = np.inf
+    from cellguard._engine.kernels.patterns import count, is_met
+
+    space = protector.space
+    low, high = space.bounds
+    requests, known = space.requests, space.known
+    weight = space.weight if weight is None else weight
+    down, up = np.zeros(len(requests[1])), np.zeros(len(requests[1]))
+    for z in bank:
+        count(z, low, high, known, requests, down, up)
+    rows = rows.copy()
+    level = np.maximum(np.maximum(requests[2], requests[3]), requests[4] / 2)
+    order = np.argsort(-level if largest_first else level, kind="stable")
+    found: list[FloatArray] = []
     failed: list[int] = []
     for request in order:
-        if not reached.missing[request]:
+        if is_met(request, requests, down, up):
             continue
-        if time.monotonic() > deadline:
-            failed.append(int(request))
-            continue
-        some = protector.movements(int(request), np.where(pattern, 0.0, weight))
+        some = None
+        if time.monotonic() < deadline:
+            some = protector.movements(int(request), np.where(rows, 0.0, weight))
         if some is None:
             failed.append(int(request))
             continue
         for z in some:
-            pattern |= z != 0
-            reached.add(z)
+            rows |= z != 0
             found.append(z)
-        if reached.missing[request]:  # noise was cut from the movement: keep it, the check decides
-            reached.up[request] = np.inf
-            reached.down[request] = np.inf
-    return pattern, found, failed
+            count(z, low, high, known, requests, down, up)
+    return rows, found, failed

@@ -8,15 +8,27 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cellguard._suppress.cleanup import Checked, check, cleanup
 from cellguard._suppress.construct import construct
+from cellguard._suppress.pattern import Proof, clean, prove
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.protect import Protector
+from cellguard._suppress.space import Space
 from cellguard.table import BoolArray, FloatArray
 
 __all__ = ["Search"]
 
-_POOL = 400
+_POOL = 600
+
+
+@dataclass(eq=False)
+class _Current:
+    """A safe pattern as the search sees it."""
+
+    cost: float
+    Z: FloatArray
+    """Movements that span its space, in rows of the whole table."""
+    bank: FloatArray
+    """Movements that meet all requests."""
 
 
 @dataclass(eq=False)
@@ -24,27 +36,41 @@ class Search:
     """The best safe pattern so far, and how to find a better one. It always holds a safe pattern or none."""
 
     problem: Problem
-    protector: Protector
     rng: np.random.Generator
     best: BoolArray | None = None
     cost: float = float("inf")
     pool: list[FloatArray] = field(default_factory=list)
     unmet: list[int] = field(default_factory=list)
-    """Requests that no pattern can meet, once construction has failed."""
+    """Requests of the problem that no pattern can meet, once construction has failed."""
     rounds: int = 0
     on_better: Callable[[float], None] | None = None
 
+    def __post_init__(self) -> None:
+        self.space = Space.of(self.problem, self.problem.usable)
+        self.protector = Protector(self.space)
+        self.forced_rows = np.zeros(len(self.space), bool)
+        rows = self.space.row[self.problem.forced]
+        self.forced_rows[rows[rows >= 0]] = True
+
+    # ------------------------------------------------------------------ start
+
     def start(self, deadline: float) -> bool:
         """Construct in both orders and clean up. Returns whether there is a safe pattern."""
+        self.unmet = self.space.disclosed.tolist()
+        if self.unmet:
+            return False
+        _, witnesses = self.problem.verdicts(self.problem.forced)
+        bank = self.space.rows_of(witnesses) if len(witnesses) else np.zeros((0, len(self.space)))
         for largest_first in (False, True):
-            pattern, found, failed = construct(
-                self.protector, self.problem.forced, largest_first=largest_first, deadline=deadline
+            rows, found, failed = construct(
+                self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=deadline
             )
             if failed and self.best is None:
-                self.unmet = failed
+                row = self.space.requests[1][failed]
+                self.unmet = np.flatnonzero(np.isin(self.space.row[self.problem.requests.cell], row)).tolist()
                 return False
             self._remember(found)
-            self._finish(pattern, found)
+            self._finish(rows, np.array([*bank, *found]))
             if time.monotonic() > deadline:
                 break
         return self.best is not None
@@ -53,95 +79,111 @@ class Search:
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - _POOL)]
 
-    def _secure(self, pattern: BoolArray, found: list[FloatArray]) -> Checked | None:
-        """Check a pattern; what fails is protected again, with movements that noise cannot hide."""
+    def _finish(self, rows: BoolArray, found: FloatArray) -> _Current | None:
+        """Prove and clean up the pattern of these rows, in its own space."""
+        proof = self._secure(rows, found)
+        if proof is None:
+            return None
+        return self._take(clean(proof))
+
+    def _secure(self, rows: BoolArray, found: FloatArray) -> Proof | None:
+        """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
+        movements = (self.space.lift @ found.T).T if len(found) else None
         for _ in range(5):
-            checked = check(self.problem, pattern, found)
-            if checked.safe:
-                return checked
-            pattern = pattern.copy()
-            for request in checked.unmet():
-                again = self.protector.movements(request, np.where(pattern, 0.0, self.problem.weight), exact=True)
+            proof = prove(self.problem, self.space.pattern(rows), movements)
+            if proof.safe:
+                return proof
+            rows = rows.copy()
+            cells = proof.space.cells[proof.space.requests[1][proof.failed]]
+            failed = np.append(self.space.row[cells], self.space.row[self.problem.requests.cell[proof.space.disclosed]])
+            for request in np.flatnonzero(np.isin(self.space.requests[1], failed)):
+                again = self.protector.movements(int(request), np.where(rows, 0.0, self.space.weight), exact=True)
                 if again is None:
                     return None
                 for z in again:
-                    pattern |= z != 0
+                    rows |= z != 0
         return None
 
-    def _finish(
-        self, pattern: BoolArray, found: list[FloatArray], noise: FloatArray | None = None
-    ) -> tuple[BoolArray, float] | None:
-        checked = self._secure(pattern, found)
-        if checked is None:
+    def _take(self, pattern: BoolArray) -> _Current | None:
+        """Look at a clean pattern again: its whole space, its cost."""
+        proof = prove(self.problem, pattern)
+        if not proof.safe:
             return None
-        cleaned = cleanup(checked, noise)
-        if noise is not None:
-            again = check(self.problem, cleaned)
-            if again.safe:
-                cleaned = cleanup(again)
-        cost = self.problem.cost(cleaned)
+        cost = self.problem.cost(pattern)
         if cost < self.cost:
-            self.best, self.cost = cleaned, cost
+            self.best, self.cost = pattern, cost
             if self.on_better is not None:
                 self.on_better(cost)
-        return cleaned, cost
+        lift = proof.space.lift[self.space.cells]
+        return _Current(cost=cost, Z=np.asarray((lift @ proof.Z.T).T), bank=np.asarray((lift @ proof.bank.T).T))
+
+    # ------------------------------------------------------------------ improvement
 
     def improve(self, deadline: float, max_rounds: int | None = None) -> None:
         """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
         if self.best is None or self.cost <= 0:
             return
-        current, cost = self.best, self.cost
+        current = best = self._take(self.best)
         begin, stale = time.monotonic(), 0
-        for done in range(1_000_000 if max_rounds is None else max_rounds):
+        for done in range(1 << 40 if max_rounds is None else max_rounds):
             now = time.monotonic()
-            if now >= deadline:
+            if now >= deadline or current is None or best is None:
                 return
             self.rounds += 1
             share = done / max_rounds if max_rounds else (now - begin) / max(deadline - begin, 1e-9)
-            move = self._recombine if self.rng.random() < 0.7 else self._ruin
-            got = move(current)
-            if got is None:
-                continue
+            slack = 0.01 * (1.0 - share)
+            limit = current.cost * (1.0 + slack)
+            got = self._recombine(current, limit) if self.rng.random() < 0.98 else self._ruin(current)
             stale += 1
-            if got[1] <= cost * (1.0 + 0.01 * (1.0 - share)):
-                if got[1] < cost * (1 - 1e-12):
+            if got is not None and got.cost <= limit:
+                if got.cost < best.cost * (1 - 1e-12):
+                    rows = (got.Z != 0).any(axis=0) | self.forced_rows
+                    better = self._finish(rows, got.bank)
+                    best = current = better if better is not None else got
                     stale = 0
-                current, cost = got
-            if stale > 60:
-                current, cost, stale = self.best, self.cost, 0
+                else:
+                    current = got
+            if stale > 1000:
+                current, stale = best, 0
 
-    def _recombine(self, current: BoolArray) -> tuple[BoolArray, float] | None:
-        """Open the supports of a few movements from the pool and clean up in a noisy order."""
+    def _recombine(self, current: _Current, limit: float) -> _Current | None:
+        """Add a few movements from the pool and clean up in a noisy order."""
+        from cellguard._engine.kernels.patterns import recombine
+
         if not self.pool:
             return None
-        k = int(self.rng.integers(1, 5))
-        chosen = self.rng.choice(len(self.pool), size=min(k, len(self.pool)), replace=False)
-        pattern = current.copy()
-        for i in chosen:
-            pattern |= self.pool[i] != 0
-        noise = np.exp(self.rng.normal(0.0, 0.3, len(current)))
-        return self._finish(pattern, [self.pool[i] for i in chosen], noise)
+        rng, space = self.rng, self.space
+        k = min(int(rng.integers(1, 5)), len(self.pool))
+        chosen = [self.pool[i] for i in rng.choice(len(self.pool), size=k, replace=False)]
+        vectors = np.vstack([current.Z, *chosen])
+        noisy = space.weight * np.exp(rng.normal(0.0, rng.uniform(0.05, 0.5), len(space)))
+        low, high = space.bounds
+        cost, Z, bank = recombine(
+            vectors, space.weight, noisy, space.keep, low, high, space.known, space.requests,
+            current.bank, len(current.bank), limit * 1.2,
+        )  # fmt: skip
+        return _Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
 
-    def _ruin(self, current: BoolArray) -> tuple[BoolArray, float] | None:
-        """Forbid some heavy cells, publish some others, protect again with noisy costs, clean up."""
-        p, rng = self.problem, self.rng
-        secondary = np.flatnonzero(current & ~p.forced)
+    def _ruin(self, current: _Current) -> _Current | None:
+        """Forbid some heavy rows, publish some others, protect again with noisy costs, clean up."""
+        space, rng = self.space, self.rng
+        rows = (current.Z != 0).any(axis=0) | self.forced_rows
+        secondary = np.flatnonzero(rows & (space.weight > 0) & ~space.keep)
         if not len(secondary):
             return None
-        weight = p.weight * np.exp(rng.normal(0.0, 0.3, len(current)))
-        heavy = p.weight[secondary] + 1e-300
+        weight = space.weight * np.exp(rng.normal(0.0, 0.3, len(space)))
+        heavy = space.weight[secondary]
         n = int(rng.integers(1, 4))
         forbidden = rng.choice(secondary, size=min(n, len(secondary)), replace=False, p=heavy / heavy.sum())
         weight[forbidden] = weight.max() * 10.0 + 1.0
-        share = rng.uniform(0.02, 0.4)
-        pattern = current.copy()
-        pattern[secondary[rng.random(len(secondary)) < share]] = False
-        pattern[forbidden] = False
-        pattern, found, failed = construct(
-            self.protector, pattern, largest_first=bool(rng.random() < 0.5), weight=weight,
+        rows[secondary[rng.random(len(secondary)) < rng.uniform(0.02, 0.4)]] = False
+        rows[forbidden] = False
+        bank = current.bank[~(current.bank[:, ~rows] != 0).any(axis=1)]
+        rows, found, failed = construct(
+            self.protector, rows, bank, largest_first=bool(rng.random() < 0.5), weight=weight,
             deadline=time.monotonic() + 20.0,
         )  # fmt: skip
         if failed:
             return None
         self._remember(found)
-        return self._finish(pattern, found)
+        return self._finish(rows, np.array([*bank, *found]))

@@ -20,10 +20,7 @@ from cellguard.table import BoolArray, FloatArray, IntArray, Table
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Problem", "Reached", "Requests"]
-
-_SLACK = 1e-9
-"""A level counts as reached when this share of it is missing: rounding of the last digits."""
+__all__ = ["Problem", "Requests"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,11 +40,6 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.cell)
-
-    @property
-    def level(self) -> FloatArray:
-        """A symmetric movement of this size meets all three levels."""
-        return np.maximum(np.maximum(self.lower, self.upper), self.sliding / 2.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,38 +155,3 @@ class Problem:
     def cost(self, pattern: BoolArray) -> float:
         """What the pattern costs: the weights of its secondary cells."""
         return float(self.weight[pattern].sum())
-
-
-class Reached:
-    """How far the witnesses found so far move each requested cell."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.down = np.zeros(len(problem.requests))
-        self.up = np.zeros(len(problem.requests))
-
-    @property
-    def missing(self) -> BoolArray:
-        """Requests that no witness meets yet."""
-        r = self.problem.requests
-        near = 1.0 - _SLACK
-        return (self.up < near * r.upper) | (self.down < near * r.lower) | (self.up + self.down < near * r.sliding)
-
-    def add(self, z: FloatArray) -> None:
-        """Count a movement, stretched in both directions as far as each attacker's bounds allow."""
-        p, r = self.problem, self.problem.requests
-        for direction in (1.0, -1.0):
-            move = direction * z
-            support = np.flatnonzero(move)
-            room = np.where(move[support] > 0, p.up[support], p.down[support])
-            base = np.min(room / np.abs(move[support]), initial=np.inf)
-            step = np.full(p.n_attackers, base)
-            if len(p.known_cell):
-                m = move[p.known_cell]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    own = np.where(m > 0, p.known_up / m, np.where(m < 0, p.known_down / -m, np.inf))
-                np.minimum.at(step, np.repeat(np.arange(p.n_attackers), np.diff(p.known_ptr)), own)
-            step[~np.isfinite(step)] = 1e12 / max(np.abs(move).max(initial=0.0), 1e-300)
-            gain = step[r.attacker] * move[r.cell]
-            np.maximum(self.up, gain, out=self.up)
-            np.maximum(self.down, -gain, out=self.down)

@@ -1,6 +1,6 @@
 """The cheapest movement that protects one cell: the linear program under construction and repair.
 
-``min sum c |z|`` with ``T z = 0``, ``-down <= z <= up`` and ``z_p = level``: its support is a cheap set
+``min sum c |z|`` with ``T z = 0``, ``low <= z <= high`` and ``z_p = level``: its support is a cheap set
 of partners for the cell. Everything is divided by the level, so that tolerances mean the same for
 small and large cells, and aliases (cells that can only move together) are one variable.
 """
@@ -13,9 +13,8 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.lp import LinearProgram
-from cellguard._engine.reduce import Reduction, reduce
-from cellguard._suppress.problem import Problem
-from cellguard.table import BoolArray, FloatArray
+from cellguard._suppress.space import Space
+from cellguard.table import FloatArray
 
 __all__ = ["Protector"]
 
@@ -26,64 +25,35 @@ _STEEP = 100.0
 
 
 class Protector:
-    """Movements of all cells that may be suppressed, and the programs over them."""
+    """The programs over all cells that may be suppressed."""
 
-    def __init__(self, problem: Problem, usable: BoolArray | None = None) -> None:
-        self.problem = problem
-        self.usable = problem.usable if usable is None else usable
-        self.reduction: Reduction = reduce(problem.relations, self.usable)
-        merged = self.reduction.merged
-        self.relations, self.lift, self.cells = merged.relations, csr_array(merged.lift), merged.cells
-        coo = self.lift.tocoo()
-        self._member, self._mover, self._ratio = coo.row, coo.col, coo.data
-        self.mover = np.full(len(problem.weight), -1, np.int64)
-        self.mover[self._member] = self._mover
-        positive = problem.weight[problem.weight > 0]
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.relations = space.reduction.merged.relations
+        positive = space.weight[space.weight > 0]
         self.unit = float(np.median(positive)) if len(positive) else 1.0
-        self._absolute = csr_array(abs(self.lift).T)
 
-    @property
-    def n_movers(self) -> int:
-        """Number of variables: classes of aliases."""
-        return len(self.cells)
-
-    @cached_property
-    def basis(self) -> csr_array:
-        """Null space of the merged system."""
-        return csr_array(self.reduction.basis[self.cells])
-
-    def _rooms(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The tightest room among the members of each class."""
-        scale = np.abs(self._ratio)
-        low = np.where(self._ratio > 0, down[self._member], up[self._member]) / scale
-        high = np.where(self._ratio > 0, up[self._member], down[self._member]) / scale
-        lows, highs = np.full(self.n_movers, np.inf), np.full(self.n_movers, np.inf)
-        np.minimum.at(lows, self._mover, low)
-        np.minimum.at(highs, self._mover, high)
-        return lows, highs
-
-    def movements(
-        self, request: int, weight: FloatArray, *, exact: bool = False, time_limit_s: float = 60.0
-    ) -> list[FloatArray] | None:
+    def movements(self, request: int, weight: FloatArray, *, exact: bool = False) -> list[FloatArray] | None:
         """Return movements that meet a request: one that works both ways where there is one, else two."""
-        r = self.problem.requests
-        down, up = self.problem.room(int(r.attacker[request]))
-        cell, level = int(r.cell[request]), float(r.level[request])
-        both = np.minimum(down, up)
-        if level <= both[cell]:
-            z = self.witness(cell, level, weight, both, both, exact=exact, time_limit_s=time_limit_s)
+        attacker, rows, downs, ups, slides = self.space.requests
+        low, high = self.space.bounds_of(int(attacker[request]))
+        row, down, up = int(rows[request]), float(downs[request]), float(ups[request])
+        slide = float(slides[request])
+        level = max(down, up, slide / 2.0)
+        both = np.minimum(-low, high)
+        if level <= both[row]:
+            z = self.witness(row, level, weight, -both, both, exact=exact)
             if z is not None:
                 return [z]
-        lower, upper = float(r.lower[request]), float(r.upper[request])
-        rest = max(0.0, float(r.sliding[request]) - lower - upper)
-        more_up = min(rest, up[cell] - upper)  # the sliding level may be met on either side
+        rest = max(0.0, slide - down - up)
+        more_up = min(rest, high[row] - up)  # the sliding level may be met on either side
         found = []
-        for move, room in ((upper + more_up, up), (-(lower + rest - more_up), down)):
+        for move, room in ((up + more_up, high[row]), (-(down + rest - more_up), -low[row])):
             if move == 0:
                 continue
-            if abs(move) > room[cell] * (1 + 1e-9):
+            if abs(move) > room * (1 + 1e-9):
                 return None
-            z = self.witness(cell, move, weight, down, up, exact=exact, time_limit_s=time_limit_s)
+            z = self.witness(row, move, weight, low, high, exact=exact)
             if z is None:
                 return None
             found.append(z)
@@ -91,58 +61,51 @@ class Protector:
 
     def witness(
         self,
-        cell: int,
+        row: int,
         move: float,
         weight: FloatArray,
-        down: FloatArray,
-        up: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
         *,
         exact: bool = False,
         time_limit_s: float = 60.0,
     ) -> FloatArray | None:
-        """Return the cheapest movement with ``z[cell] = move``, or None when there is none.
+        """Return the cheapest movement with ``z[row] = move``, or None when there is none.
 
         Parameters
         ----------
-        cell, move
-            The cell to be moved, and by how much (signed).
+        row, move
+            The row to be moved, and by how much (signed).
         weight
-            Cost of each cell: 0 for those already open.
-        down, up
-            Rooms of the attacker; the same arrays for a movement that must hold in both directions.
+            Cost of each row: 0 for those already open.
+        low, high
+            Bounds of the movements.
         exact
             Keep even movements as small as rounding: cells of little room among large ones.
         time_limit_s
-            After this long the cell counts as not protected.
+            After this long the row counts as not protected.
         """
-        q = self.mover[cell]
-        if q < 0:
-            return None
-        ratio = self.reduction.ratio[cell]
-        target = move / ratio
-        low, high = self._rooms(down, up)
-        scale = abs(target)
-        low, high = low / scale, high / scale
-        cost = self._absolute @ (weight / self.unit)
-        steep = np.clip(1.0 / np.maximum(np.minimum(low, high), 1e-300), 1.0, _STEEP)
-        cost = cost * steep + 1e-4 * steep / len(cost) ** 0.5
+        scale = abs(move)
+        below, above = -low / scale, high / scale
+        steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
+        cost = (weight / self.unit + 1e-4 / len(weight) ** 0.5) * steep
         solve = self._null_space if self._prefer_null_space else self._range_space
-        v = solve(q, np.sign(target), cost, low, high, time_limit_s)
+        v = solve(row, np.sign(move), cost, below, above, time_limit_s)
         if v is None:
             return None
         v[np.abs(v) < (1e-13 if exact else _NOISE)] = 0.0
-        return np.asarray(self.lift @ (v * scale))
+        return v * scale
 
     @property
     def _prefer_null_space(self) -> bool:
         # the split form is far faster until degeneracy stalls the simplex method on it
-        return self.n_movers > 1800 and self.reduction.degrees_of_freedom < self.relations.shape[0] / 2
+        return len(self.space) > 1800 and self.space.reduction.degrees_of_freedom < self.relations.shape[0] / 2
 
     def _range_space(
-        self, q: int, sign: float, cost: FloatArray, low: FloatArray, high: FloatArray, limit: float
+        self, q: int, sign: float, cost: FloatArray, below: FloatArray, above: FloatArray, limit: float
     ) -> FloatArray | None:
-        k = self.n_movers
-        lower, upper = np.zeros(2 * k), np.concatenate([high, low])
+        k = len(self.space)
+        lower, upper = np.zeros(2 * k), np.concatenate([above, below])
         at, other = (q, k + q) if sign > 0 else (k + q, q)
         if upper[at] < 1.0 - 1e-7:
             return None
@@ -150,7 +113,7 @@ class Protector:
         upper[other] = 0.0
         costs = np.concatenate([cost, cost])
         costs[at] = 0.0
-        lp = LinearProgram(self._split, 0.0, 0.0, lower, upper, costs, simplex="dual", presolve=False, tolerance=1e-7)
+        lp = LinearProgram(self._split, 0.0, 0.0, lower, upper, costs, simplex="dual", tolerance=1e-7)
         s = lp.solve(time_limit_s=limit)
         return s.x[:k] - s.x[k:] if s.optimal else None
 
@@ -159,34 +122,39 @@ class Protector:
         return csc_array(hstack([self.relations, -self.relations]))
 
     @cached_property
+    def _basis(self) -> csr_array:
+        return csr_array(self.space.reduction.basis[self.space.cells])
+
+    @cached_property
     def _transposed(self) -> csc_array:
-        return csc_array(self.basis.T)
+        return csc_array(self._basis.T)
 
     def _null_space(
-        self, q: int, sign: float, cost: FloatArray, low: FloatArray, high: FloatArray, limit: float
+        self, q: int, sign: float, cost: FloatArray, below: FloatArray, above: FloatArray, limit: float
     ) -> FloatArray | None:
-        """Solve the dual in the null space: ``N' u = 0``, ``|u| <= c``, rooms as penalty columns; z = N x row duals."""
-        k = self.n_movers
-        if (high if sign > 0 else low)[q] < 1.0 - 1e-7:
+        """Solve the dual in the null space: ``N' u = 0``, ``|u| <= c``, bounds as penalties; z = N x row duals."""
+        k = len(self.space)
+        if (above if sign > 0 else below)[q] < 1.0 - 1e-7:
             return None
-        tight = np.flatnonzero(np.minimum(low, high) < 2.0)
-        lp: LinearProgram | None = None
-        for _ in range(12):  # rooms that bind are added when a movement breaks them
+        tight = np.flatnonzero(np.minimum(below, above) < 2.0)
+        for _ in range(12):  # bounds that bind are added when a movement breaks them
             NT = self._transposed
             A = csc_array(hstack([NT, NT[:, tight], -NT[:, tight]]))
             lower = np.concatenate([-cost, np.zeros(2 * len(tight))])
             upper = np.concatenate([cost, np.full(2 * len(tight), np.inf)])
-            costs = np.concatenate([np.zeros(k), high[tight], low[tight]])
+            costs = np.concatenate([np.zeros(k), above[tight], below[tight]])
             lower[q], upper[q], costs[q] = -np.inf, np.inf, -sign
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
-            lp = LinearProgram(A, 0.0, 0.0, lower, upper, costs, solver="ipx", presolve=False, tolerance=1e-7)
+            lp = LinearProgram(A, 0.0, 0.0, lower, upper, costs, solver="ipx", tolerance=1e-7)
             s = lp.solve(time_limit_s=limit)
             if not s.optimal:
                 return None
-            v = np.asarray(self.basis @ s.row_dual)
-            v = v * (sign / v[q]) if abs(v[q]) > 1e-9 else v
-            broken = np.flatnonzero((v > high * (1 + 1e-7) + 1e-12) | (v < -low * (1 + 1e-7) - 1e-12))
+            v = np.asarray(self._basis @ s.row_dual)
+            if abs(v[q]) < 1e-9:
+                return None
+            v *= sign / v[q]
+            broken = np.flatnonzero((v > above * (1 + 1e-7) + 1e-12) | (v < -below * (1 + 1e-7) - 1e-12))
             broken = np.setdiff1d(broken, np.append(tight, q))
             if not len(broken):
                 return v

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,71 +13,72 @@ from cellguard._engine.reduce import Reduction, reduce
 from cellguard._suppress.problem import Problem
 from cellguard.table import BoolArray, FloatArray, IntArray
 
-__all__ = ["Space"]
+__all__ = ["Known", "Levels", "Space"]
 
-_DENSE = 6_000_000
-"""Entries of an echelon form that may be kept dense."""
+Known = tuple[IntArray, IntArray, FloatArray, FloatArray]
+"""What attackers know besides: where each one's entries begin, their rows, and the bounds of their movements."""
+Levels = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]
+"""Requests: attacker, row, and how far down, up and in all the row must be able to move."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Space:
-    """The movements that a pattern leaves open. A row is a class of cells that can only move together."""
+    """The movements of some cells, the others held fast. A row is a class of cells that can only move together."""
 
     problem: Problem
-    pattern: BoolArray
-    """The suppressed cells."""
     reduction: Reduction
-    """Null space of the suppressed cells."""
+    """Null space of the cells."""
     cells: IntArray
     """Representative of each row."""
     row: IntArray
     """Row of each cell; -1 for cells that cannot move."""
 
     @classmethod
-    def of(cls, problem: Problem, pattern: BoolArray) -> Space:
-        """Reduce the relations between the suppressed cells."""
-        reduction = reduce(problem.relations, pattern & problem.usable)
-        cells, index = np.unique(reduction.alias[reduction.alias >= 0], return_inverse=True)
-        row = np.full(len(pattern), -1, np.int64)
+    def of(cls, problem: Problem, cells: BoolArray) -> Space:
+        """Reduce the relations between the cells."""
+        reduction = reduce(problem.relations, cells & problem.usable)
+        movers, index = np.unique(reduction.alias[reduction.alias >= 0], return_inverse=True)
+        row = np.full(len(cells), -1, np.int64)
         row[reduction.alias >= 0] = index
-        return cls(problem=problem, pattern=pattern, reduction=reduction, cells=cells, row=row)
+        return cls(problem=problem, reduction=reduction, cells=movers, row=row)
 
-    @property
-    def size(self) -> int:
-        """Entries of the echelon form."""
-        return len(self.cells) * self.reduction.degrees_of_freedom
-
-    @property
-    def dense(self) -> bool:
-        """Whether the echelon form may be kept dense."""
-        return self.size <= _DENSE
+    def __len__(self) -> int:
+        return len(self.cells)
 
     @cached_property
-    def _members(self) -> tuple[IntArray, IntArray, FloatArray]:
+    def members(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Cells that can move, the row of each, and its movement divided by that of the row."""
         cells = np.flatnonzero(self.row >= 0)
         return cells, self.row[cells], self.reduction.ratio[cells]
 
     @cached_property
     def lift(self) -> csr_array:
-        """Cells by rows: movements of all cells from those of the classes."""
-        cells, rows, ratio = self._members
-        return csr_array((ratio, (cells, rows)), shape=(len(self.row), len(self.cells)))
+        """Cells by rows: movements of all cells from those of the rows."""
+        cells, rows, ratio = self.members
+        return csr_array((ratio, (cells, rows)), shape=(len(self.row), len(self)))
 
     @cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lowest and highest movement of each row for the external attacker."""
-        cells, rows, ratio = self._members
-        return _tightest(self.problem.down[cells], self.problem.up[cells], rows, ratio, len(self.cells))
+        cells, rows, ratio = self.members
+        return _tightest(self.problem.down[cells], self.problem.up[cells], rows, ratio, len(self))
 
     @cached_property
     def weight(self) -> FloatArray:
         """Cost of each row."""
-        cells, rows, _ = self._members
-        return np.bincount(rows, self.problem.weight[cells], len(self.cells)).astype(np.float64)
+        cells, rows, _ = self.members
+        return np.bincount(rows, self.problem.weight[cells], len(self)).astype(np.float64)
 
     @cached_property
-    def known(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        """What attackers know besides: for each its rows and the lowest and highest movement."""
+    def keep(self) -> BoolArray:
+        """Rows that must be able to move."""
+        keep = np.zeros(len(self), bool)
+        keep[self.requests[1]] = True
+        return keep
+
+    @cached_property
+    def known(self) -> Known:
+        """What attackers know besides, in terms of the rows."""
         p = self.problem
         counts, rows, lows, highs = [0], [], [], []
         for k in range(p.n_attackers):
@@ -99,38 +101,59 @@ class Space:
             np.concatenate([*highs, np.zeros(0)]),
         )
 
+    def bounds_of(self, attacker: int) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest movement of each row for an attacker."""
+        ptr, row, known_low, known_high = self.known
+        low, high = self.bounds
+        span = slice(ptr[attacker], ptr[attacker + 1])
+        if span.start == span.stop:
+            return low, high
+        low, high = low.copy(), high.copy()
+        low[row[span]] = np.maximum(low[row[span]], known_low[span])
+        high[row[span]] = np.minimum(high[row[span]], known_high[span])
+        return low, high
+
     @cached_property
-    def requests(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-        """Attacker, row, and how far down, up and how wide: one entry per attacker and row."""
+    def requests(self) -> Levels:
+        """The problem's requests, merged: one entry per attacker and row."""
         r = self.problem.requests
         rows = self.row[r.cell]
         ratio = self.reduction.ratio[r.cell]
-        keep = rows >= 0
-        scale = np.abs(np.where(keep, ratio, 1.0))
+        inside = rows >= 0
+        scale = np.abs(np.where(inside, ratio, 1.0))
         down = np.where(ratio > 0, r.lower, r.upper) / scale
         up = np.where(ratio > 0, r.upper, r.lower) / scale
-        slide = r.sliding / scale
-        key = r.attacker[keep] * (len(self.cells) + 1) + rows[keep]
+        key = r.attacker[inside] * (len(self) + 1) + rows[inside]
         distinct, where = np.unique(key, return_inverse=True)
         merged = []
-        for level in (down, up, slide):
-            best = np.zeros(len(distinct))
-            np.maximum.at(best, where, level[keep])
-            merged.append(best)
-        return distinct // (len(self.cells) + 1), distinct % (len(self.cells) + 1), merged[0], merged[1], merged[2]
+        for level in (down, up, r.sliding / scale):
+            highest = np.zeros(len(distinct))
+            np.maximum.at(highest, where, level[inside])
+            merged.append(highest)
+        return distinct // (len(self) + 1), distinct % (len(self) + 1), merged[0], merged[1], merged[2]
 
-    @property
-    def disclosed(self) -> BoolArray:
-        """Requests whose cell cannot move at all."""
-        return self.row[self.problem.requests.cell] < 0
+    @cached_property
+    def disclosed(self) -> IntArray:
+        """Requests of the problem whose cell cannot move at all."""
+        return np.flatnonzero(self.row[self.problem.requests.cell] < 0)
 
     def echelon(self) -> tuple[FloatArray, IntArray]:
-        """Dense basis of the null space, rows by degrees of freedom, and the row of each column's parameter."""
-        W = np.asarray(self.reduction.basis[self.cells].toarray(), np.float64)
+        """Dense basis of the null space, degrees of freedom by rows, and the row of each parameter."""
+        N = self.reduction.basis[self.cells].toarray()
         parameters = self.reduction.parameters
-        rows = self.row[parameters]
         scale = self.reduction.ratio[parameters]  # a parameter need not be the representative of its class
-        return np.ascontiguousarray(W * scale), rows
+        return np.ascontiguousarray((N * scale).T, np.float64), self.row[parameters]
+
+    def rows_of(self, movements: Any) -> FloatArray:
+        """Movements of all cells in terms of the rows, one line each."""
+        return np.ascontiguousarray(np.atleast_2d(movements)[:, self.cells], np.float64)
+
+    def pattern(self, rows: BoolArray) -> BoolArray:
+        """The pattern in which these rows and the forced cells are suppressed."""
+        cells, row, _ = self.members
+        pattern = self.problem.forced.copy()
+        pattern[cells[rows[row]]] = True
+        return pattern
 
 
 def _tightest(

@@ -1,9 +1,9 @@
 """Compiled simplex for few degrees of freedom: a null space kept as a dense echelon form.
 
-All variables are combinations ``z = W z[basis]`` of a few independent ones, whose rows of W are the
-identity. The form serves both to fix a variable at zero (eliminate, which publishes a cell) and as
-the tableau of the simplex method, which moves a variable as far as the others' bounds allow. A
-program takes microseconds where a general solver's call takes milliseconds.
+The rows of Z are movements that span the space; each has a parameter of its own, a variable in
+which it is 1 and the others 0. The form serves both to fix a variable at zero (eliminate: publish a
+cell) and as the tableau of the simplex method, which moves a variable as far as the others' bounds
+allow. A program takes microseconds where a call of a general solver takes milliseconds.
 """
 
 from __future__ import annotations
@@ -11,67 +11,100 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_PIVOT = 1e-7  # smaller coefficients are rounding: entries of W are small whole numbers or near them
+_PIVOT = 1e-6  # smaller coefficients are rounding: entries are small whole numbers or near them
+_ZERO = 1e-10
+_HAIR = 1e-8
 
 
-@njit(cache=True)
-def _snap(value):
-    """Entries are whole numbers most of the time: rounding must not pile up."""
-    whole = np.rint(value)
-    return whole if abs(value - whole) < 1e-9 else value
+@njit(cache=True, error_model="numpy")
+def _subtract(target, source, factor):
+    """``target - factor * source`` in place, without what rounding leaves of a zero."""
+    for i in range(len(target)):
+        v = target[i] - factor * source[i]
+        target[i] = v if abs(v) > _ZERO else 0.0
 
 
-@njit(cache=True)
-def pivot(W, basis, row, j):
-    """Make the variable `row` independent instead of that of column `j`, in place."""
-    m, d = W.shape
-    inverse = 1.0 / W[row, j]
-    for i in range(m):
-        if W[i, j] != 0.0:
-            W[i, j] = _snap(W[i, j] * inverse)
-    for k in range(d):
-        factor = W[row, k]
-        if k != j and factor != 0.0:
-            for i in range(m):
-                if W[i, j] != 0.0:
-                    W[i, k] = _snap(W[i, k] - factor * W[i, j])
-            W[row, k] = 0.0
-    basis[j] = row
+@njit(cache=True, error_model="numpy")
+def pivot(Z, parameter, i, j):
+    """Make variable i the parameter of movement j, in place."""
+    inverse = 1.0 / Z[j, i]
+    for q in range(Z.shape[1]):
+        Z[j, q] *= inverse
+    Z[j, i] = 1.0
+    for k in range(Z.shape[0]):
+        if k != j and Z[k, i] != 0.0:
+            _subtract(Z[k], Z[j], Z[k, i])
+            Z[k, i] = 0.0
+    parameter[j] = i
 
 
-@njit(cache=True)
-def eliminate(W, basis, row):
-    """Return the echelon form in which the variable `row` cannot move."""
-    m, d = W.shape
+@njit(cache=True, error_model="numpy")
+def strongest(Z, i):
+    """Return the movement with the largest coefficient of variable i: the one to eliminate with."""
     best = 0
-    for k in range(1, d):
-        if abs(W[row, k]) > abs(W[row, best]) + 1e-9:
+    for k in range(1, Z.shape[0]):
+        if abs(Z[k, i]) > abs(Z[best, i]) + 1e-9:
             best = k
-    if abs(W[row, best]) < _PIVOT:
-        return W, basis
-    V, b = np.empty((m, d - 1)), np.empty(d - 1, np.int64)
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def eliminate(Z, parameter, i, j):
+    """Return the echelon form in which variable i cannot move; movement j is used up."""
+    d, m = Z.shape
+    V, p = np.empty((d - 1, m)), np.empty(d - 1, np.int64)
     at = 0
     for k in range(d):
-        if k == best:
+        if k == j:
             continue
-        factor = W[row, k] / W[row, best]
-        b[at] = basis[k]
-        if factor == 0.0:
-            for i in range(m):
-                V[i, at] = W[i, k]
-        else:
-            for i in range(m):
-                V[i, at] = _snap(W[i, k] - factor * W[i, best])
+        factor = Z[k, i] / Z[j, i]
+        V[at] = Z[k]
+        if factor != 0.0:
+            _subtract(V[at], Z[j], factor)
+            V[at, i] = 0.0
+        p[at] = parameter[k]
         at += 1
-    return V, b
+    return V, p
 
 
-@njit(cache=True)
-def _step(W, j, z, low, high, sign):
-    """How far the independent variable of column j can move, and which variable stops it."""
+@njit(cache=True, error_model="numpy")
+def echelon(vectors):
+    """Return independent movements that span the same space, with their parameters.
+
+    A parameter is the variable with the largest coefficient, among ties the first: a movement that
+    small whole numbers describe stays one.
+    """
+    d, m = vectors.shape
+    Z, parameter = vectors.copy(), np.full(d, -1, np.int64)
+    rank = 0
+    for k in range(d):
+        best, size = -1, 0.0
+        for i in range(m):
+            if abs(Z[k, i]) > size * (1.0 + 1e-9):
+                best, size = i, abs(Z[k, i])
+        if size < 1e-7:
+            continue
+        if k != rank:
+            Z[rank] = Z[k]
+        inverse = 1.0 / Z[rank, best]
+        for i in range(m):
+            Z[rank, i] *= inverse
+        Z[rank, best] = 1.0
+        for other in range(d):
+            if (other < rank or other > k) and Z[other, best] != 0.0:
+                _subtract(Z[other], Z[rank], Z[other, best])
+                Z[other, best] = 0.0
+        parameter[rank] = best
+        rank += 1
+    return Z[:rank].copy(), parameter[:rank].copy()
+
+
+@njit(cache=True, error_model="numpy")
+def _step(move, z, low, high, sign):
+    """How far z can go along a movement, and which variable stops it."""
     step, stop, size = np.inf, -1, 0.0
     for i in range(len(z)):
-        c = sign * W[i, j]
+        c = sign * move[i]
         if c > _PIVOT:
             t = (high[i] - z[i]) / c
         elif c < -_PIVOT:
@@ -84,91 +117,92 @@ def _step(W, j, z, low, high, sign):
     return step, stop
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def push(V, parameters, z, low, high, row, sign, target):
     """Move ``sign * z[row]`` up to the target, or as far as the bounds allow; z changes in place.
 
-    The column with the largest gain enters; without gain, pivots at a vertex follow Bland's rule and
-    are counted. Returns the value reached, at most the target. Pivots are made on a copy, and the
-    movement is computed anew from `V` at the end: rounding of the pivots cannot enter it.
+    z must be a feasible combination of the movements. Of the movements with the highest rates the
+    one with the largest gain enters. Bounds are widened by a hair, each by another, so that no two
+    stop a movement at once; the result is pulled back. Pivots are made on a copy, and z is computed
+    anew from V at the end, so that rounding of the pivots cannot enter it. Returns the value
+    reached, at most the target.
     """
-    W, basis = V.copy(), parameters.copy()
-    d = W.shape[1]
+    Z, basis = V.copy(), parameters.copy()
+    d, m = Z.shape
+    lo, hi = np.empty(m), np.empty(m)
+    for i in range(m):
+        hair = _HAIR * (0.5 + (i + 1) * 0.6180339887498949 % 1.0)
+        lo[i], hi[i] = low[i] * (1.0 + hair), high[i] * (1.0 + hair)
     idle = 0
-    for _ in range(50 * d + 200):
+    rate = np.empty(d)
+    for _ in range(20 * d + 100):
         now = sign * z[row]
         if now >= target:
             break
-        best, best_gain, best_step, best_stop, best_sign = -1, 0.0, 0.0, -1, 0.0
-        first, first_sign = -1, 0.0
         for j in range(d):
-            g = sign * W[row, j]
-            if abs(g) < _PIVOT:
-                continue
-            direction = 1.0 if g > 0 else -1.0
+            g = sign * Z[j, row]
             own = basis[j]
-            if (direction > 0 and z[own] >= high[own]) or (direction < 0 and z[own] <= low[own]):
-                continue
-            if first < 0 or basis[j] < basis[first]:
-                first, first_sign = j, direction
-            step, stop = _step(W, j, z, low, high, direction)
-            gain = step * abs(g)
-            if gain > best_gain:
-                best, best_gain, best_step, best_stop, best_sign = j, gain, step, stop, direction
-        if best < 0 or best_gain <= 1e-11 * max(target, 1e-300):
-            if first < 0 or idle > 3 * d + 20:
+            rate[j] = abs(g)
+            if abs(g) < _PIVOT or (z[own] >= hi[own] if g > 0 else z[own] <= lo[own]):
+                rate[j] = 0.0
+        best, gain, step, stop = -1, 0.0, 0.0, -1
+        tried = 0
+        while tried < 5 or best < 0:
+            j = -1
+            for k in range(d):
+                if rate[k] > 0.0 and (j < 0 or rate[k] > rate[j]):
+                    j = k
+            if j < 0:
                 break
-            idle += 1
-            best, best_sign = first, first_sign
-            best_step, best_stop = _step(W, best, z, low, high, best_sign)
-        g = abs(W[row, best])
-        reach = (target - now) / g
-        if best_step >= reach:
-            for i in range(len(z)):
-                z[i] += reach * best_sign * W[i, best]
-            z[row] = sign * target
+            tried += 1
+            far, who = _step(Z[j], z, lo, hi, 1.0 if sign * Z[j, row] > 0 else -1.0)
+            if far * rate[j] > gain or best < 0:
+                best, gain, step, stop = j, far * rate[j], far, who
+            rate[j] = 0.0
+        if best < 0:
             break
-        for i in range(len(z)):
-            if W[i, best] != 0.0:
-                z[i] += best_step * best_sign * W[i, best]
-        stop = best_stop
-        z[stop] = high[stop] if best_sign * W[stop, best] > 0 else low[stop]
+        if gain <= 1e-12 * target:
+            idle += 1
+            if idle > d + 10:
+                break
+        direction = 1.0 if sign * Z[best, row] > 0 else -1.0
+        reach = (target - now) / abs(Z[best, row])
+        if step >= reach:
+            for i in range(m):
+                z[i] += reach * direction * Z[best, i]
+            break
+        for i in range(m):
+            z[i] += step * direction * Z[best, i]
+        z[stop] = hi[stop] if direction * Z[best, stop] > 0 else lo[stop]
         if stop != basis[best]:
-            pivot(W, basis, stop, best)
+            pivot(Z, basis, stop, best)
     return _settle(V, parameters, z, low, high, row, sign)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _settle(V, parameters, z, low, high, row, sign):
-    """Make z an exact combination of the columns of V, inside the bounds; return ``sign * z[row]``."""
-    m, d = V.shape
+    """Make z an exact combination of the movements, inside the bounds; return ``sign * z[row]``."""
+    d, m = V.shape
     x = np.empty(d)
     for j in range(d):
         x[j] = z[parameters[j]]
+    z[:] = 0.0
+    for j in range(d):
+        if x[j] != 0.0:
+            for i in range(m):
+                z[i] += x[j] * V[j, i]
+    size = 0.0
+    for i in range(m):
+        size = max(size, abs(z[i]))
     shrink = 1.0
     for i in range(m):
-        v = 0.0
-        for j in range(d):
-            v += V[i, j] * x[j]
-        z[i] = v
-        if v > high[i] > 0:
+        v = z[i]
+        if abs(v) < 1e-13 * size:
+            z[i] = 0.0
+        elif v > high[i]:
             shrink = min(shrink, high[i] / v)
-        elif v < low[i] < 0:
+        elif v < low[i]:
             shrink = min(shrink, low[i] / v)
-        elif v > high[i] or v < low[i]:
-            shrink = 0.0 if abs(v) > 1e-9 else shrink
     for i in range(m):
         z[i] *= shrink
     return sign * z[row]
-
-
-@njit(cache=True)
-def stretch(z, low, high):
-    """Return the largest t with ``low <= t z <= high``; infinite when nothing bounds it."""
-    t = np.inf
-    for i in range(len(z)):
-        if z[i] > 0:
-            t = min(t, high[i] / z[i])
-        elif z[i] < 0:
-            t = min(t, low[i] / z[i])
-    return t
