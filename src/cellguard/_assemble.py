@@ -68,10 +68,13 @@ def _block(hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] |
     return block
 
 
-def derive_relations(hierarchies: Sequence[Hierarchy], cells: Coordinates) -> csr_array:
+def derive_relations(
+    hierarchies: Sequence[Hierarchy], cells: Coordinates, *, absent_is_zero: bool = False
+) -> csr_array:
     """Return every relation that the hierarchies imply between the cells."""
     families = [tuple(h.relations()) for h in hierarchies]
-    return relations_between(cells, [len(h) for h in hierarchies], families)[0]  # type: ignore[arg-type]
+    sizes = [len(h) for h in hierarchies]
+    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]  # type: ignore[arg-type]
 
 
 def _described(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:

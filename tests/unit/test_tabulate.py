@@ -154,6 +154,21 @@ def test_a_table_may_publish_some_margins_only():
     assert set(grid(deep)) == {("Total", "Total"), ("N", "Total"), ("S", "Total")}
 
 
+def test_empty_cells_may_be_left_out():
+    dims = {"region": REGIONS, "size": None, "group": None}
+    for linked in (None, [("region", "size"), ("region", "group")]):
+        full = cg.tabulate(FIRMS, dims, "turnover", tables=linked)
+        sparse = cg.tabulate(FIRMS, dims, "turnover", tables=linked, empty="drop")
+        assert grid(sparse) == {codes: v for (codes, v), e in zip(grid(full).items(), full.fixed, strict=True) if not e}
+        # the same relations, without the zeros
+        kept = ~full.fixed
+        T = full.relations[:, np.flatnonzero(kept)]
+        T = T[np.diff(T.indptr) > 0]
+        assert {tuple(row) for row in T.toarray()} == {tuple(row) for row in sparse.relations.toarray()}
+    with pytest.raises(InputError, match="empty="):
+        cg.tabulate(FIRMS, dims, "turnover", crossings=[()], empty="drop")
+
+
 def test_hierarchies_that_are_not_nested():
     coast = cg.Hierarchy.from_nested({"Coast": ["N1", "S1"], "Inland": ["N2", "S2"]})
     values = grid(cg.tabulate(FIRMS, {"region": (REGIONS, coast)}, "turnover"))

@@ -112,7 +112,7 @@ def locate(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
 
 
 def relations_between(
-    coordinates: NDArray[np.int32], sizes: Sequence[int], families: Sequence[Family]
+    coordinates: NDArray[np.int32], sizes: Sequence[int], families: Sequence[Family], *, absent_is_zero: bool = False
 ) -> tuple[csr_array, IntArray]:
     """Return the relations between published cells, and the dimension each belongs to.
 
@@ -124,6 +124,9 @@ def relations_between(
         Number of codes of each dimension.
     families
         Relations of the codes of each dimension.
+    absent_is_zero
+        Cells that are not listed are zeros, and left out of sums; every margin of what is published must
+        be published too. Otherwise they are not published, and sums that need them are no relations.
 
     Returns
     -------
@@ -139,10 +142,10 @@ def relations_between(
     pieces: list[Rows] = []
     origin: list[IntArray] = []
     for d, family in enumerate(families):
-        rows = _steps(keys, coordinates[:, d], family, strides[d], places)
+        rows = _steps(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero)
         pieces.append(rows)
         origin.append(np.full(len(rows[0]), d, np.int64))
-    for rows in _across(keys, coordinates, families, strides, places):
+    for rows in [] if absent_is_zero else _across(keys, coordinates, families, strides, places):
         pieces.append(rows)
         origin.append(np.full(len(rows[0]), -1, np.int64))
     lengths = np.concatenate([p[0] for p in pieces]) if pieces else np.zeros(0, np.int64)
@@ -155,7 +158,9 @@ def relations_between(
     return T, np.concatenate(origin) if origin else np.zeros(0, np.int64)
 
 
-def _steps(keys: IntArray, code: NDArray[np.int32], family: Family, stride: int, places: _Places) -> Rows:
+def _steps(
+    keys: IntArray, code: NDArray[np.int32], family: Family, stride: int, places: _Places, *, zero: bool = False
+) -> Rows:
     """Return the relations of one dimension that hold between published cells."""
     totals, indptr, parts = family
     order = np.argsort(totals, kind="stable")  # a code of several trees is the total of several relations
@@ -168,15 +173,20 @@ def _steps(keys: IntArray, code: NDArray[np.int32], family: Family, stride: int,
     start = np.cumsum(length) - length
     part = parts[np.repeat(indptr[relation] - start, length) + np.arange(length.sum())]
     wanted = np.repeat(keys[cell] - code[cell] * stride, length) + part * stride
-    return _complete(cell, length, places(wanted))
+    return _complete(cell, length, places(wanted), zero=zero)
 
 
-def _complete(total: IntArray, length: IntArray, part: IntArray) -> Rows:
-    """Keep the relations whose parts are all published, the total in front of its parts."""
+def _complete(total: IntArray, length: IntArray, part: IntArray, *, zero: bool = False) -> Rows:
+    """Keep the relations whose parts are all published, or that have a part if others are zero; total in front."""
     if not len(total):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     start = np.cumsum(length) - length
-    if part.min() < 0:
+    if zero:
+        length = np.add.reduceat((part >= 0).astype(np.int64), start)
+        part = part[part >= 0]
+        total, length = total[length > 0], length[length > 0]
+        start = np.cumsum(length) - length
+    elif part.min() < 0:
         whole = np.minimum.reduceat(part, start) >= 0
         part = part[np.repeat(whole, length)]
         total, length = total[whole], length[whole]

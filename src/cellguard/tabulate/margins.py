@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._engine.crossing import keys_of, locate
+from cellguard._engine.crossing import coordinates_of, keys_of, locate
 from cellguard.rules.statistics import CellStatistics
 from cellguard.tabulate.holdings import Judged
 from cellguard.tabulate.request import Roles, Scale
 from cellguard.tabulate.rollup import Cells, FloatArray, IntArray, Items
 
-__all__ = ["Part", "exact", "in_order", "statistics_of"]
+__all__ = ["Part", "exact", "in_order", "statistics_of", "with_records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +140,17 @@ def _places(cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part
         row = locate(part.keys, keys_of(cells[cell][:, list(part.dimensions)], own), own)
         out.append(np.column_stack([cell, row])[row >= 0])
     return out
+
+
+def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Return the cells that have records, in the order of the grid of codes."""
+    found = []
+    for part in parts:
+        own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
+        whole = np.zeros((len(own), len(sizes)), np.int32)
+        whole[:, list(part.dimensions)] = own
+        found.append(keys_of(whole, sizes))
+    return coordinates_of(np.unique(np.concatenate(found)), sizes)
 
 
 def in_order(

@@ -17,7 +17,7 @@ from cellguard.hierarchy import Hierarchy
 from cellguard.table import Table
 from cellguard.tabulate.decode import decode, hierarchies_of
 from cellguard.tabulate.holdings import judge
-from cellguard.tabulate.margins import Part, exact, in_order, statistics_of
+from cellguard.tabulate.margins import Part, exact, in_order, statistics_of, with_records
 from cellguard.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.tabulate.rollup import roll_up
 
@@ -43,6 +43,7 @@ def tabulate(
     cost: str | None = None,
     missing: Mapping[str, str | Sequence[str]] | None = None,
     skip_missing: bool = False,
+    empty: str = "zero",
     top: int = 3,
     total: str | None = None,
     decimal: str = ".",
@@ -92,6 +93,9 @@ def tabulate(
         without any code get the first of them; they are refused otherwise.
     skip_missing
         Leave out records without a value; they are refused otherwise.
+    empty
+        What cells without records are: ``"zero"`` (published zeros, known to everybody), or ``"drop"``:
+        the same, but left out of the table, for wide tables of which most cells are empty.
     top
         How many of the largest contributions of each cell to keep: n for dominance (n, k), the size
         of the coalition and one more for the p% and (p, q) rules.
@@ -135,10 +139,12 @@ def tabulate(
         decimal=decimal,
         skip_missing=skip_missing,
     )
+    if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
+        raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
     codes = {name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()}
     published = _published(dims, tables, crossings)
     units = int(top) if value is not None or shadow is not None else 0
-    work = _Tabulation(roles, dims, codes, published, units, total)
+    work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop")
     with closing(_open(data, roles, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
         return work.run(records, description)
 
@@ -210,9 +216,11 @@ class _Tabulation:
         crossings: Sequence[Any] | None,
         units: int,
         total: str | None,
+        *,
+        drop: bool,
     ) -> None:
         self.roles, self.dims, self.missing, self.crossings = roles, dims, missing, crossings
-        self.units, self.total = units, total
+        self.units, self.total, self.drop = units, total, drop
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
@@ -268,9 +276,10 @@ class _Tabulation:
     def _table(self, parts: Sequence[Part], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]) -> Table:
         from cellguard._assemble import coordinates, derive_relations
 
-        cells = coordinates(hierarchies, self.crossings)
-        statistics, costs = in_order(cells, [len(h) for h in hierarchies.values()], parts)
-        T = derive_relations(tuple(hierarchies.values()), cells)
+        sizes = [len(h) for h in hierarchies.values()]
+        cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
+        statistics, costs = in_order(cells, sizes, parts)
+        T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         return Table.from_equations(
             statistics.value,
             T,
