@@ -40,6 +40,7 @@ CLASSES = ("0", "(0,5]", "(5,10]", "(10,20]", "(20,30]", "(30,50]", "(50,100]", 
 _EDGES = np.array([5.0, 10.0, 20.0, 30.0, 50.0, 100.0])
 _HIT = 1e-3
 """An estimate closer than this, in per cent, has found the true value."""
+_PENALTY = 100.0
 _DELTA = 1e-6
 """Stands for a value of 0 where a level is divided by it."""
 
@@ -227,7 +228,7 @@ class _Intruder:
         rng = np.random.default_rng(seed)
         guess = self.x * rng.uniform(1 - self.beta, 1 + self.beta, len(self.x))
         lower, upper = self._bounds(guess, rng)
-        size = np.where(np.abs(guess) > 0, np.abs(guess), 1.0)
+        size = np.maximum(np.abs(guess), 1.0)  # a cell of 0 weighs 1; no cell weighs more
         weight = 1.0 / size if self.norm == "l1" else 1.0 / size**2
         absolute, square = (weight, None) if self.norm == "l1" else (None, weight)
         z = None
@@ -242,12 +243,14 @@ class _Intruder:
         return (self.x - z)[self.cells], softened
 
     def _penalty(self, weight: FloatArray) -> FloatArray:
-        """One large price per unit for all cells: no guess is trusted more than another."""
-        unit = 1.0
+        """One large price per unit for all cells: no guess is trusted more than another.
+
+        Large is measured by the dearest cell and the typical deviation.
+        """
+        typical = float(weight.max())
         if self.norm == "l2":
-            s = self.sensitive
-            unit = float(np.median(np.abs(self.x - self.table.values)[s]))
-        return np.full(len(weight), 100.0 * float(weight.max()) * max(unit, 1e-12))
+            typical *= float(np.median(np.abs(self.x - self.table.values)[self.sensitive]))
+        return np.full(len(weight), _PENALTY * typical)
 
     def _bounds(self, guess: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray]:
         """Bounds of the deviations as the intruder sees them: (5) in scenario C, (11) with his guesses otherwise."""
