@@ -35,6 +35,8 @@ class Verb(NamedTuple):
 
 VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
+    "init": Verb("Start", "Write a commented job file for a data file of yours."),
+    "protect": Verb("Start", "Do everything a job file asks for: tabulate, flag, protect, audit, write."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),

@@ -1,0 +1,46 @@
+"""``cellguard init``: a commented job file for a data file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cellguard.cli._common import note
+from cellguard.exceptions import InputError
+
+__all__ = ["command"]
+
+
+def command(
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", show_default=False, help="Records, one per line: .csv or .parquet."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="JOB.toml", help="The job file; job.toml beside the data unless given.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a job file that is already there.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of job files, for editors.")] = False,
+) -> None:
+    """Write a commented job file for a data file of yours: its columns are looked at and their parts guessed."""
+    if schema:
+        from cellguard.jobs import schema as job_schema
+
+        print(json.dumps(job_schema(), indent=2))
+        return
+    if data is None:
+        raise InputError("which data file? None was given.", hint="cellguard init DATA.csv")
+    from cellguard._io.files import atomic_writer
+    from cellguard.jobs.init import draft
+
+    path = data.parent / "job.toml" if out is None else out
+    if path.exists() and not force:
+        raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")
+    text = draft(data, path.parent)
+    with atomic_writer(path) as stream:
+        stream.write(text)  # type: ignore[call-overload]
+    print(path)
+    note(f"look through it, then:  cellguard protect {path} --dry-run")

@@ -1,0 +1,82 @@
+"""``cellguard protect``: do everything a job file asks for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, note, only_json_on_stdout, print_json, print_pairs
+
+if TYPE_CHECKING:
+    from cellguard.jobs.run import Outcome
+
+__all__ = ["command"]
+
+JobPath = Annotated[Path, typer.Argument(metavar="JOB.toml", show_default=False, help="The job: see cellguard init.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and the sizes; protect and write nothing.")]
+AllowUnsafe = Annotated[
+    bool, typer.Option("--allow-unsafe", help="Write a release that the audit refuses; every output says so.")
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the checkpoints of a run that was ended.")]
+Folder = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Where the outputs go, instead of where the job says.")
+]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")
+]
+
+
+def command(
+    job: JobPath,
+    dry_run: DryRun = False,
+    report: Report = None,
+    out: Folder = None,
+    allow_unsafe: AllowUnsafe = False,
+    fresh: Fresh = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Do everything a job file asks for: tabulate, flag, protect, audit, write.
+
+    A release that the audit refuses is not written (exit code 2). A run that was killed leaves no partial
+    release; the same command goes on where it was.
+    """
+    from cellguard.jobs import read_job
+    from cellguard.jobs.plan import plan
+    from cellguard.jobs.progress import Progress
+    from cellguard.jobs.run import UnsafeReleaseError, run
+
+    with only_json_on_stdout(as_json):
+        file = read_job(job)
+        if dry_run:
+            shown = plan(file)
+        else:
+            try:
+                with Progress(quiet=quiet) as progress:
+                    outcome = run(file, allow_unsafe=allow_unsafe, fresh=fresh, folder=out, progress=progress)
+            except UnsafeReleaseError as error:
+                raise NoSafeReleaseError(error.message, hint=error.hint) from None
+            shown = outcome.summary()
+            if report is not None:
+                _copy_report(outcome, report)
+    if as_json:
+        print_json(shown)
+    elif dry_run:
+        print_pairs(f"{job.name}: the plan", shown)
+    else:
+        keep = ("status", "gap", "table", "primary", "secondary", "base", "audit", "folder", "report", "seconds")
+        print_pairs(f"{file.job.name}: {outcome.release.method}", {k: shown[k] for k in keep if k in shown})
+        note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)
+
+
+def _copy_report(outcome: Outcome, path: Path) -> None:
+    from cellguard._io.files import atomic_writer
+    from cellguard.exceptions import InputError
+
+    if outcome.report is None:
+        raise InputError("--report: the job asks for no report.", hint="set output.report = true.")
+    with outcome.report.open("rb") as source, atomic_writer(path, "wb") as target:
+        shutil.copyfileobj(source, target)  # type: ignore[misc]

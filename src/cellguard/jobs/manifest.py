@@ -1,0 +1,103 @@
+"""The manifest: what was made from what, by what, so that it can be checked and made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cellguard.exceptions import FormatError
+
+__all__ = ["FORMAT", "check_manifest", "hash_of", "hashes", "versions"]
+
+FORMAT = "cellguard manifest 1"
+_LIBRARIES = ("numpy", "scipy", "numba", "highspy", "pyscipopt", "duckdb", "pyarrow")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that decides a result."""
+    from cellguard import __version__
+
+    found = {"cellguard": __version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # pragma: no cover - all of them are required
+            continue
+    return found
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hashes(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
+    """Return the hashes of the files of a folder, by name."""
+    left_out = set(without)
+    return {path.name: hash_of(path) for path in sorted(folder.iterdir()) if path.name not in left_out}
+
+
+def check_manifest(path: Path) -> dict[str, Any]:
+    """Check that the files a manifest lists are there, unchanged and alone.
+
+    Returns the figures and the list of problems, in words. Inputs that are no longer where they were are
+    counted, not complained about: they may have been archived.
+    """
+    manifest = _read(path)
+    problems: list[str] = []
+    checked = 0
+    for folder, files in manifest["outputs"].items():
+        place = (path.parent / folder).resolve()
+        if not place.is_dir():
+            problems.append(f"{folder}: the folder is missing.")
+            continue
+        for name, digest in files.items():
+            checked += 1
+            problems += _compare(place / name, digest, "output")
+        listed = {*files, *manifest.get("not_hashed", []), "manifest.json"}
+        problems += [f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed]
+    missing = 0
+    for name, digest in manifest.get("inputs", {}).items():
+        file = path.parent / name
+        if file.is_file():
+            checked += 1
+            problems += _compare(file, digest, "input")
+        else:
+            missing += 1
+    if manifest.get("unsafe"):
+        problems.append("the release was written although the audit refused it.")
+    return {"accepted": not problems, "checked": checked, "inputs_missing": missing, "problems": problems}
+
+
+def _compare(path: Path, digest: str, what: str) -> list[str]:
+    if not path.is_file():
+        return [f"{path.name}: the {what} is missing."]
+    return [] if hash_of(path) == digest else [f"{path.name}: the {what} has changed."]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    from cellguard._io.files import read_bytes
+
+    try:
+        manifest = json.loads(read_bytes(path, max_bytes=64 << 20))
+    except (ValueError, RecursionError):
+        raise FormatError.at(path, None, "is no JSON file.") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise FormatError.at(path, None, "is not a manifest.", hint=f"its format must be {FORMAT!r}.")
+    sound = isinstance(manifest.get("outputs"), dict) and all(_is_hashes(files) for files in manifest["outputs"].values())
+    if not sound or not _is_hashes(manifest.get("inputs", {})):
+        raise FormatError.at(path, None, "is damaged.", hint="was it edited?")
+    for name in [*manifest["outputs"], *(n for files in manifest["outputs"].values() for n in files)]:
+        if Path(name).is_absolute() or (".." in Path(name).parts[1:]) or len(Path(name).parts) > 2:
+            raise FormatError.at(path, None, "names files outside its folder.")
+    return manifest
+
+
+def _is_hashes(files: Any) -> bool:
+    return isinstance(files, Mapping) and all(isinstance(k, str) and isinstance(v, str) for k, v in files.items())

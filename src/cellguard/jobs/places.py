@@ -1,0 +1,74 @@
+"""Where things stand in a TOML file: the parser does not tell, and a mistake without a line is hard to find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+__all__ = ["Places"]
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
+_ENTRY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
+
+Path = tuple[str | int, ...]
+
+
+class Places:
+    """Line numbers of the tables and keys of a TOML text.
+
+    >>> text = 'seed = 1\\n[data]\\nfile = "a.csv"\\n[[rules]]\\nrule = "zero"\\n[[rules]]\\np = 3'
+    >>> places = Places(text)
+    >>> places.line(("data", "file")), places.line(("rules", 1, "p")), places.line(("rules", 1, "q"))
+    (3, 7, 6)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[Path, int] = {}
+        for path, line in _scan(text):
+            for n in range(1, len(path) + 1):
+                self._lines.setdefault(path[:n], line)
+
+    def line(self, path: Sequence[str | int]) -> int | None:
+        """Return the line of a key, or of the nearest thing around it."""
+        for n in range(len(path), 0, -1):
+            found = self._lines.get(tuple(path[:n]))
+            if found is not None:
+                return found
+        return None
+
+
+def _scan(text: str) -> Iterator[tuple[Path, int]]:
+    here: Path = ()
+    count: dict[Path, int] = {}
+    inside = ""  # the quotes of a text over several lines
+    for number, line in enumerate(text.splitlines(), start=1):
+        quotes = [q for q in ('"""', "'''") if line.count(q) % 2]
+        if inside:
+            inside = "" if inside in quotes else inside
+            continue
+        header = _HEADER.match(line)
+        if header:
+            path = _resolved(_parts(header[2]), count)
+            if header[1] == "[[":
+                count[path] = count.get(path, -1) + 1
+                path = (*path, count[path])
+            here = path
+            yield here, number
+        elif entry := _ENTRY.match(line):
+            yield (*here, *_parts(entry[1])), number
+        inside = quotes[0] if quotes else ""
+
+
+def _parts(key: str) -> Path:
+    return tuple(part.strip("\"'") for part in _PART.findall(key))
+
+
+def _resolved(path: Path, count: dict[Path, int]) -> Path:
+    """Add the number of the current entry behind every list of tables on the way."""
+    out: Path = ()
+    for k, part in enumerate(path):
+        out = (*out, part)
+        if k < len(path) - 1 and out in count:
+            out = (*out, count[out])
+    return out

@@ -1,0 +1,306 @@
+"""Running a job: tabulate, flag, protect, audit, attack, write. Nothing unsafe leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cellguard.exceptions import CellguardError, InputError
+from cellguard.jobs import manifest as manifests
+from cellguard.jobs.checkpoint import Checkpoints
+from cellguard.jobs.outputs import Folders, write_internal, write_json, write_public
+from cellguard.jobs.progress import Progress
+from cellguard.jobs.read import JobFile
+from cellguard.jobs.steps import flagged, inputs, method_options, protected, tabulated
+from cellguard.release import Release, Status
+from cellguard.table import Table
+
+if TYPE_CHECKING:
+    from cellguard.audit import Audit
+
+__all__ = ["Outcome", "UnsafeReleaseError", "run"]
+
+T = TypeVar("T")
+
+_CHANGING = ("report.html", "timing.json")
+"""Internal files that tell seconds: they differ between two runs of the same job, and are not hashed."""
+
+
+class UnsafeReleaseError(CellguardError):
+    """The method found no release, or the audit refuses the one it found: nothing was written."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a run of a job made."""
+
+    file: JobFile = field(repr=False)
+    release: Release
+    audit: Audit | None
+    folder: Path
+    """Where the outputs are, in ``public`` and ``internal``."""
+    seconds: dict[str, float]
+    """How long each step took."""
+    resumed: tuple[str, ...] = ()
+    """Steps that an earlier run, ended before its time, had already done."""
+    comparison: Any = None
+    attack: Any = None
+    unsafe: bool = False
+    """Whether an unsafe release was written on request."""
+
+    @property
+    def report(self) -> Path | None:
+        """The public report, if one was asked for."""
+        path = self.folder / "public" / "report.html"
+        return path if path.is_file() else None
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON object of the command line."""
+        out = self.release.summary()
+        out["seconds"] = {"total": sum(self.seconds.values()), **self.seconds}
+        out["audit"] = None if self.audit is None else self.audit.summary()
+        out |= {"job": self.file.job.name, "folder": str(self.folder), "unsafe": self.unsafe, "resumed": list(self.resumed)}
+        out["report"] = None if self.report is None else str(self.report)
+        if self.comparison is not None:
+            out["compare"] = list(self.comparison.rows)
+        return out
+
+
+def run(
+    file: JobFile,
+    *,
+    allow_unsafe: bool = False,
+    fresh: bool = False,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Do everything a job asks for.
+
+    Parameters
+    ----------
+    file
+        The job, from :func:`cellguard.jobs.read_job`.
+    allow_unsafe
+        Write a release that the audit refuses; every output says so.
+    fresh
+        Forget the checkpoints of an earlier run.
+    folder
+        Where the outputs go, instead of where the job says.
+    progress
+        Who is told.
+
+    Raises
+    ------
+    UnsafeReleaseError
+        When there is no release, or the audit refuses it and `allow_unsafe` is not given.
+    """
+    work = _Run(file, Folders(folder or file.folder), progress or Progress(quiet=True), fresh)
+    table = work.step("tabulate", lambda: tabulated(file))
+    table = work.step("flag", lambda: flagged(table, file))
+    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
+    limit = file.job.limits.time_limit_s
+    release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
+    audit = work.step("audit", lambda: release.audit(exact=True)) if release.published else None
+    unsafe = audit is None or not audit.safe
+    if unsafe and not (allow_unsafe and audit is not None):
+        raise _refusal(release, audit)
+    comparison = attack = None
+    if file.job.attack is not None:
+        attack = work.live("attack", lambda: _attacked(release, file))
+    if file.job.compare is not None:
+        comparison = work.step("compare", lambda: _compared(table, file))
+    outcome = Outcome(
+        file=file,
+        release=release,
+        audit=audit,
+        folder=work.folders.root,
+        seconds=work.seconds,
+        resumed=tuple(work.resumed),
+        comparison=comparison,
+        attack=attack,
+        unsafe=unsafe,
+    )
+    work.live("write", lambda: _write(outcome, work))
+    return outcome
+
+
+class _Run:
+    """The steps of a run with their checkpoints and seconds."""
+
+    def __init__(self, file: JobFile, folders: Folders, progress: Progress, fresh: bool) -> None:
+        self.folders, self.progress = folders, progress
+        self.seconds: dict[str, float] = {}
+        self.resumed: list[str] = []
+        self.hashes = {path: manifests.hash_of(path) for path in inputs(file)}
+        if fresh:
+            folders.clean()
+        folders.prepare()
+        self.checkpoints = Checkpoints(folders.work, _key(file, self.hashes))
+
+    def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:
+        """Do a step unless a checkpoint has its result."""
+        self.progress.phase(name, limit_s=limit_s)
+        begin = time.perf_counter()
+        made, before = self.checkpoints.step(name, make)
+        if before:
+            self.resumed.append(name)
+        self.seconds[name] = time.perf_counter() - begin
+        return made
+
+    def live(self, name: str, make: Callable[[], T]) -> T:
+        """Do a step that keeps no checkpoint."""
+        self.progress.phase(name)
+        begin = time.perf_counter()
+        made = make()
+        self.seconds[name] = time.perf_counter() - begin
+        return made
+
+
+def _key(file: JobFile, hashes: dict[Path, str]) -> str:
+    """Return what a checkpoint must agree with: the job, its inputs, the versions."""
+    facts = [file.job.model_dump(mode="json"), sorted(hashes.values()), manifests.versions()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _lean(release: Release) -> Release:
+    """Return the release with plain details only: a checkpoint holds no solver's objects."""
+    plain = {k: v for k, v in release.details.items() if isinstance(v, bool | int | float | str | dict | list | None)}
+    return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
+
+
+def _refusal(release: Release, audit: Audit | None) -> UnsafeReleaseError:
+    if audit is None:
+        return UnsafeReleaseError(
+            f"no release: {release.status}. {release.explanation}".strip(),
+            hint="more time, lower levels, or another method may find one.",
+        )
+    cells = audit.unsafe_cells
+    first = release.table.label(int(cells[0])) if len(cells) else ""
+    return UnsafeReleaseError(
+        f"the audit refuses this release: {audit.unsafe} of {audit.checked} cells are not safe, {first} for one; "
+        "nothing was written.",
+        hint="--allow-unsafe writes it all the same, marked as unsafe.",
+    )
+
+
+def _compared(table: Table, file: JobFile) -> Any:
+    """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
+    from cellguard.compare import compare
+
+    asked = file.job.compare
+    assert asked is not None  # noqa: S101 - for the type checker
+    found = compare(table, asked.methods, time_limit_s=asked.time_limit_s, seed=file.job.seed)
+    return replace(found, releases={})
+
+
+def _attacked(release: Release, file: JobFile) -> Any:
+    import cellguard
+
+    asked = file.job.attack
+    assert asked is not None  # noqa: S101 - for the type checker
+    verb = "matching_attack" if asked.scenario == "matching" else "attack"
+    if not hasattr(cellguard, verb):
+        raise InputError(f"attack: scenario {asked.scenario} is not in this version.", hint="leave out [attack].")
+    if verb == "matching_attack":
+        return getattr(cellguard, verb)(release)
+    options = {"scenario": asked.scenario, "replications": asked.replications, "seed": file.job.seed}
+    return getattr(cellguard, verb)(release, **options)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _write(outcome: Outcome, work: _Run) -> None:
+    """Stage every output, then put both folders in place."""
+    job, release, folders = outcome.file.job, outcome.release, work.folders
+    folders.stage()
+    public, internal = folders.staged_public, folders.staged_internal
+    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    write_internal(internal, job.name, release, outcome.audit, job.output)
+    (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
+    if job.output.report:
+        _write_reports(outcome, public, internal)
+    write_json(public / "manifest.json", _public_manifest(outcome, public))
+    write_json(internal / "manifest.json", _manifest(outcome, work, public, internal))
+    write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
+    folders.publish()
+    folders.clean()
+
+
+def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
+    from cellguard.report import Content, write_report
+
+    job = outcome.file.job
+    views = [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
+    content = Content(
+        title=job.title or job.name,
+        release=outcome.release,
+        audit=outcome.audit,
+        asked=_asked(outcome),
+        views=tuple(views),
+        comparison=outcome.comparison,
+        attack=outcome.attack,
+        seconds=outcome.seconds,
+        versions=manifests.versions(),
+        unsafe=outcome.unsafe,
+        mark_primary=job.output.mark_primary,
+    )
+    write_report(public / "report.html", content, public=True)
+    write_report(internal / "report.html", content, public=False)
+
+
+def _asked(outcome: Outcome) -> dict[str, str]:
+    """Return what the job asked for, in words; only the internal report shows it."""
+    job = outcome.file.job
+    data = job.data.file or job.data.table or ""
+    asked = {"data": data, "value": job.data.value or "number of records"}
+    if job.data.holding:
+        asked["holdings"] = job.data.holding
+    options = {k: v for k, v in method_options(job, outcome.release.table).items() if v is not None}
+    asked["method"] = job.method.name + "".join(f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items())
+    asked["weights"] = job.method.weights
+    asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
+    asked["seed"] = str(job.seed)
+    return asked
+
+
+def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
+    """Return what everybody may know: no seed, no options, no hash of anything confidential."""
+    out = {
+        "format": manifests.FORMAT,
+        "name": outcome.file.job.name,
+        "method": outcome.release.method,
+        "versions": manifests.versions(),
+        "audited": outcome.audit is not None,
+        "safe": not outcome.unsafe,
+        "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
+    }
+    return out | ({"unsafe": True} if outcome.unsafe else {})
+
+
+def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dict[str, Any]:
+    job, root = outcome.file.job, work.folders.internal
+    release = outcome.release
+    out = {
+        "format": manifests.FORMAT,
+        "confidential": True,
+        "name": job.name,
+        "versions": manifests.versions(),
+        "seed": job.seed,
+        "method": release.method,
+        "options": {k: v for k, v in release.options.items() if v is not None},
+        "status": str(release.status),
+        "repeatable": release.status is not Status.TIME_LIMIT,
+        "audit": None if outcome.audit is None else outcome.audit.summary(),
+        "safe": not outcome.unsafe,
+        "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
+        "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=_CHANGING)},
+        "not_hashed": list(_CHANGING),
+    }
+    return out | ({"unsafe": True} if outcome.unsafe else {})

@@ -1,0 +1,186 @@
+"""The steps of a job, each a function of what the one before it made: tabulate, flag, protect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.exceptions import InputError
+from cellguard.jobs.model import Job, RuleSection
+from cellguard.jobs.read import JobFile
+from cellguard.release import Release
+from cellguard.rules import Dominance, Manual, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
+from cellguard.table import Table
+
+__all__ = ["flagged", "inputs", "method_options", "protected", "rule_of", "tabulated", "top_needed"]
+
+DEFAULT_ROUNDS = 30
+"""Rounds of improvement by suppression: most of what many more would bring, in seconds."""
+
+Tell = Callable[[float, float], None]
+"""Told of an incumbent and its bound."""
+
+
+def inputs(file: JobFile) -> list[Any]:
+    """Return the paths of all files that decide the result: data, hierarchies, decisions."""
+    from cellguard.jobs.check import files_of_data
+
+    job = file.job
+    found = files_of_data(job, file.path.parent)
+    found += [file.file(d.hierarchy) for d in job.dimensions.values() if isinstance(d.hierarchy, str)]
+    found += [file.file(rule.file) for rule in job.rules if rule.file is not None]
+    if job.data.table is not None:
+        stem = found[0].name.removesuffix(".gz").rpartition(".")[0]
+        found += sorted(path for path in found[0].parent.glob(f"{stem}.*") if path.suffix == ".toml")
+    return list(dict.fromkeys(found))
+
+
+def tabulated(file: JobFile) -> Table:
+    """Make the table of the job: add up its records, or read its cells."""
+    job = file.job
+    if job.data.table is not None:
+        return Table.read(file.file(job.data.table)).with_(name=job.name)
+    from cellguard.tabulate import tabulate
+
+    data = job.data
+    return tabulate(
+        str(file.file(str(data.file))),
+        by={name: _hierarchy(file, name) for name in job.dimensions},
+        value=data.value,
+        tables=[entry.dimensions for entry in job.tables] or None,
+        weight=data.weight,
+        holding=data.holding,
+        shadow=data.shadow,
+        waiver=data.waiver,
+        request=data.request,
+        request_codes=data.request_codes,
+        cost=data.cost,
+        missing={name: d.missing for name, d in job.dimensions.items() if d.missing},
+        skip_missing=data.skip_missing,
+        top=top_needed(job),
+        decimal=data.decimal,
+        encoding=data.encoding,
+        threads=job.limits.threads,
+        memory_limit=job.limits.memory,
+        name=job.name,
+    )
+
+
+def _hierarchy(file: JobFile, name: str) -> Any:
+    """Return the hierarchy of a dimension, or None for codes that simply add up."""
+    from cellguard.hierarchy import Hierarchy
+
+    entry = file.job.dimensions[name]
+    given = file.file(entry.hierarchy) if isinstance(entry.hierarchy, str) else entry.hierarchy
+    return None if given is None else Hierarchy.of(given, total=entry.total)
+
+
+def top_needed(job: Job) -> int:
+    """Return how many of the largest contributions the rules look at."""
+    return max([2, *(rule.n or 0 for rule in job.rules if rule.rule == "dominance"), *((rule.coalition or 1) + 1 for rule in job.rules)])
+
+
+def rule_of(entry: RuleSection) -> Rule:
+    """Return the rule that a section describes."""
+    given = {key: value for key in entry.model_fields_set - {"rule", "only", "excluding"} if (value := getattr(entry, key)) is not None}
+    kinds: dict[str, type[Rule]] = {
+        "p_percent": PPercent,
+        "dominance": Dominance,
+        "prior_posterior": PriorPosterior,
+        "min_frequency": MinFrequency,
+        "zero": Zero,
+        "request": Request,
+        "manual": Manual,
+    }
+    rule = kinds[entry.rule](**given)
+    return rule.only(**entry.only).excluding(**entry.excluding)
+
+
+def flagged(table: Table, file: JobFile) -> Table:
+    """Return the table with its sensitive cells, levels, costs and attackers."""
+    job = file.job
+    rules = [rule_of(entry) for entry in job.rules if entry.rule not in ("a_priori", "manual")]
+    manual = [entry for entry in job.rules if entry.rule == "manual"]
+    rules += [_manual(table, entry) for entry in manual]
+    if rules:
+        table = table.apply(*rules, lower_ratio=job.levels.lower_ratio)
+    for entry in job.rules:
+        if entry.rule == "a_priori":
+            from cellguard._io.argus.hst import read_hst
+            from cellguard.rules import apply_apriori
+
+            percent = 20.0 if entry.percent is None else entry.percent
+            table = apply_apriori(table, read_hst(file.file(str(entry.file)), len(table.dimensions)), percent=percent)
+    if job.levels.upper is not None:
+        table = table.with_levels(job.levels.lower or 0.0, job.levels.upper, sliding=job.levels.sliding or 0.0)
+    table = table.with_weights(job.method.weights)
+    if job.attackers:
+        known = [_attacker(table, entry) for entry in job.attackers]
+        table = table.with_(attackers=(*(table.attackers or (EXTERNAL,)), *known))
+    return table
+
+
+def _manual(table: Table, entry: RuleSection) -> Rule:
+    """Return the rule for cells marked by hand; dimensions that are left out are at their total."""
+    cells = [table.cell(codes) for codes in entry.cells or []]
+    percent = 20.0 if entry.percent is None else entry.percent
+    return Manual(cells, percent).only(**entry.only).excluding(**entry.excluding)
+
+
+def _attacker(table: Table, entry: Any) -> Attacker:
+    known = [(known["cell"], float(known["contribution"])) for known in entry.knows]
+    levels = None if entry.levels is None else (entry.levels[0], entry.levels[1])
+    return Attacker.coalition(table, known, name=entry.name, levels=levels)
+
+
+def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
+    """Return every option of the method, defaults filled in."""
+    m = job.method
+    if m.name == "suppress":
+        rounds = DEFAULT_ROUNDS if m.rounds is None else m.rounds
+        return {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
+    if m.name == "adjust":
+        return {"norm": m.norm or "l1", "senses": m.senses or "key"}
+    if m.name == "intervals":
+        return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "narrowest"}
+    base = m.base
+    if base is None and table is not None:
+        from cellguard.compare import suggested_base
+
+        base = suggested_base(table)
+    if m.name == "round":
+        return {"base": base, "step": m.step, "gap": 1e-3 if m.gap is None else m.gap}
+    return {"base": base}
+
+
+def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
+    """Protect the table by the job's method. What the release says of the time is what it says of nothing else."""
+    options = method_options(job, table) | {"seed": job.seed}
+    limit = job.limits.time_limit_s
+    release: Release
+    if job.method.name == "suppress":
+        from cellguard.suppress import suppress
+
+        release = suppress(table, time_limit_s=limit, progress=tell, **options)
+    elif job.method.name == "adjust":
+        from cellguard.adjust import adjust
+
+        weights = "inverse" if job.method.weights == "table" else "table"
+        release = adjust(table, weights=weights, **options)
+    elif job.method.name == "intervals":
+        from cellguard.intervals import intervals
+
+        release = intervals(table, time_limit_s=limit, progress=tell, **options)
+    elif job.method.name == "round":
+        from cellguard.rounding import round as round_table
+
+        release = round_table(table, time_limit_s=limit, **options)
+    elif job.method.name == "perturb":
+        from cellguard.perturb import perturb
+
+        release = perturb(table, time_limit_s=limit, **options)
+    else:
+        raise InputError(f"method {job.method.name!r} is not known.")
+    return replace(release, options={**options, "time_limit_s": limit})
