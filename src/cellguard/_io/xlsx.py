@@ -50,9 +50,15 @@ def _frame(names: Sequence[str]) -> dict[str, str]:
     """Return the parts of the package around the sheets."""
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     numbers = range(1, len(names) + 1)
-    sheets = "".join(f'<sheet name="{_title(n)}" sheetId="{i}" r:id="rId{i}"/>' for i, n in zip(numbers, names, strict=True))
-    parts = "".join(f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers)
-    links = "".join(f'<Relationship Id="rId{i}" Type="{_RELS}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in numbers)
+    sheets = "".join(
+        f'<sheet name="{_title(n)}" sheetId="{i}" r:id="rId{i}"/>' for i, n in zip(numbers, names, strict=True)
+    )
+    parts = "".join(
+        f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers
+    )
+    links = "".join(
+        f'<Relationship Id="rId{i}" Type="{_RELS}/worksheet" Target="worksheets/sheet{i}.xml"/>' for i in numbers
+    )
     styles = f'<Relationship Id="rId{len(names) + 1}" Type="{_RELS}/styles" Target="styles.xml"/>'
     return {
         "[Content_Types].xml": f'{head}<Types xmlns="{_PACKAGE}/content-types">'
@@ -63,7 +69,8 @@ def _frame(names: Sequence[str]) -> dict[str, str]:
         "_rels/.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
         f'<Relationship Id="rId1" Type="{_RELS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         "xl/workbook.xml": f'{head}<workbook xmlns="{_MAIN}" xmlns:r="{_RELS}"><sheets>{sheets}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">{links}{styles}</Relationships>',
+        "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
+        f"{links}{styles}</Relationships>",
         "xl/styles.xml": head + _styles(),
     }
 
@@ -76,14 +83,17 @@ def _title(name: str) -> str:
 
 def _styles() -> str:
     fills = "".join(
-        f'<fill><patternFill patternType="solid"><fgColor rgb="FF{colour}"/></patternFill></fill>' for colour in _FILLS.values()
+        f'<fill><patternFill patternType="solid"><fgColor rgb="FF{colour}"/></patternFill></fill>'
+        for colour in _FILLS.values()
     )
     formats = []
     for style in STYLES:
         fill = 2 + list(_FILLS).index(style) if style in _FILLS else 0
         font = 1 if style in ("head", "warning") else 0
         quoted = "" if style == "plain" else ' quotePrefix="1"'
-        formats.append(f'<xf numFmtId="0" fontId="{font}" fillId="{fill}" borderId="0" xfId="0" applyFill="1" applyFont="1"{quoted}/>')
+        formats.append(
+            f'<xf numFmtId="0" fontId="{font}" fillId="{fill}" borderId="0" applyFill="1" applyFont="1"{quoted}/>'
+        )
     return (
         f'<styleSheet xmlns="{_MAIN}"><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>'
         '<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>'
@@ -95,7 +105,8 @@ def _styles() -> str:
 
 
 def _sheet(rows: Iterable[Row]) -> str:
-    out = [f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{_MAIN}"><sheetViews><sheetView workbookViewId="0">']
+    out = [f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{_MAIN}">']
+    out.append('<sheetViews><sheetView workbookViewId="0">')
     out.append('<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>')
     out.append('<cols><col min="1" max="20" width="18" customWidth="1"/></cols><sheetData>')
     for number, row in enumerate(rows, start=1):

@@ -1,81 +1,125 @@
-"""``cellguard demo``: a small table, protected, audited and shown."""
+"""``cellguard demo``: a business survey, protected, audited, compared and reported."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cellguard.cli._common import Json, NoSafeReleaseError, only_json_on_stdout, print_json
+import typer
+
+from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, only_json_on_stdout, print_json
 
 if TYPE_CHECKING:
-    from cellguard.audit import Audit
-    from cellguard.release import Release
+    from cellguard.jobs.run import Outcome
 
 __all__ = ["command"]
 
+Folder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the survey, its job and the release go.")]
+Rows = Annotated[int, typer.Option("--enterprises", metavar="N", min=500, help="How many enterprises are surveyed.")]
+Compare = Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with the other four methods.")]
 
-def command(as_json: Json = False) -> None:
+
+def command(
+    out: Folder = Path("cellguard-demo"),
+    enterprises: Rows = 20_000,
+    compare: Compare = True,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Protect a bundled example and show the result.
 
-    Investments of enterprises by activity and region (salazar2004, figure 1). One enterprise alone stands behind
-    activity II in region C: whoever reads the table reads its investment.
+    A survey of 20,000 enterprises that never were: turnover by activity, region and size. Some cells are one
+    enterprise, or nearly: whoever reads the table reads its turnover. The folder holds the survey and the job,
+    so that everything can be done again by hand: cellguard protect cellguard-demo/job.toml.
     """
-    from cellguard.examples import salazar2004_figure1
-    from cellguard.intervals import intervals
+    from cellguard.jobs import read_job
+    from cellguard.jobs.progress import Progress
+    from cellguard.jobs.run import UnsafeReleaseError, run
+    from cellguard.jobs.survey import JOB, write_survey
 
     with only_json_on_stdout(as_json):
-        release = intervals(salazar2004_figure1())
-        audit = release.audit(exact=True)
+        job = JOB if compare else JOB.partition("[compare]")[0] + "[output]" + JOB.partition("[output]")[2]
+        path = write_survey(out, n=enterprises, job=job)
+        try:
+            with Progress(quiet=quiet) as progress:
+                outcome = run(read_job(path), progress=progress)
+        except UnsafeReleaseError as error:
+            raise NoSafeReleaseError(error.message, hint=error.hint) from None
     if as_json:
-        print_json({**release.summary(), "audit": audit.summary()})
+        print_json(outcome.summary())
     else:
-        _show(release, audit)
-    if not audit.safe:
-        raise NoSafeReleaseError("the audit refuses this release.")
+        _show(outcome)
 
 
-def _show(release: Release, audit: Audit) -> None:
+def _show(outcome: Outcome) -> None:
     from rich.console import Console
 
+    release, audit = outcome.release, outcome.audit
     table = release.table
     console = Console(highlight=False)
-    console.print("[bold]Before[/]: investments of enterprises. The cell in [bold red]red[/] is a single enterprise.\n")
-    console.print(_grid(release, [f"{v:g}" for v in table.values]))
-    console.print("\n[bold]After[/]: what cellguard would publish.\n")
-    console.print(_grid(release, _published(release)))
-    cells, lowest, highest = next(iter(audit.ranges.values()))
-    for cell, low, high in zip(cells, lowest, highest, strict=True):
-        console.print(
-            f"\nWhoever adds and subtracts all day learns of {table.label(int(cell))} only that it lies between "
-            f"[bold]{low:.6g}[/] and [bold]{high:.6g}[/]. It must be able to be as low as "
-            f"{table.values[cell] - table.lower[cell]:g} and as high as {table.values[cell] + table.upper[cell]:g}."
-        )
-    verdict = "[bold green]safe[/]" if audit.safe else "[bold red]not safe[/]"
+    console.print(
+        f"\n[bold]Turnover of enterprises[/]: {table.n_cells} cells, of which {int(table.sensitive.sum())} would give "
+        "an enterprise away. What cellguard publishes, for one region:\n"
+    )
+    console.print(_grid(outcome))
+    console.print(
+        "\n[bold red]x[/] sensitive, withheld (primary)   [yellow]x[/] withheld to protect those (secondary)\n"
+    )
+    verdict = "[bold green]safe[/]" if audit is not None and audit.safe else "[bold red]not safe[/]"
     console.print(f"The audit, which knows nothing of the method, says: {verdict}.")
+    if outcome.comparison is not None:
+        console.print("\n[bold]The five methods on this table[/]\n")
+        console.print(_comparison(outcome.comparison))
+    total = sum(outcome.seconds.values())
+    console.print(f"\n{total:.0f} seconds. The report, for everybody and for the office only:", soft_wrap=True)
+    for kind in ("public", "internal"):
+        console.print(f"  {outcome.folder / kind / 'report.html'}", soft_wrap=True)
 
 
-def _published(release: Release) -> list[str]:
-    """What a reader sees in each cell: a number, two numbers, or x."""
-    columns = release.columns()
-    if "lower" in columns:
-        pairs = zip(columns["lower"], columns["upper"], strict=True)
-        return [
-            f"{low:g}" if math.isclose(low, high) else f"{round(low, 2):g} to {round(high, 2):g}" for low, high in pairs
-        ]
-    return ["x" if math.isnan(value) else f"{value:g}" for value in columns["value"]]
-
-
-def _grid(release: Release, texts: list[str]) -> Any:
-    """Lay out the cells of a table of two dimensions, totals last."""
+def _grid(outcome: Outcome) -> Any:
+    """Lay out a corner of the table: activities down, the parts of the first region across."""
     from rich.table import Table as Grid
 
-    table = release.table
-    (rows, columns), (down, across) = table.dimensions, table.codes
-    text = {}
-    for cell, (i, j) in enumerate(table.coordinates.tolist()):
-        text[i, j] = f"[bold red]{texts[cell]}[/]" if table.sensitive[cell] else texts[cell]
-    order = [*range(1, len(across)), 0]
-    grid = Grid(f"{rows} \\ {columns}", *(across[j] for j in order))
-    for i in [*range(1, len(down)), 0]:
-        grid.add_row(down[i], *(text[i, j] for j in order))
+    release, table = outcome.release, outcome.release.table
+    point, sensitive = release.point_values(), table.sensitive
+    across = list(table.codes[table.dimensions.index("region")][:5])
+    grid = Grid("activity \\ region", *across, box=None, pad_edge=False)
+    for column in grid.columns[1:]:
+        column.justify = "right"
+    for activity in table.codes[table.dimensions.index("activity")][:13]:
+        row = []
+        for region in across:
+            cell = table.cell({"activity": activity, "region": region})
+            withheld = "[bold red]x[/]" if sensitive[cell] else "[yellow]x[/]"
+            row.append(withheld if math.isnan(point[cell]) else f"{point[cell]:,.0f}")
+        grid.add_row(activity, *row)
     return grid
+
+
+def _comparison(comparison: Any) -> Any:
+    from rich.table import Table as Grid
+
+    columns = {
+        "method": "method",
+        "safe": "safe",
+        "untouched_pct": "cells untouched %",
+        "hidden_pct": "hidden %",
+        "deviation_pct": "mean deviation %",
+        "range_pct": "mean range %",
+        "seconds": "seconds",
+    }
+    grid = Grid(*columns.values(), box=None, pad_edge=False)
+    for column in grid.columns[2:]:
+        column.justify = "right"
+    for row in comparison.rows:
+        grid.add_row(*(_figure(row[name]) for name in columns))
+    return grid
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.1f}" if math.isfinite(value) else "-"
+    return str(value)

@@ -20,7 +20,8 @@ def command(
         typer.Argument(metavar="DATA", show_default=False, help="Records, one per line: .csv or .parquet."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="JOB.toml", help="The job file; job.toml beside the data unless given.")
+        Path | None,
+        typer.Option("--out", metavar="JOB.toml", help="The job file; job.toml beside the data unless given."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a job file that is already there.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of job files, for editors.")] = False,

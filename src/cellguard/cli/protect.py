@@ -24,9 +24,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the checkpoints of 
 Folder = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Where the outputs go, instead of where the job says.")
 ]
-Report = Annotated[
-    Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")
-]
+Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")]
 
 
 def command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -145,7 +146,7 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
         elif entry.hierarchy is not None:
             from cellguard.hierarchy import Hierarchy
 
-            yield from _attempt(("dimensions", name, "hierarchy"), lambda e=entry: Hierarchy.of(e.hierarchy))
+            yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
 
 
 def _hierarchy(where: tuple[str, ...], path: Path, total: str | None) -> Iterator[Mistake]:
@@ -193,16 +194,18 @@ def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
         for key in sorted(needed - given):
             yield Mistake(("rules", k), f"{entry.rule} needs {key}.")
         for key in sorted(given - needed - allowed):
-            yield Mistake(("rules", k, key), f"{entry.rule} has no {key}.", f"it has {', '.join(sorted(needed | allowed))}.")
+            yield Mistake(
+                ("rules", k, key), f"{entry.rule} has no {key}.", f"it has {', '.join(sorted(needed | allowed))}."
+            )
         if entry.file is not None and not (folder / entry.file).is_file():
             yield Mistake(("rules", k, "file"), f"{entry.file}: no such file.")
         yield from _places_of_rule(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
-        if not needed - given and entry.rule not in ("a_priori",):
+        if not needed - given and entry.rule != "a_priori":
             from cellguard.jobs.steps import rule_of
 
-            yield from _attempt(("rules", k), lambda e=entry: rule_of(e))
+            yield from _attempt(("rules", k), partial(rule_of, entry))
 
 
 def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
@@ -224,7 +227,11 @@ def _method(job: Job, folder: Path) -> Iterator[Mistake]:
             owners = [name for name, keys in METHOD_KEYS.items() if key in keys]
             yield Mistake(("method", key), f"{job.method.name} has no {key}.", f"it belongs to {' and '.join(owners)}.")
     if job.method.name == "adjust" and job.attackers:
-        yield Mistake(("method", "name"), "an adjusted table is attacked by scenarios, not by respondents.", "leave out [[attackers]].")
+        yield Mistake(
+            ("method", "name"),
+            "an adjusted table is attacked by scenarios, not by respondents.",
+            "leave out [[attackers]].",
+        )
 
 
 def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
@@ -232,16 +239,31 @@ def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
     names: set[str] = set()
     for k, entry in enumerate(job.attackers):
         if entry.name in names or entry.name == "external":
-            yield Mistake(("attackers", k, "name"), f"{entry.name!r} is taken.", "give each attacker a name of his own.")
+            yield Mistake(
+                ("attackers", k, "name"), f"{entry.name!r} is taken.", "give each attacker a name of his own."
+            )
         names.add(entry.name)
         for known in entry.knows:
             cell, amount = known.get("cell"), known.get("contribution")
-            if set(known) != {"cell", "contribution"} or not isinstance(cell, dict) or isinstance(amount, bool) or not isinstance(amount, int | float):
-                yield Mistake(("attackers", k, "knows"), "a cell and a contribution are needed.", '{cell = {region = "N1"}, contribution = 40.0}')
+            if (
+                set(known) != {"cell", "contribution"}
+                or not isinstance(cell, dict)
+                or isinstance(amount, bool)
+                or not isinstance(amount, int | float)
+            ):
+                yield Mistake(
+                    ("attackers", k, "knows"),
+                    "a cell and a contribution are needed.",
+                    '{cell = {region = "N1"}, contribution = 40.0}',
+                )
                 continue
             for name in cell:
                 if job.data.table is None and name not in job.dimensions:
-                    yield Mistake(("attackers", k, "knows"), f"there is no dimension {name!r}.", did_you_mean(name, job.dimensions))
+                    yield Mistake(
+                        ("attackers", k, "knows"),
+                        f"there is no dimension {name!r}.",
+                        did_you_mean(name, job.dimensions),
+                    )
 
 
 def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
@@ -250,7 +272,9 @@ def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
         return
     fits = "suppress" if job.attack.scenario == "matching" else "adjust"
     if job.method.name != fits:
-        yield Mistake(("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}.")
+        yield Mistake(
+            ("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
+        )
 
 
 def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
@@ -259,7 +283,9 @@ def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
     if (levels.lower is None) != (levels.upper is None):
         yield Mistake(("levels",), "lower and upper are given together or not at all.")
     if levels.upper is not None and "lower_ratio" in levels.model_fields_set:
-        yield Mistake(("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out.")
+        yield Mistake(
+            ("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out."
+        )
     if levels.sliding is not None and levels.upper is None:
         yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")
 

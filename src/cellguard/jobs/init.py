@@ -52,9 +52,13 @@ def look(path: Path) -> tuple[list[Column], int]:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             numeric = whole = False
         distinct = int(pc.count_distinct(column).as_py())
-        columns.append(Column(name=name, numeric=numeric, whole=whole, distinct=distinct, filled=rows - column.null_count))
+        columns.append(
+            Column(name=name, numeric=numeric, whole=whole, distinct=distinct, filled=rows - column.null_count)
+        )
     if not columns or not rows:
-        raise InputError(f"{path}: there are no records.", hint="the first line names the columns, the others hold the records.")
+        raise InputError(
+            f"{path}: there are no records.", hint="the first line names the columns, the others hold the records."
+        )
     return columns, rows
 
 
@@ -125,7 +129,7 @@ def _data(guess: dict[str, Any]) -> str:
     }
     for role, about in texts.items():
         column = guess[role]
-        lines.append(f"{role} = {_text(column)}    # {about}" if column else f"# {role} = \"...\"    # {about}")
+        lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
     lines.append('# decimal = ","    # decimal sign of numbers in text files')
     lines.append("# skip_missing = true    # leave out records without a value\n")
     return "\n".join(lines)

@@ -61,7 +61,9 @@ def check_manifest(path: Path) -> dict[str, Any]:
             checked += 1
             problems += _compare(place / name, digest, "output")
         listed = {*files, *manifest.get("not_hashed", []), "manifest.json"}
-        problems += [f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed]
+        problems += [
+            f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed
+        ]
     missing = 0
     for name, digest in manifest.get("inputs", {}).items():
         file = path.parent / name
@@ -90,7 +92,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise FormatError.at(path, None, "is no JSON file.") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise FormatError.at(path, None, "is not a manifest.", hint=f"its format must be {FORMAT!r}.")
-    sound = isinstance(manifest.get("outputs"), dict) and all(_is_hashes(files) for files in manifest["outputs"].values())
+    sound = isinstance(manifest.get("outputs"), dict) and all(
+        _is_hashes(files) for files in manifest["outputs"].values()
+    )
     if not sound or not _is_hashes(manifest.get("inputs", {})):
         raise FormatError.at(path, None, "is damaged.", hint="was it edited?")
     for name in [*manifest["outputs"], *(n for files in manifest["outputs"].values() for n in files)]:

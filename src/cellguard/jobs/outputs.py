@@ -69,7 +69,9 @@ class Folders:
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON, atomically and the same for the same object."""
     with atomic_writer(path) as stream:
-        cast("IO[str]", stream).write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
+        cast("IO[str]", stream).write(
+            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+        )
 
 
 def public_columns(release: Release, output: OutputSection, *, unsafe: bool = False) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def _styles(release: Release, columns: Mapping[str, Any]) -> list[str]:
         marked = {"primary": "primary", "secondary": "secondary", "suppressed": "secondary"}
         return [marked.get(str(status), "plain") for status in columns["status"]]
     if "lower" in columns:
-        return np.where(columns["lower"] != columns["upper"], "changed", "plain").tolist()
+        return [str(style) for style in np.where(columns["lower"] != columns["upper"], "changed", "plain")]
     return ["plain"] * release.table.n_cells  # which cells moved is not told
 
 

@@ -15,9 +15,9 @@ Path = tuple[str | int, ...]
 
 
 class Places:
-    """Line numbers of the tables and keys of a TOML text.
+    r"""Line numbers of the tables and keys of a TOML text.
 
-    >>> text = 'seed = 1\\n[data]\\nfile = "a.csv"\\n[[rules]]\\nrule = "zero"\\n[[rules]]\\np = 3'
+    >>> text = 'seed = 1\n[data]\nfile = "a.csv"\n[[rules]]\nrule = "zero"\n[[rules]]\np = 3'
     >>> places = Places(text)
     >>> places.line(("data", "file")), places.line(("rules", 1, "p")), places.line(("rules", 1, "q"))
     (3, 7, 6)

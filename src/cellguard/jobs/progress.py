@@ -9,7 +9,7 @@ import sys
 import time
 from math import isfinite
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 __all__ = ["Progress"]
 
@@ -35,7 +35,7 @@ class Progress:
         if not quiet and self._stream.isatty():
             self._bar = _bar(self._stream)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._bar is not None:
             self._bar.start()
         return self
@@ -76,7 +76,7 @@ class Progress:
 
     def _line(self, text: str) -> None:
         if not self._quiet:
-            print(text, file=self._stream, flush=True)  # noqa: T201 - progress on standard error
+            print(text, file=self._stream, flush=True)
 
 
 def _bar(stream: TextIO) -> Any:

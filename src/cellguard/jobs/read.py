@@ -61,7 +61,9 @@ def read_job(path: str | Path) -> JobFile:
     except UnicodeDecodeError:
         raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        raise FormatError.at(path, None, f"is not TOML: {error}.", hint="texts stand in quotes, lists in [ ].") from None
+        raise FormatError.at(
+            path, None, f"is not TOML: {error}.", hint="texts stand in quotes, lists in [ ]."
+        ) from None
     except RecursionError:
         raise FormatError.at(path, None, "is nested too deeply.") from None
     places = Places(text)
@@ -90,7 +92,9 @@ def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) 
         job = Job.model_validate(rest)
     except ValidationError:
         return []
-    return [mistake for mistake in check(job, folder, without={str(p[0]) for p in cut if p}) if mistake.path[:1] not in cut]
+    return [
+        mistake for mistake in check(job, folder, without={str(p[0]) for p in cut if p}) if mistake.path[:1] not in cut
+    ]
 
 
 def _shown(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
@@ -122,7 +126,7 @@ _TEXTS = {
     "greater_than_equal": "a number of at least {ge} is needed.",
     "less_than": "a number below {lt} is needed.",
     "less_than_equal": "a number of at most {le} is needed.",
-    "string_pattern_mismatch": "letters, digits, dots, dashes, underscores and blanks only, beginning with a letter or digit.",
+    "string_pattern_mismatch": "letters, digits, dots, dashes and blanks only, beginning with a letter or digit.",
 }
 
 
@@ -139,7 +143,9 @@ def _shape_mistakes(error: ValidationError) -> list[Mistake]:
         elif kind == "literal_error":
             text = f"must be one of {context.get('expected', '')}."
             if isinstance(entry["input"], str):
-                hint = did_you_mean(entry["input"], [w.strip(" '") for w in context.get("expected", "").replace(" or ", ",").split(",")])
+                hint = did_you_mean(
+                    entry["input"], [w.strip(" '") for w in context.get("expected", "").replace(" or ", ",").split(",")]
+                )
         else:
             text = _TEXTS.get(kind, f"{entry['msg'].lower()}.").format(**context)
         found.setdefault(path, Mistake(path, text, hint))

@@ -65,7 +65,12 @@ class Outcome:
         out = self.release.summary()
         out["seconds"] = {"total": sum(self.seconds.values()), **self.seconds}
         out["audit"] = None if self.audit is None else self.audit.summary()
-        out |= {"job": self.file.job.name, "folder": str(self.folder), "unsafe": self.unsafe, "resumed": list(self.resumed)}
+        out |= {
+            "job": self.file.job.name,
+            "folder": str(self.folder),
+            "unsafe": self.unsafe,
+            "resumed": list(self.resumed),
+        }
         out["report"] = None if self.report is None else str(self.report)
         if self.comparison is not None:
             out["compare"] = list(self.comparison.rows)
@@ -263,7 +268,9 @@ def _asked(outcome: Outcome) -> dict[str, str]:
     if job.data.holding:
         asked["holdings"] = job.data.holding
     options = {k: v for k, v in method_options(job, outcome.release.table).items() if v is not None}
-    asked["method"] = job.method.name + "".join(f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items())
+    asked["method"] = job.method.name + "".join(
+        f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
+    )
     asked["weights"] = job.method.weights
     asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
     asked["seed"] = str(job.seed)

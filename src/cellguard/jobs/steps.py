@@ -79,12 +79,22 @@ def _hierarchy(file: JobFile, name: str) -> Any:
 
 def top_needed(job: Job) -> int:
     """Return how many of the largest contributions the rules look at."""
-    return max([2, *(rule.n or 0 for rule in job.rules if rule.rule == "dominance"), *((rule.coalition or 1) + 1 for rule in job.rules)])
+    return max(
+        [
+            2,
+            *(rule.n or 0 for rule in job.rules if rule.rule == "dominance"),
+            *((rule.coalition or 1) + 1 for rule in job.rules),
+        ]
+    )
 
 
 def rule_of(entry: RuleSection) -> Rule:
     """Return the rule that a section describes."""
-    given = {key: value for key in entry.model_fields_set - {"rule", "only", "excluding"} if (value := getattr(entry, key)) is not None}
+    given = {
+        key: value
+        for key in entry.model_fields_set - {"rule", "only", "excluding"}
+        if (value := getattr(entry, key)) is not None
+    }
     kinds: dict[str, type[Rule]] = {
         "p_percent": PPercent,
         "dominance": Dominance,

@@ -1,4 +1,4 @@
-"""A business survey that never was: enterprises by region, activity, size class and holding, the same for the same seed.
+"""A business survey that never was: enterprises by region, activity, size class and holding.
 
 Sizes follow a power law and some activities have a few giants in one region, as real ones do: that is
 what makes cells dominated by one enterprise, and what the demonstration protects.
@@ -14,7 +14,7 @@ import numpy as np
 from cellguard._io.files import atomic_writer
 from cellguard._io.frames import write_csv
 
-__all__ = ["ACTIVITIES", "REGIONS", "SIZES", "survey", "write_survey"]
+__all__ = ["ACTIVITIES", "JOB", "REGIONS", "SIZES", "survey", "write_survey"]
 
 REGIONS = {
     "North": ["Aldmark", "Birkhaven", "Corvania"],
@@ -23,7 +23,15 @@ REGIONS = {
     "West": ["Jorvale", "Kestrel", "Lorne"],
 }
 ACTIVITIES = {
-    "C Manufacturing": ["10 Food", "13 Textiles", "16 Wood", "20 Chemicals", "24 Metals", "26 Electronics", "29 Vehicles"],
+    "C Manufacturing": [
+        "10 Food",
+        "13 Textiles",
+        "16 Wood",
+        "20 Chemicals",
+        "24 Metals",
+        "26 Electronics",
+        "29 Vehicles",
+    ],
     "F Construction": ["41 Buildings", "42 Civil works", "43 Trades"],
     "G Trade": ["45 Motor trade", "46 Wholesale", "47 Retail"],
     "H Transport": ["49 Land", "50 Water", "52 Storage"],
@@ -51,7 +59,7 @@ def survey(n: int = 20_000, seed: int = 2024) -> dict[str, Any]:
     region = rng.choice(len(regions), n, p=_normal(rng.gamma(2.0, 1.0, len(regions)) + 0.3))
     usual = [_RARE.get(code, _COMMON.get(code, 0.035)) for code in activities]
     activity = rng.choice(len(activities), n, p=_normal(np.array(usual)))
-    employees = np.ceil(rng.pareto(1.05, n) * 2.0).clip(1, 8000)
+    employees = np.ceil(rng.pareto(0.85, n) * 1.5).clip(1, 2500)
     productivity = np.exp(rng.normal(4.6, 0.55, n)) * rng.uniform(0.6, 2.2, len(activities))[activity]
     turnover = np.ceil(employees * productivity + rng.integers(1, 500, n))
     size = np.searchsorted([10, 50, 250], employees, side="right")
@@ -66,7 +74,7 @@ def survey(n: int = 20_000, seed: int = 2024) -> dict[str, Any]:
     }
 
 
-def _normal(weights: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _normal(weights: Any) -> Any:
     return weights / weights.sum()
 
 
@@ -83,7 +91,7 @@ def _holdings(rng: np.random.Generator, employees: Any) -> Any:
     return holding
 
 
-def write_survey(folder: Path, *, n: int = 20_000, seed: int = 2024) -> Path:
+def write_survey(folder: Path, *, n: int = 20_000, seed: int = 2024, job: str | None = None) -> Path:
     """Write the survey, its hierarchies and a job for it into a folder; return the path of the job."""
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(survey(n, seed), folder / "enterprises.csv")
@@ -92,7 +100,7 @@ def write_survey(folder: Path, *, n: int = 20_000, seed: int = 2024) -> Path:
         with atomic_writer(folder / f"{name}.hrc") as stream:
             stream.write("\n".join(lines) + "\n")  # type: ignore[call-overload]
     with atomic_writer(folder / "job.toml") as stream:
-        stream.write(JOB)  # type: ignore[call-overload]
+        stream.write(JOB if job is None else job)  # type: ignore[call-overload]
     return folder / "job.toml"
 
 
@@ -113,7 +121,8 @@ hierarchy = "regions.hrc"
 [dimensions.activity]
 hierarchy = "activities.hrc"
 
-[dimensions.size]          # no hierarchy: the classes add up to the total
+[dimensions.size]          # no tree: the classes, in their order, add up to the total
+hierarchy = ["0 to 9", "10 to 49", "50 to 249", "250 and more"]
 
 [[tables]]
 name = "Activity by region"
