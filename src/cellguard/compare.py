@@ -16,7 +16,7 @@ from cellguard.table import FloatArray, Table
 if TYPE_CHECKING:
     from cellguard.audit import Audit
 
-__all__ = ["METHODS", "Comparison", "compare", "suggested_base"]
+__all__ = ["METHODS", "Comparison", "compare", "measured", "suggested_base"]
 
 METHODS = ("suppress", "adjust", "intervals", "round", "perturb")
 """The methods, in the order of the comparison."""
@@ -96,7 +96,7 @@ def compare(
             continue
         seconds = time.perf_counter() - begin
         releases[name] = release
-        rows.append(_measured(name, release, release.audit(exact=True), seconds, base))
+        rows.append(measured(name, release, release.audit(exact=True), seconds, base))
     return Comparison(table=table, rows=tuple(rows), releases=releases)
 
 
@@ -152,7 +152,8 @@ def _row(method: str, status: str, **known: Any) -> dict[str, Any]:
     return {"method": method, "status": status, "safe": False, **unknown, "note": "", **known}
 
 
-def _measured(method: str, release: Release, audit: Audit, seconds: float, base: float) -> dict[str, Any]:
+def measured(method: str, release: Release, audit: Audit, seconds: float, base: float) -> dict[str, Any]:
+    """Return the row of a release in a comparison; see :func:`compare` for its columns."""
     t, a = release.table, release.table.values
     point = release.point_values()
     lo, hi = release.published_bounds()

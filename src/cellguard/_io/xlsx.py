@@ -91,16 +91,16 @@ def _styles() -> str:
         fill = 2 + list(_FILLS).index(style) if style in _FILLS else 0
         font = 1 if style in ("head", "warning") else 0
         quoted = "" if style == "plain" else ' quotePrefix="1"'
-        formats.append(
-            f'<xf numFmtId="0" fontId="{font}" fillId="{fill}" borderId="0" applyFill="1" applyFont="1"{quoted}/>'
-        )
+        looks = f'fontId="{font}" fillId="{fill}" applyFill="1" applyFont="1"{quoted}'
+        formats.append(f'<xf numFmtId="0" borderId="0" xfId="0" {looks}/>')
     return (
         f'<styleSheet xmlns="{_MAIN}"><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font>'
         '<font><b/><sz val="11"/><name val="Calibri"/></font></fonts>'
         f'<fills count="{2 + len(_FILLS)}"><fill><patternFill patternType="none"/></fill>'
         f'<fill><patternFill patternType="gray125"/></fill>{fills}</fills>'
         '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
-        f'<cellXfs count="{len(formats)}">{"".join(formats)}</cellXfs></styleSheet>'
+        f'<cellXfs count="{len(formats)}">{"".join(formats)}</cellXfs>'
+        '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
     )
 
 

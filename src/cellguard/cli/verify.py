@@ -1,4 +1,4 @@
-"""``cellguard verify``: check by fractions alone that witnesses prove a release safe."""
+"""``cellguard verify``: check a manifest, or by fractions alone that witnesses prove a release safe."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import typer
 
 from cellguard.cli import _common as shared
 from cellguard.cli import audit as audit_options
+from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
+TableOrManifest = Annotated[
+    Path, typer.Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
+]
+Release = Annotated[
+    Path | None, typer.Argument(metavar="RELEASE", show_default=False, help="What is published of the table.")
+]
+
 
 def command(
-    path: shared.TableFile,
-    release_path: audit_options.ReleaseFile,
+    path: TableOrManifest,
+    release_path: Release = None,
     witnesses: Annotated[
         Path | None,
         typer.Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses."),
@@ -30,12 +38,19 @@ def command(
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Check that witnesses prove a release safe: exact arithmetic, no solver.
+    """Check that witnesses prove a release safe, by exact arithmetic without a solver; or check a manifest.
+
+    A manifest (written by cellguard protect): every file it names must be there, unchanged, and no other.
 
     Every table among the witnesses must satisfy every relation and lie in every interval that the
     attacker knows, exactly; every sensitive cell must reach its levels, up to a millionth of them. An
     adjusted table is its own witness. Give the options with which the release was audited.
     """
+    if path.suffix.lower() == ".json" and release_path is None:
+        _verify_manifest(path, as_json=as_json)
+        return
+    if release_path is None:
+        raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
     from cellguard.foreign import read_release
     from cellguard.witnesses import read_proofs, verify
 
@@ -60,3 +75,15 @@ def command(
     shared.note("accepted: the release is proven safe" if found.accepted else "refused", quiet=quiet)
     if not found.accepted:
         raise shared.NoSafeReleaseError("the witnesses do not prove this release safe.")
+
+
+def _verify_manifest(path: Path, *, as_json: bool) -> None:
+    from cellguard.jobs.manifest import check_manifest
+
+    found = check_manifest(path)
+    if as_json:
+        shared.print_json(found)
+    else:
+        shared.print_pairs(str(path), found)
+    if not found["accepted"]:
+        raise shared.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")

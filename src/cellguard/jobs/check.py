@@ -202,7 +202,7 @@ def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
         yield from _places_of_rule(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
-        if not needed - given and entry.rule != "a_priori":
+        if needed <= given <= needed | allowed and entry.rule != "a_priori":
             from cellguard.jobs.steps import rule_of
 
             yield from _attempt(("rules", k), partial(rule_of, entry))

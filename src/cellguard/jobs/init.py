@@ -80,7 +80,8 @@ def _guess(columns: list[Column], rows: int) -> dict[str, Any]:
         value = max(amounts, key=lambda c: c.distinct).name if amounts else None
     holding = named(_HOLDINGS)
     taken = {value, weight, holding}
-    fits = [c for c in columns if c.name not in taken and 2 <= c.distinct <= min(_MAX_CODES, max(2, rows // 3))]
+    few = min(_MAX_CODES, max(2, rows // 3))
+    fits = [c for c in columns if c.name not in taken and 2 <= c.distinct <= min(few, c.filled - 1)]
     texts = [c for c in fits if not c.numeric] or fits
     return {"value": value, "weight": weight, "holding": holding, "dimensions": [c.name for c in texts]}
 

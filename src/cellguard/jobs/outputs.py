@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cellguard._io.files import atomic_writer
-from cellguard.release import Release, Suppression
+from cellguard.release import Adjustment, Release, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -133,7 +133,7 @@ def write_internal(folder: Path, name: str, release: Release, audit: Audit | Non
     if audit is None:
         return
     write_json(folder / "audit.json", _audit_facts(release, audit))
-    if output.witnesses and hasattr(audit, "save_witnesses"):
+    if output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
         audit.save_witnesses(folder / "witnesses.json.gz")
 
 

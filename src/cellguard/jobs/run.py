@@ -19,7 +19,6 @@ from cellguard.jobs.progress import Progress
 from cellguard.jobs.read import JobFile
 from cellguard.jobs.steps import flagged, inputs, method_options, protected, tabulated
 from cellguard.release import Release, Status
-from cellguard.table import Table
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -119,7 +118,7 @@ def run(
     if file.job.attack is not None:
         attack = work.live("attack", lambda: _attacked(release, file))
     if file.job.compare is not None:
-        comparison = work.step("compare", lambda: _compared(table, file))
+        comparison = work.step("compare", lambda: _compared(release, audit, file))
     outcome = Outcome(
         file=file,
         release=release,
@@ -194,14 +193,19 @@ def _refusal(release: Release, audit: Audit | None) -> UnsafeReleaseError:
     )
 
 
-def _compared(table: Table, file: JobFile) -> Any:
+def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
-    from cellguard.compare import compare
+    from cellguard.compare import compare, measured, suggested_base
 
     asked = file.job.compare
     assert asked is not None  # noqa: S101 - for the type checker
-    found = compare(table, asked.methods, time_limit_s=asked.time_limit_s, seed=file.job.seed)
-    return replace(found, releases={})
+    others = [name for name in asked.methods if name != release.method]
+    found = compare(release.table, others, time_limit_s=asked.time_limit_s, seed=file.job.seed)
+    rows = found.rows
+    if audit is not None:
+        seconds = release.seconds.get("total", sum(release.seconds.values()))
+        rows = (measured(release.method, release, audit, seconds, suggested_base(release.table)), *rows)
+    return replace(found, rows=rows, releases={})
 
 
 def _attacked(release: Release, file: JobFile) -> Any:

@@ -1,4 +1,3 @@
-import json
 import subprocess
 import sys
 from importlib import import_module
@@ -133,17 +132,3 @@ def test_help_loads_no_array_library():
     code = "import sys; from cellguard.cli import main; main(['--help']); print(*(m for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"numpy", "scipy", "numba"} & set(done.stdout.split())
-
-
-def test_demo_shows_a_protected_table_and_its_verdict(capsys):
-    assert main(["demo"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "activity=II, region=C" in out
-    assert "as low as 12 and as high as 34" in out
-    assert "says: safe." in out
-
-
-def test_demo_json(capsys):
-    assert main(["demo", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["audit"] == {"safe": True, "checked": 1, "exact": 0, "unsafe": 0}

@@ -1,0 +1,225 @@
+import csv
+import json
+import stat
+
+import numpy as np
+import openpyxl
+import pyarrow.parquet as pq
+import pytest
+
+from cellguard.cli import main
+from cellguard.jobs import read_job
+from cellguard.jobs.manifest import check_manifest
+from cellguard.jobs.outputs import UNSAFE
+from cellguard.jobs.run import UnsafeReleaseError, run
+from cellguard.release import Suppression
+
+
+@pytest.fixture
+def outcome(office):
+    return run(read_job(office / "job.toml"))
+
+
+def rows_of(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_everything_is_written(outcome, office):
+    public = {path.name for path in (office / "out" / "public").iterdir()}
+    internal = {path.name for path in (office / "out" / "internal").iterdir()}
+    assert public == {"small.csv", "small.parquet", "small.xlsx", "report.html", "manifest.json"}
+    assert internal >= {"small.jj.gz", "audit.json", "report.html", "manifest.json", "job.toml", "timing.json"}
+    assert not (office / "out" / ".work").exists()
+    assert stat.S_IMODE((office / "out" / "internal").stat().st_mode) == 0o700
+    assert outcome.audit.safe
+
+
+def test_the_formats_agree(outcome, office):
+    public = office / "out" / "public"
+    rows = rows_of(public / "small.csv")
+    parquet = pq.read_table(public / "small.parquet").to_pylist()
+    sheet = list(openpyxl.load_workbook(public / "small.xlsx").active.iter_rows())
+    assert len(rows) == len(parquet) == len(sheet) - 1 == outcome.release.table.n_cells
+    for row, line, cells in zip(rows, parquet, sheet[1:], strict=True):
+        assert row["status"] == line["status"] == cells[2].value
+        withheld = row["value"] == ""
+        assert withheld == (line["value"] is None) == (cells[3].value == "x") == (row["status"] != "published")
+        if not withheld:
+            assert float(row["value"]) == line["value"] == cells[3].value
+
+
+def test_spreadsheet_marks_suppressed_cells_and_guards_against_formulas(outcome, office):
+    sheet = openpyxl.load_workbook(office / "out" / "public" / "small.xlsx").active
+    seen = set()
+    for _, sector, status, value in list(sheet.iter_rows())[1:]:
+        if status.value != "published":
+            seen.add((status.value, value.fill.fgColor.rgb))
+        if str(sector.value).startswith("="):
+            assert sector.data_type == "s"
+            assert sector.quotePrefix
+    assert len(seen) == len({status for status, _ in seen}) == 2
+    assert any(str(c[1].value) == "=C" for c in sheet.iter_rows())
+
+
+def test_same_job_same_bytes(outcome, office):
+    first = {p.name: p.read_bytes() for p in (office / "out" / "public").iterdir()}
+    audit = (office / "out" / "internal" / "audit.json").read_bytes()
+    run(read_job(office / "job.toml"))
+    assert first == {p.name: p.read_bytes() for p in (office / "out" / "public").iterdir()}
+    assert audit == (office / "out" / "internal" / "audit.json").read_bytes()
+
+
+def test_manifest_is_verified_and_sees_changes(outcome, office, capsys):
+    internal = office / "out" / "internal" / "manifest.json"
+    for path in (internal, office / "out" / "public" / "manifest.json"):
+        assert check_manifest(path)["accepted"]
+    assert main(["verify", str(internal), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accepted"]
+    release = office / "out" / "public" / "small.csv"
+    release.write_text(release.read_text().replace("primary", "published", 1))
+    (office / "firms.csv").write_text("gone\n")
+    (office / "out" / "public" / "extra.csv").write_text("")
+    found = check_manifest(internal)["problems"]
+    assert found == [
+        "small.csv: the output has changed.",
+        "extra.csv: is not in the manifest.",
+        "firms.csv: the input has changed.",
+    ]
+    assert main(["verify", str(internal)]) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"format": "cellguard manifest 1"}',
+        '{"format": "cellguard manifest 1", "outputs": {"../../..": {"x": "y"}}}',
+    ],
+)
+def test_a_damaged_manifest_is_wrong_input(text, tmp_path, capsys):
+    (tmp_path / "manifest.json").write_text(text)
+    assert main(["verify", str(tmp_path / "manifest.json")]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def _protect_badly(table, job, tell):
+    """A method that forgets to protect: only the sensitive cells are withheld."""
+    from cellguard.release import Status
+
+    return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=table.sensitive.copy())
+
+
+def test_nothing_unsafe_leaves(office, monkeypatch, capsys):
+    monkeypatch.setattr("cellguard.jobs.run.protected", _protect_badly)
+    with pytest.raises(UnsafeReleaseError, match="the audit refuses"):
+        run(read_job(office / "job.toml"))
+    assert not (office / "out" / "public").exists()
+    assert not (office / "out" / "internal").exists()
+    assert main(["protect", str(office / "job.toml"), "--quiet"]) == 2
+
+
+def test_allow_unsafe_is_recorded_in_every_output(office, monkeypatch):
+    monkeypatch.setattr("cellguard.jobs.run.protected", _protect_badly)
+    run(read_job(office / "job.toml"), allow_unsafe=True)
+    public = office / "out" / "public"
+    assert {row["warning"] for row in rows_of(public / "UNSAFE-small.csv")} == {UNSAFE}
+    assert set(pq.read_table(public / "UNSAFE-small.parquet")["warning"].to_pylist()) == {UNSAFE}
+    sheet = openpyxl.load_workbook(public / "UNSAFE-small.xlsx").active
+    assert {row[-1].value for row in list(sheet.iter_rows())[1:]} == {UNSAFE}
+    for report in (public / "report.html", office / "out" / "internal" / "report.html"):
+        assert "NOT SAFE" in report.read_text()
+    for manifest in (public / "manifest.json", office / "out" / "internal" / "manifest.json"):
+        assert json.loads(manifest.read_text())["unsafe"] is True
+        assert not check_manifest(manifest)["accepted"]
+
+
+def test_no_value_of_a_withheld_cell_in_public_files_or_logs(office, capfd):
+    assert main(["protect", str(office / "job.toml")]) == 0
+    shown = capfd.readouterr()
+    release = run(read_job(office / "job.toml")).release
+    published = set(release.table.values[~release.suppressed].tolist())
+    secret = {v for v in release.table.values[release.suppressed].tolist() if v not in published and v > 99}
+    assert len(secret) > 3
+    texts = [shown.out, shown.err]
+    for path in (office / "out" / "public").iterdir():
+        if path.suffix in (".csv", ".html", ".json"):
+            texts.append(path.read_text())
+        elif path.suffix == ".xlsx":
+            texts += [str(c.value) for row in openpyxl.load_workbook(path).active.iter_rows() for c in row]
+        else:
+            texts.append(str(pq.read_table(path).to_pylist()))
+    whole = "\n".join(texts)
+    for value in secret:
+        assert f"{value:.0f}" not in whole
+        assert f"{value:,.0f}" not in whole
+
+
+def test_public_manifest_tells_no_secret(outcome, office):
+    manifest = json.loads((office / "out" / "public" / "manifest.json").read_text())
+    assert not manifest.keys() & {"seed", "options", "inputs"}
+
+
+def test_dry_run_writes_nothing(office, capsys):
+    assert main(["protect", str(office / "job.toml"), "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["cells"] == 35
+    assert plan["sensitive"] > 0
+    assert not (office / "out").exists()
+
+
+def test_report_option_and_json(office, capsys):
+    assert main(["protect", str(office / "job.toml"), "--json", "--report", str(office / "r.html")]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["audit"]["safe"] is True
+    assert (office / "r.html").read_text() == (office / "out" / "public" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("method", ["adjust", "intervals", "round", "perturb"])
+def test_every_method(office, method):
+    text = (office / "job.toml").read_text().replace('name = "suppress"\nrounds = 2', f'name = "{method}"')
+    (office / "job.toml").write_text(text)
+    outcome = run(read_job(office / "job.toml"))
+    assert outcome.release.method == method
+    assert outcome.audit.safe
+    assert (office / "out" / "public" / "small.csv").is_file()
+
+
+def test_marks_may_be_left_out(office):
+    text = (office / "job.toml").read_text().replace("[output]", "[output]\nmark_primary = false")
+    (office / "job.toml").write_text(text)
+    run(read_job(office / "job.toml"))
+    public = office / "out" / "public"
+    assert {row["status"] for row in rows_of(public / "small.csv")} == {"suppressed", "published"}
+    assert "(primary)" not in (public / "report.html").read_text()
+
+
+def test_rules_levels_and_attackers_of_the_job(office):
+    text = (
+        (office / "job.toml")
+        .read_text()
+        .replace(
+            "[method]",
+            '[[rules]]\nrule = "manual"\ncells = [{region = "North"}]\npercent = 5\n[[rules]]\nrule = "min_frequency"\nn = 3\n'
+            '[[attackers]]\nname = "a firm"\nknows = [{cell = {region = "N1", sector = "A"}, contribution = 1.0}]\n[method]',
+        )
+    )
+    (office / "job.toml").write_text(text)
+    table = run(read_job(office / "job.toml")).release.table
+    assert table.sensitive[table.cell({"region": "North"})]
+    assert [a.name for a in table.attackers] == ["external", "a firm"]
+    assert "a firm" not in (office / "out" / "public" / "report.html").read_text()
+
+
+def test_a_table_instead_of_records(office):
+    table = run(read_job(office / "job.toml")).release.table
+    table.write(office / "cells.jj.gz")
+    (office / "job.toml").write_text(
+        'name = "cells"\n[data]\ntable = "cells.jj.gz"\n[method]\nrounds = 0\n[output]\nfolder = "o2"\n'
+    )
+    outcome = run(read_job(office / "job.toml"))
+    assert np.array_equal(outcome.release.table.values, table.values)
+    assert outcome.audit.safe
