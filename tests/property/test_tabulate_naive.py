@@ -124,7 +124,7 @@ RULES = [
 ]
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(survey=surveys())
 def test_every_number_and_every_verdict_agrees_with_a_loop_over_records(survey):
     use = survey["use"]

@@ -343,6 +343,12 @@ def test_broken_files_show_no_record(tmp_path):
         cg.tabulate(path, ["r"], "x")
 
 
+def test_names_are_names_whatever_they_hold():
+    odd = """it's "odd"; DROP TABLE records; --"""
+    table = cg.tabulate({odd: ["A", "B", "B"], f"{odd}x": [1.0, 2.0, 3.0]}, [odd], f"{odd}x", holding=odd)
+    assert grid(table) == {("Total",): 6, ("A",): 1, ("B",): 5}
+
+
 def test_rules_ask_for_more_contributions_than_were_kept():
     table = cg.tabulate(FIRMS, ["region"], "turnover", top=2)
     table.apply(cg.PPercent(10))

@@ -347,20 +347,9 @@ def _cell_index(table: Table, cell: Any) -> int:
         if not 0 <= cell < table.n_cells:
             raise InputError(f"manual rule: cell {cell} lies outside 0..{table.n_cells - 1}.")
         return int(cell)
-    codes = [cell.get(d, "") for d in table.dimensions] if isinstance(cell, Mapping) else list(cell)
-    if len(codes) != len(table.dimensions) or not codes:
-        raise InputError(
-            f"manual rule: a cell needs a code for each of {', '.join(table.dimensions) or 'no'} dimensions."
-        )
-    found = np.ones(table.n_cells, dtype=bool)
-    for d, code in enumerate(codes):
-        if code not in table.codes[d]:
-            hint = did_you_mean(str(code), table.codes[d])
-            raise UnknownCodeError(f"manual rule: {table.dimensions[d]!r} has no code {code!r}.", hint=hint)
-        found &= table.coordinates[:, d] == table.codes[d].index(code)
-    if not found.any():
-        raise UnknownCodeError(f"manual rule: the table has no cell ({', '.join(codes)}).")
-    return int(np.argmax(found))
+    if not isinstance(cell, Mapping) and len(cell) != len(table.dimensions):
+        raise InputError(f"manual rule: a cell has {len(table.dimensions)} codes, {len(cell)} are given.")
+    return table.cell(cell if isinstance(cell, Mapping) else dict(zip(table.dimensions, cell, strict=True)))
 
 
 @dataclass(frozen=True)

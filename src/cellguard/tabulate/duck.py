@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
+from cellguard.tabulate import sql
 from cellguard.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class DuckRecords:
             connection.execute(f"SET threads = {int(threads)}")
         if memory_limit is not None:
             try:
-                connection.execute(f"SET memory_limit = {_text(memory_limit)}")
+                connection.execute(f"SET memory_limit = {sql.text(memory_limit)}")
             except duckdb.Error:
                 raise InputError(f"memory_limit={memory_limit!r} is no size.", hint="for example '4GB'.") from None
         return connection
@@ -88,7 +89,7 @@ class DuckRecords:
     def _spilling(cls, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> DuckRecords:
         records = cls(relation, connection)
         records._folder = tempfile.TemporaryDirectory(prefix="cellguard-")  # mode 0700
-        connection.execute(f"SET temp_directory = {_text(records._folder.name)}")
+        connection.execute(f"SET temp_directory = {sql.text(records._folder.name)}")
         return records
 
     def close(self) -> None:
@@ -104,41 +105,41 @@ class DuckRecords:
         """Return the names of the columns."""
         return self._names
 
-    def _run(self, sql: str) -> pa.Table:
+    def _run(self, query: str) -> pa.Table:
         import duckdb
 
         try:
-            return self._relation.query(_VIEW, sql).to_arrow_table()
+            return self._relation.query(_VIEW, query).to_arrow_table()
         except duckdb.Error as error:
             raise _failure(error) from None
 
-    def _keep(self, name: str, sql: str) -> str:
+    def _keep(self, table: str, query: str) -> str:
         """Return something to select from; in a database of our own the rows are computed once."""
         if self._connection is None:
-            return f"({sql}) AS {name}"
+            return f"({query}) AS {table}"
         import duckdb
 
         with suppress(duckdb.Error):
-            self._connection.execute(f"DROP TABLE IF EXISTS {name}")
+            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
         try:
-            self._relation.query(_VIEW, sql).create(name)
+            self._relation.query(_VIEW, query).create(table)
         except duckdb.Error as error:
             raise _failure(error) from None
-        return name
+        return table
 
     def _number(self, column: str, decimal: str) -> str:
         """Return SQL for a column as numbers, NULL where it is none."""
-        name = _name(column)
+        name = sql.name(column)
         if self._types[column] != "VARCHAR":
             return f"TRY_CAST({name} AS DOUBLE)"
         text = f"trim({name})"
         if decimal != ".":
-            text = f"replace({text}, {_text(decimal)}, '.')"
+            text = f"replace({text}, {sql.text(decimal)}, '.')"
         return f"TRY_CAST({text} AS DOUBLE)"
 
     def _given(self, column: str) -> str:
         """Return SQL for whether a record has an entry at all."""
-        name, kind = _name(column), self._types[column]
+        name, kind = sql.name(column), self._types[column]
         if kind == "VARCHAR":
             return f"({name} IS NOT NULL AND trim({name}) <> '')"
         if kind in ("DOUBLE", "FLOAT"):
@@ -170,10 +171,10 @@ class DuckRecords:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
         items = self._records(roles)
         if roles.holding:
-            items = self._keep("items", _holdings(roles, scales, items))
+            items = self._keep("items", sql.holdings(roles, scales, items))
         codes = [f"d{i}" for i in range(len(roles.dimensions))]
         by = ", ".join(codes)
-        sums = [*codes, *_measures(roles, scales)]
+        sums = [*codes, *sql.measures(roles, scales)]
         plain = not (roles.weight or roles.request or roles.holding)
         if units and plain:  # the largest numbers and nothing about them: they come along in the same pass
             sums.append(f"max(x, {units}) AS top")
@@ -181,15 +182,15 @@ class DuckRecords:
         top = shared = None
         alone = "WHERE cells = 1" if roles.holding else ""
         if units and not plain:
-            order = "ORDER BY " + ", ".join(["x DESC", *_present(roles, weight="w", request="r DESC", holding="h")])
+            order = "ORDER BY " + ", ".join(["x DESC", *roles.present(weight="w", request="r DESC", holding="h")])
             window = f"OVER (PARTITION BY {by} {order} ROWS UNBOUNDED PRECEDING)"
             place = f"sum(w) {window} - w" if roles.weight else f"row_number() {window} - 1"
-            kept = [*codes, "x", *_present(roles, weight="w", request="r", holding="h")]
+            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
             top = self._run(
                 f"SELECT {', '.join(kept)} FROM (SELECT *, {place} AS place FROM {items} {alone}) WHERE place < {units}"
             )
         if roles.holding:
-            kept = [*codes, "h", "sx", "n", *_present(roles, weight="ax, wax, sw", waiver="q", request="r")]
+            kept = [*codes, "h", "sx", "n", *roles.present(weight="ax, wax, sw", waiver="q", request="r")]
             shared = self._run(f"SELECT {', '.join(kept)} FROM {items} WHERE cells > 1")
         return Finest(cells, top, shared)
 
@@ -198,18 +199,18 @@ class DuckRecords:
         weight = self._number(roles.weight, roles.decimal) if roles.weight else None
         value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
         looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
-        columns = [f"{_name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
-        columns += [f"{_times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
-        columns += [f"{_times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
+        columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
+        columns += [f"{sql.times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
-            columns.append(f"{_times(weight, self._number(roles.cost, roles.decimal))} AS c")
+            columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")
         if roles.holding:
-            columns.append(f"{_name(roles.holding)} AS h")
+            columns.append(f"{sql.name(roles.holding)} AS h")
         if roles.waiver:
             columns.append(f"{self._truth(roles.waiver)} AS q")
         if roles.request:
             kinds = " ".join(
-                f"WHEN trim(CAST({_name(roles.request)} AS VARCHAR)) = {_text(code)} THEN {kind}"
+                f"WHEN trim(CAST({sql.name(roles.request)} AS VARCHAR)) = {sql.text(code)} THEN {kind}"
                 for kind, code in enumerate(roles.request_codes[:2], 1)
             )
             columns.append(f"CASE {kinds} ELSE 0 END AS r")
@@ -217,7 +218,7 @@ class DuckRecords:
         return f"(SELECT {', '.join(columns)} FROM {_VIEW} {where}) AS items"
 
     def _truth(self, column: str) -> str:
-        name = _name(column)
+        name = sql.name(column)
         if self._types[column] == "VARCHAR":
             return f"coalesce(lower(trim({name})) IN ('1', 'true', 't', 'yes', 'y'), false)"
         return f"coalesce(CAST({name} AS BOOLEAN), false)"
@@ -234,75 +235,6 @@ def _failure(error: duckdb.Error) -> CellguardError:
         f"the records cannot be added up ({kind}).",
         hint="are the files complete, with numbers where numbers are expected, and is there enough disk?",
     )
-
-
-def _holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
-    """Return SQL for one row per cell and holding: its contribution, and in how many cells it is."""
-    codes = ", ".join(f"d{i}" for i in range(len(roles.dimensions)))
-    looked = scales["contributions"]
-    columns = [f"{_total('y', scales['value'])} AS y", f"{_total('sx', looked)} AS sx", "count(*) AS n"]
-    if roles.weight:
-        columns += [f"{_total('x', looked)} AS ax", f"{_total('wx', looked)} AS wax"]
-        columns.append(f"{_total('w', scales['weight'])} AS sw")
-    if roles.cost:
-        columns.append(f"{_total('c', scales['cost'])} AS c")
-    if roles.waiver:
-        columns.append("bool_and(q) AS q")
-    if roles.request:
-        columns.append("max(r) AS r")
-    grouped = f"SELECT {codes}, h, {', '.join(columns)} FROM {items} GROUP BY {codes}, h"
-    # A holding counts with the mean weight of its records, each as much as it contributes.
-    mean = "CASE WHEN ax > 0 THEN wax / ax ELSE sw / n END"
-    weights = f"{mean} AS w, {mean} * abs(sx) AS wx" if roles.weight else "abs(sx) AS wx"
-    return f"SELECT *, abs(sx) AS x, {weights}, count(*) OVER (PARTITION BY h) AS cells FROM ({grouped})"
-
-
-def _measures(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
-    """Return SQL for what is added up in a cell."""
-    alone = " FILTER (cells = 1)" if roles.holding else ""
-    out = [("CAST(sum(n) AS BIGINT)" if roles.holding else "count(*)") + " AS records", f"count(*){alone} AS n"]
-    out += _pair("y", scales["value"])
-    if "total" in scales:
-        out += _pair("x", scales["total"], alone, of="wx")
-    if roles.weight:
-        out += _pair("w", scales["weight"], alone)
-    if roles.cost:
-        out += _pair("c", scales["cost"])
-    if roles.waiver:
-        also = " AND cells = 1" if roles.holding else ""
-        out.append(f"max(x) FILTER (NOT q{also}) AS protected")
-    return out
-
-
-def _pair(name: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
-    """Return SQL for the two halves of an exact sum (see :class:`Scale`)."""
-    x = of or name
-    whole = f"round({x} * {scale.whole!r})"
-    part = f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
-    return [f"coalesce(sum({whole}){where}, 0) AS {name}0", f"coalesce(sum({part}){where}, 0) AS {name}1"]
-
-
-def _total(name: str, scale: Scale) -> str:
-    """Return SQL for an exact sum."""
-    whole = f"round({name} * {scale.whole!r})"
-    part = f"round(({name} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
-    return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
-
-
-def _present(roles: Roles, **columns: str) -> list[str]:
-    return [name for role, name in columns.items() if getattr(roles, role)]
-
-
-def _times(weight: str | None, x: str) -> str:
-    return x if weight is None else f"{weight} * {x}"
-
-
-def _name(column: str) -> str:
-    return '"' + column.replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    return "'" + str(text).replace("'", "''") + "'"
 
 
 def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]:
@@ -344,9 +276,9 @@ def _read_csv(
     if len(set(names)) != len(names):
         raise FormatError.at(files[0], 1, "two columns have the same name.")
     encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
-    names_of_files = ", ".join(_text(name) for name in files)
-    options = f"header = true, all_varchar = true, delim = {_text(delimiter)}, quote = '\"', escape = '\"'"
-    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {_text(encoding)})")
+    names_of_files = ", ".join(sql.text(name) for name in files)
+    options = f"header = true, all_varchar = true, delim = {sql.text(delimiter)}, quote = '\"', escape = '\"'"
+    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {sql.text(encoding)})")
 
 
 def _stream(path: str) -> IO[bytes]:

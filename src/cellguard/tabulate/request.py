@@ -46,6 +46,10 @@ class Roles:
         wanted = [*self.dimensions, *self.numeric.values(), *(c for c in rest if c is not None)]
         return tuple(dict.fromkeys(wanted))
 
+    def present(self, **columns: str) -> list[str]:
+        """Return those columns whose part is played: ``present(weight="w")`` is ``["w"]`` if there are weights."""
+        return [column for part, column in columns.items() if getattr(self, part) is not None]
+
 
 class Facts(NamedTuple):
     """What one pass over the records tells before they are added up."""

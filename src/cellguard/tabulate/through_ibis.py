@@ -93,11 +93,11 @@ class IbisRecords:
             order += [alone.h] if roles.holding else []
             window = ibis.cumulative_window(group_by=codes, order_by=order)
             before = alone.w.sum().over(window) - alone.w if roles.weight else ibis.row_number().over(window)
-            kept = [*codes, "x", *_present(roles, weight="w", request="r", holding="h")]
+            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
             ranked = alone.mutate(place=before)
             top = self._run(ranked.filter(ranked.place < units).select(kept))
         if roles.holding:
-            kept = [*codes, "h", "sx", "n", *_present(roles, waiver="q", request="r")]
+            kept = [*codes, "h", "sx", "n", *roles.present(waiver="q", request="r")]
             kept += ["ax", "wax", "sw"] if roles.weight else []
             shared = self._run(items.filter(items.cells > 1).select(kept))
         return Finest(cells, top, shared)
@@ -200,7 +200,3 @@ def _measures(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dic
     if roles.waiver:
         out["protected"] = items.x.max(where=~items.q if alone is None else ~items.q & alone)
     return out
-
-
-def _present(roles: Roles, **columns: str) -> list[str]:
-    return [name for role, name in columns.items() if getattr(roles, role)]
