@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,19 @@ def columns(table: Table) -> dict[str, Any]:
             out[name[field]] = column
     if table.counts is not None:
         out[name["counts"]] = table.counts
-    return out
+    return out | _contributions(table)
+
+
+def _contributions(table: Table) -> dict[str, Any]:
+    """Return the largest contributions as columns top1, top2, ..., where they say all that rules look at."""
+    cells = table.statistics
+    if cells is None or not table.dimensions or cells.shadow or table.counts is None:
+        return {}
+    if any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request)):
+        return {}
+    if not np.array_equal(cells.total, np.abs(table.values)):
+        return {}
+    return {f"top{k + 1}": cells.top[:, k] for k in range(min(cells.units, cells.top.shape[1]))}
 
 
 def _column_names(table: Table) -> dict[str, str]:
@@ -177,12 +190,18 @@ def read_table(path: str | Path) -> Table:
         changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
     name = description.name if description.name is not None else _stem_and_ending(path)[0]
     rows = len(next(iter(given.values()), ()))
-    return from_frame(
+    table = from_frame(
         given, dims, value=description.value, missing=description.missing, repair=description.repair,
         crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), name=name, integer=description.integer,
         attackers=_attackers(description), **changes,
     )  # fmt: skip
+    top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
+    if not top or table.counts is None:
+        return table
+    from cellguard.rules import with_contributions
+
+    return with_contributions(table, given, top=top)
 
 
 def _columns_named(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:

@@ -369,6 +369,17 @@ def test_a_frame_of_cells_with_contributions():
     assert shadowed.apply(cg.Dominance(1, 20)).upper[1] == pytest.approx((45 - 20) / 20 * 10)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_file_of_cells_brings_its_contributions_along(tmp_path, ending):
+    firms = {"r": ["A", "A", "B", "B", "B"], "x": [9.0, 1.0, 5.0, 5.0, 4.0]}
+    t = cg.tabulate(firms, ["r"], "x")
+    t.write(tmp_path / f"t{ending}")
+    again = cg.Table.read(tmp_path / f"t{ending}")
+    assert np.array_equal(again.statistics.top, t.statistics.top)
+    rules = (cg.PPercent(20), cg.Dominance(1, 80))
+    assert again.apply(*rules).upper.tolist() == t.apply(*rules).upper.tolist()
+
+
 def test_contributions_that_are_not_known_are_refused():
     with pytest.raises(InputError, match=r"region=B\): its largest contributions are missing"):
         cg.Table.from_frame(cells_frame(top1=[20, 9, None, None]), ["region"], counts="n", top=["top1"])

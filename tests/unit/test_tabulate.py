@@ -176,6 +176,14 @@ def test_hierarchies_that_are_not_nested():
     assert values["N",] == 138.75
 
 
+def test_hierarchies_that_do_not_stand_over_the_same_leaves():
+    other = cg.Hierarchy.from_nested({"Coast": ["N1", "S1"], "Inland": ["N2"]})
+    with pytest.raises(InputError, match="same leaves"):
+        cg.tabulate(FIRMS, {"region": (REGIONS, other)}, "turnover")
+    with pytest.raises(InputError, match="N1"):
+        cg.tabulate(FIRMS, {"region": {"N": ["N1", "N2"], "S": ["N1", "S1"]}}, "turnover")
+
+
 def test_a_hierarchy_file(tmp_path):
     path = tmp_path / "regions.hrc"
     path.write_text("N\n@N1\n@N2\nS\n@S1\n@S2\n")

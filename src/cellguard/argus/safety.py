@@ -31,15 +31,7 @@ class Safety:
     @property
     def top(self) -> int:
         """How many of the largest contributions the rules look at."""
-        needed = [0]
-        for rule in (*self.records, *self.holdings):
-            if isinstance(rule, Dominance):
-                needed.append(rule.n)
-            elif isinstance(rule, (PPercent, PriorPosterior)):
-                needed.append(rule.coalition + 1)
-            elif isinstance(rule, Request):
-                needed.append(1)
-        return max(needed)
+        return max((rule.units for rule in (*self.records, *self.holdings)), default=0)
 
 
 def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:

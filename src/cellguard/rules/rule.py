@@ -55,6 +55,11 @@ class Rule:
         raise NotImplementedError
 
     @property
+    def units(self) -> int:
+        """How many of the largest contributions of a cell the rule looks at."""
+        return 0
+
+    @property
     def name(self) -> str:
         """The rule with its parameters."""
         raise NotImplementedError
@@ -127,6 +132,11 @@ class Dominance(Rule):
         return Verdict(unsafe, cells.published_level(upper))
 
     @property
+    def units(self) -> int:
+        """How many of the largest contributions the rule looks at."""
+        return self.n
+
+    @property
     def name(self) -> str:
         """The rule with its parameters."""
         return f"dominance ({self.n}, {self.k:g})"
@@ -156,6 +166,11 @@ class PPercent(Rule):
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (x1+..+x_{n+1}) - X > 0."""
         return _ambiguity(cells, self.p / 100.0, self.coalition)
+
+    @property
+    def units(self) -> int:
+        """How many of the largest contributions the rule looks at."""
+        return self.coalition + 1
 
     @property
     def name(self) -> str:
@@ -194,6 +209,11 @@ class PriorPosterior(Rule):
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (q/100)((x1+..+x_{n+1}) - X) > 0, the sign of its level."""
         return _ambiguity(cells, self.p / self.q, self.coalition)
+
+    @property
+    def units(self) -> int:
+        """How many of the largest contributions the rule looks at."""
+        return self.coalition + 1
 
     @property
     def name(self) -> str:
@@ -298,6 +318,11 @@ class Request(Rule):
         dominates = (share > 0) & (cells.top[:, 0] > share / 100.0 * cells.total * (1 + _ROUNDING))
         few = (cells.request > 0) & (cells.count < self.min_frequency)
         return Verdict((dominates | few) & (cells.count > 0), self.percent / 100.0 * np.abs(cells.value))
+
+    @property
+    def units(self) -> int:
+        """How many of the largest contributions the rule looks at."""
+        return 1
 
     @property
     def name(self) -> str:
