@@ -116,8 +116,8 @@ def test_duckdb_relations_leave_the_users_database_alone(expected):
         assert same(cg.tabulate(relation, dims, "turnover"), expected)
     holdings = cg.tabulate(connection.table("firms"), dims, "turnover", holding="group")
     assert same(holdings, cg.tabulate(FIRMS, dims, "turnover", holding="group"))
-    tables = connection.sql("SELECT table_name FROM duckdb_tables()").fetchall()
-    assert tables == []
+    assert connection.sql("SELECT table_name FROM duckdb_tables()").fetchall() == []
+    assert connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == [("firms",)]
 
 
 # ---------------------------------------------------------------- what is published
@@ -297,6 +297,7 @@ def test_records_without_a_code():
         ({"c": [1, -2]}, {"cost": "c"}, r"'c' \(cost\): 1 records are negative"),
         ({"s": ["a", "b"]}, {"shadow": "s"}, r"'s' \(shadow\): 2 records hold something that is not a finite number"),
         ({"s": [1.0, float("inf")]}, {"shadow": "s"}, r"1 records hold something that is not a finite number"),
+        ({"s": [1e308, 1e308]}, {"shadow": "s"}, r"'s' \(shadow\): the numbers are too large"),
         ({"s": [1.0, float("nan")]}, {"shadow": "s"}, r"'s' \(shadow\): 1 records"),
     ],
 )

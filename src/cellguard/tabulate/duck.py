@@ -93,9 +93,11 @@ class DuckRecords:
         return records
 
     def close(self) -> None:
-        """Close the database, if it is our own, and remove what it spilled."""
+        """Close the database, if it is our own, and remove what it spilled; leave a user's as it was."""
         if self._connection is not None:
             self._connection.close()
+        else:
+            self._relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
         if self._folder is not None:
             self._folder.cleanup()
 

@@ -51,6 +51,10 @@ class Roles:
         return [column for part, column in columns.items() if getattr(self, part) is not None]
 
 
+_LARGEST = 1e280
+"""Sums beyond this leave the range of floating point sooner or later."""
+
+
 class Facts(NamedTuple):
     """What one pass over the records tells before they are added up."""
 
@@ -153,6 +157,12 @@ def check_facts(facts: Facts, roles: Roles) -> None:
 
 
 def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
+    for part, absolute in facts.absolute.items():
+        if not absolute < _LARGEST:
+            yield (
+                f"column {roles.numeric.get(part)!r} ({part}): the numbers are too large to add up.",
+                "use a larger unit.",
+            )
     for part, column in roles.numeric.items():
         count = facts.not_numbers.get(part, 0)
         if count:
