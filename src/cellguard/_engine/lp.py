@@ -190,6 +190,16 @@ class LinearProgram:
             bound=float(self.solver.getInfo().mip_dual_bound) if self.is_mip else float("nan"),
         )
 
+    def solve_anew(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
+        """Solve from nothing by dual simplex: what to try when a warm start went wrong."""
+        _, strategy = self.solver.getOptionValue("simplex_strategy")
+        self.solver.clearSolver()
+        self.options(simplex_strategy=1)
+        try:
+            return self.solve(maximize=maximize, time_limit_s=time_limit_s)
+        finally:
+            self.options(simplex_strategy=strategy)
+
     def _status(self, claimed: Any) -> SolveStatus:
         kinds = self._highs.HighsModelStatus
         return {

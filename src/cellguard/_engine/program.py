@@ -65,7 +65,10 @@ class MovementProgram:
         self.program.set_costs(changed, cost[changed])
         self._cost = cost
         self.solves += 1
-        return self.program.solve(maximize=True, time_limit_s=time_limit_s)
+        solution = self.program.solve(maximize=True, time_limit_s=time_limit_s)
+        if solution.status in (SolveStatus.FAILED, SolveStatus.INFEASIBLE):  # no movement at all is feasible
+            solution = self.program.solve_anew(maximize=True, time_limit_s=time_limit_s)
+        return solution
 
     def movement(self, solution: Solution) -> FloatArray | None:
         """Return the solution pulled inside the room; None if it then fails a relation."""

@@ -215,5 +215,6 @@ def _entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray
     out = np.zeros(len(rows))
     some = rows >= 0
     if some.any():
+        matrix.sum_duplicates()  # sorted rows are searched by halving
         out[some] = np.asarray(matrix[rows[some], columns[some]]).ravel()
     return out
