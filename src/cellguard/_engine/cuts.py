@@ -179,8 +179,8 @@ class Separator:
                 cell=cell, direction=direction, reached=0.0, bound=0.0, movement=nothing, alpha=nothing, beta=nothing
             )
         weight = direction * p.ratio[cell]
-        solution = p.push(np.array([j]), np.array([weight]), time_limit_s=time_limit_s)
-        if solution.status is SolveStatus.UNBOUNDED:
+        push = p.push(np.array([j]), np.array([weight]), time_limit_s=time_limit_s)
+        if push.status is SolveStatus.UNBOUNDED:
             return Attack(
                 cell=cell,
                 direction=direction,
@@ -190,10 +190,10 @@ class Separator:
                 alpha=np.zeros(n),
                 beta=np.zeros(n),
             )
-        v = p.movement(solution)
-        if v is None or not solution.optimal:
+        v = push.movement
+        if v is None or not push.optimal:
             return None
-        alpha, beta = p.multipliers(solution)
+        alpha, beta = p.multipliers(push)
         return Attack(
             cell=cell,
             direction=direction,

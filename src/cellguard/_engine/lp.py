@@ -138,6 +138,17 @@ class LinearProgram:
         """Change the sides of one row."""
         self.solver.changeRowBounds(row, lower, upper)
 
+    def set_rows_sides(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change the sides of some rows at once."""
+        if len(rows):
+            self.solver.changeRowsBounds(
+                len(rows), np.asarray(rows, np.int32), np.asarray(lower, np.float64), np.asarray(upper, np.float64)
+            )
+
+    def forget(self) -> None:
+        """Forget the last vertex: the next solve starts from nothing."""
+        self.solver.clearSolver()
+
     def add_rows(self, A: csr_array, lower: FloatArray, upper: FloatArray) -> None:
         """Append rows, such as cuts."""
         self.solver.addRows(
@@ -193,7 +204,7 @@ class LinearProgram:
     def solve_anew(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
         """Solve from nothing by dual simplex: what to try when a warm start went wrong."""
         _, strategy = self.solver.getOptionValue("simplex_strategy")
-        self.solver.clearSolver()
+        self.forget()
         self.options(simplex_strategy=1)
         try:
             return self.solve(maximize=maximize, time_limit_s=time_limit_s)

@@ -77,7 +77,7 @@ def _parts(system: System, request: Request, *, exact: bool, deadline: float) ->
         group[c] = number
         filled += int(counts[c])
     of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
-    A = system.reduction.merged.relations
+    A, N = system.reduction.merged.relations, csr_array(system.reduction.basis[system.reduction.merged.cells])
     of_row = of_variable[A.indices[A.indptr[:-1]]] if A.shape[0] else np.zeros(0, np.int64)
     place = np.zeros(len(of_variable), np.int64)
     parts = []
@@ -85,7 +85,8 @@ def _parts(system: System, request: Request, *, exact: bool, deadline: float) ->
     for variables, rows, asked in zip(*members, strict=True):
         place[variables] = np.arange(len(variables))
         part = Part(
-            A=csr_array(A[rows][:, variables]),
+            A=_compact(A[rows], place, len(variables)),
+            N=_compact(N[variables]),
             down=system.down[variables],
             up=system.up[variables],
             implied_down=system.implied_down[variables],
@@ -100,6 +101,14 @@ def _parts(system: System, request: Request, *, exact: bool, deadline: float) ->
         )
         parts += [(chunk, variables) for chunk in _chunks(part)]
     return parts
+
+
+def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
+    """Number the columns anew: by their place, or in order those that are used."""
+    if place is None:
+        used, indices = np.unique(M.indices, return_inverse=True)
+        return csr_array((M.data, indices, M.indptr), shape=(M.shape[0], len(used)))
+    return csr_array((M.data, place[M.indices], M.indptr), shape=(M.shape[0], n_columns))
 
 
 def _members(group: IntArray, n_groups: int) -> list[IntArray]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cellguard._engine.lp import Solution, SolveStatus
-from cellguard._engine.program import MovementProgram
+from cellguard._engine.lp import SolveStatus
+from cellguard._engine.program import MovementProgram, Push
 
 __all__ = ["LEVEL_TOLERANCE", "Part", "Reach", "search"]
 
@@ -32,6 +32,8 @@ class Part:
 
     A: csr_array
     """Independent relations between the variables."""
+    N: csr_array
+    """Basis of their null space."""
     down: FloatArray
     """How far each variable can move down."""
     up: FloatArray
@@ -119,7 +121,7 @@ class _Search:
         self.given_up = {1: np.zeros(k, bool), -1: np.zeros(k, bool)}
         levels = np.maximum(self.enough_high, self.enough_low)
         self.unit = float(levels.max(initial=0.0)) or float(np.min(part.up + part.down, initial=1.0)) or 1.0
-        self.program = MovementProgram(part.A, part.down, part.up, unit=self.unit)
+        self.program = MovementProgram(part.A, part.N, part.down, part.up, unit=self.unit)
 
     def run(self) -> Reach:
         for side in (1, -1):
@@ -225,18 +227,17 @@ class _Search:
         if len(chosen) == 0:
             return
         self.program.measure_in(unit)
-        solution = self.program.push(chosen, np.full(len(chosen), float(side)), time_limit_s=self._time_left())
-        if solution.status is SolveStatus.UNBOUNDED:
+        push = self.program.push(chosen, np.full(len(chosen), float(side)), time_limit_s=self._time_left())
+        if push.status is SolveStatus.UNBOUNDED:
             if len(chosen) > 1:
                 for j in chosen:
                     self._settle(np.array([j]), side, unit)
             else:
                 self._unbounded(int(chosen[0]), side)
             return
-        self._learn(solution)
-        if solution.optimal:
-            reduced = self.program.reduced_costs(solution)
-            proven = self.program.bounds_by(reduced, self.part.component, self.n_components)
+        self._learn(push)
+        if push.optimal:
+            proven = self.program.bounds_by(push.prices, self.part.component, self.n_components)
             proven = np.maximum(proven[self.part.component[chosen]], got[chosen])
             r = self.reach
             if side > 0:
@@ -256,9 +257,9 @@ class _Search:
 
     # ------------------------------------------------------------------ what solutions teach
 
-    def _learn(self, solution: Solution) -> None:
-        """Tick off everything the solution proves, and keep it if a level needs it as a witness."""
-        v = self.program.movement(solution)
+    def _learn(self, push: Push) -> None:
+        """Tick off everything the movement proves, and keep it if a level needs it as a witness."""
+        v = push.movement
         if v is None:
             return
         r = self.reach
