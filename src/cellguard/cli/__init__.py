@@ -43,6 +43,7 @@ VERBS = {
     "compare": Verb("Protect", "Protect one table by the five methods and compare them."),
     "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
     "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
+    "suppress": Verb("Protect", "Withhold as few cells as safety allows."),
     "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
     "argus": Verb("Protect", "Run a batch of tau-ARGUS with cellguard's methods."),
     "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),

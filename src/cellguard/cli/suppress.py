@@ -1,0 +1,57 @@
+"""``cellguard suppress``: withhold as few cells as safety allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, Weights, note, run_method
+
+if TYPE_CHECKING:
+    from cellguard.release import Release
+    from cellguard.table import Table
+
+__all__ = ["command"]
+
+
+def command(
+    table: TableFile,
+    out: Out = None,
+    method: Annotated[
+        str, typer.Option("--method", metavar="KIND", help="heuristic, exact, or auto: the first, then the second.")
+    ] = "auto",
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="Stop searching after this.")
+    ] = 60.0,
+    gap: Gap = 0.0,
+    weights: Weights = "table",
+    levels: Levels = None,
+    resist: Annotated[
+        str | None, typer.Option("--resist", metavar="ATTACK", help="matching: withstand who knows the algorithm.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Withhold the sensitive cells, and others so that nobody can compute them.
+
+    At the time limit the best safe pattern is returned with what is proven about its cost.
+    """
+    from cellguard.suppress import suppress
+
+    def progress(cost: float, bound: float) -> None:
+        note(f"cost {cost:,.6g}" + (f", at least {bound:,.6g}" if bound > 0 else ""), quiet=quiet)
+
+    def run(given: Table) -> Release:
+        return suppress(
+            given,
+            method=method,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+            resist=resist,
+            progress=progress,
+        )
+
+    run_method(run, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
