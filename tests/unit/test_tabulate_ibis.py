@@ -8,6 +8,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import InputError
+from cellguard.tabulate.request import Roles, Scale
+from cellguard.tabulate.through_ibis import IbisRecords
 
 ibis = pytest.importorskip("ibis")
 
@@ -66,6 +68,25 @@ def test_ibis_on_duckdb(case):
     options = CASES[case]
     assert_same(cg.tabulate(table, DIMS, **options), cg.tabulate(frame, DIMS, **options))
     assert connection.list_tables() == ["records"]
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "trino", "snowflake", "postgres", "mssql"])
+def test_every_database_is_asked_in_its_own_words(dialect):
+    kinds = {
+        "region": "string",
+        "x": "float64",
+        "s": "int64",
+        "w": "float64",
+        "h": "string",
+        "q": "boolean",
+        "r": "int64",
+    }
+    roles = Roles(
+        dimensions=("region",), value="x", shadow="s", weight="w", holding="h", waiver="q", request="r", cost="w"
+    )
+    scales = dict.fromkeys(("value", "contributions", "total", "weight", "cost"), Scale.of(1e6, 1000))
+    for question in IbisRecords(ibis.table(kinds, name="records")).questions(roles, scales, 3):
+        assert "records" in ibis.to_sql(question, dialect=dialect)
 
 
 def test_text_where_a_number_is_needed():

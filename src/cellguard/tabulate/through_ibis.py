@@ -77,13 +77,20 @@ class IbisRecords:
 
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
+        asked = self.questions(roles, scales, units)
+        return Finest(*(None if question is None else self._run(question) for question in asked))
+
+    def questions(
+        self, roles: Roles, scales: Mapping[str, Scale], units: int
+    ) -> tuple[ir.Table, ir.Table | None, ir.Table | None]:
+        """Return what the database is asked: cells, large contributions, shared holdings."""
         import ibis
 
         items = self._records(roles)
         if roles.holding:
             items = _holdings(roles, scales, items)
         codes = [f"d{i}" for i in range(len(roles.dimensions))]
-        cells = self._run(items.group_by(codes).aggregate(**_measures(roles, scales, items)))
+        cells = items.group_by(codes).aggregate(**_measures(roles, scales, items))
         top = shared = None
         if units:
             alone = items.filter(items.cells == 1) if roles.holding else items
@@ -95,12 +102,12 @@ class IbisRecords:
             before = alone.w.sum().over(window) - alone.w if roles.weight else ibis.row_number().over(window)
             kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
             ranked = alone.mutate(place=before)
-            top = self._run(ranked.filter(ranked.place < units).select(kept))
+            top = ranked.filter(ranked.place < units).select(kept)
         if roles.holding:
             kept = [*codes, "h", "sx", "n", *roles.present(waiver="q", request="r")]
             kept += ["ax", "wax", "sw"] if roles.weight else []
-            shared = self._run(items.filter(items.cells > 1).select(kept))
-        return Finest(cells, top, shared)
+            shared = items.filter(items.cells > 1).select(kept)
+        return cells, top, shared
 
     def _records(self, roles: Roles) -> ir.Table:
         """Return the records with their columns named by their parts."""
