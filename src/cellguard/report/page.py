@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -152,6 +152,7 @@ def _internal(content: Content) -> dict[str, Any]:
         "comparison": None if content.comparison is None else _comparison(content.comparison),
         "columns": _COLUMNS,
         "attack": _attack(content.attack),
+        "attack_picture": _attack_picture(content.attack),
     }
     if audit is not None:
         out["audit"] = {**audit.summary(), "seconds": f"{audit.seconds:.2f}"}
@@ -211,4 +212,13 @@ def _attack(attack: Any) -> dict[str, str]:
     if attack is None:
         return {}
     summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
-    return {str(key): _figure(value) for key, value in summary.items()}
+    plain = (bool, int, float, str)
+    return {str(key).replace("_", " "): _figure(value) for key, value in summary.items() if isinstance(value, plain)}
+
+
+def _attack_picture(attack: Any) -> str:
+    """Draw how far the intruder's estimates were from the truth, class by class."""
+    shares = getattr(attack, "distribution", None)
+    if not isinstance(shares, Mapping):
+        return ""
+    return pictures.bars({f"{name} %": float(v) for name, v in shares.items()}, "per cent of the estimates")
