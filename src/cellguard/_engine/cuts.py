@@ -14,6 +14,7 @@ intervals, ``floor + r x + s r - a`` and ``a - floor - r x + s r`` for rounding,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.lp import SolveStatus
-from cellguard._engine.program import AttackerProgram
+from cellguard._engine.program import AttackerProgram, Push
 from cellguard._engine.reduce import Reduction, reduce
 
 __all__ = ["Attack", "Cut", "Separator"]
@@ -146,18 +147,23 @@ class Separator:
         reduction: Reduction | None = None,
     ) -> None:
         n = relations.shape[1]
-        self.cells = np.asarray(cells, np.int64)
-        self.levels: dict[Side, FloatArray] = {
-            "lower": np.asarray(lower, np.float64),
-            "upper": np.asarray(upper, np.float64),
-            "sliding": np.zeros(len(self.cells)) if sliding is None else np.asarray(sliding, np.float64),
-        }
         self.known_down = np.full(n, np.inf) if known_down is None else np.maximum(known_down, 0.0)
         self.known_up = np.full(n, np.inf) if known_up is None else np.maximum(known_up, 0.0)
         self.reduction = reduce(relations, free) if reduction is None else reduction
-        unit = max(float(level.max(initial=0.0)) for level in self.levels.values()) or 1.0
+        cells = np.asarray(cells, np.int64)
+        levels: dict[Side, FloatArray] = {
+            "lower": np.asarray(lower, np.float64),
+            "upper": np.asarray(upper, np.float64),
+            "sliding": np.zeros(len(cells)) if sliding is None else np.asarray(sliding, np.float64),
+        }
+        unit = min((float(x[x > 0].min()) for x in levels.values() if (x > 0).any()), default=1.0)
         self.program = AttackerProgram(self.reduction, np.zeros(n), np.zeros(n), unit=unit)
         self._down = self._up = np.zeros(n)
+        moving = self.program.variable[cells] >= 0
+        self._stuck = [
+            (int(cells[k]), side, float(x[k])) for side, x in levels.items() for k in np.flatnonzero(~moving)
+        ]
+        self._demands = _demands(self.program, cells[moving], {side: x[moving] for side, x in levels.items()})
 
     def set_room(self, down: FloatArray, up: FloatArray) -> None:
         """Tell what the release publishes: the room below and above the truth of every cell."""
@@ -219,64 +225,114 @@ class Separator:
             A level counts as missed when more than this share of it is missing.
         """
         self.set_room(down, up)
-        attacks: dict[tuple[int, int], Attack] = {}
-        cuts: list[Cut] = []
-        reached = {1: np.zeros(len(self.cells)), -1: np.zeros(len(self.cells))}
+        room = np.inf if max_cuts is None else max_cuts
+        cuts = [self._cut(side, cell, level, 1.0) for cell, side, level in self._stuck if level > 0]
+        reached = self._tick_off(violation)
+        pushes: dict[tuple[int, int], Push] = {}
         # large levels first: their solutions tick off most others (salazar2004 section 3.1)
-        sides: tuple[tuple[Side, int], ...] = (("upper", 1), ("lower", -1))
-        for side, direction in sides:
-            level = self.levels[side]
-            for k in np.argsort(-level, kind="stable"):
-                if max_cuts is not None and len(cuts) >= max_cuts:
-                    return cuts
-                if reached[direction][k] >= level[k] * (1 - violation):
-                    continue
-                found = self._aim(int(k), direction, attacks, reached)
-                if found is not None and found.bound < level[k] * (1 - violation):
-                    cuts.append(self._cut(side, float(level[k]), found))
-        sliding = self.levels["sliding"]
-        for k in np.argsort(-sliding, kind="stable"):
-            if max_cuts is not None and len(cuts) >= max_cuts:
-                return cuts
-            if reached[1][k] + reached[-1][k] >= sliding[k] * (1 - violation):
+        for demand in sorted(self._demands, key=lambda d: -d.level):
+            if len(cuts) >= room:
+                break
+            j, enough = demand.variable, demand.level * (1 - violation)
+            if sum(reached[direction][j] for direction in demand.directions) >= enough:
                 continue
-            both = [self._aim(int(k), direction, attacks, reached) for direction in (1, -1)]
-            if both[0] is None or both[1] is None:
-                continue
-            if both[0].bound + both[1].bound < sliding[k] * (1 - violation):
-                cuts.append(self._cut("sliding", float(sliding[k]), both[0], both[1]))
-        return cuts
+            found = [self._aim(j, direction, reached, pushes) for direction in demand.directions]
+            if all(push.optimal for push in found):
+                bound = sum(self._bound(push) for push in found)
+                if bound < enough:
+                    cuts.append(self._cut(demand.side, demand.cell, demand.level, demand.scale, *found))
+        return cuts[: None if max_cuts is None else max_cuts]
 
-    def _aim(
-        self, k: int, direction: int, attacks: dict[tuple[int, int], Attack], reached: dict[int, FloatArray]
-    ) -> Attack | None:
-        """Attack a cell once, and use the movement for every other cell."""
-        if (k, direction) not in attacks:
-            found = self.attack(int(self.cells[k]), direction)
-            if found is None:
-                return None
-            attacks[k, direction] = found
-            z = found.movement[self.cells]
-            np.maximum(reached[1], z, out=reached[1])
-            np.maximum(reached[-1], -z, out=reached[-1])
-            reached[direction][k] = max(reached[direction][k], found.reached)
-        return attacks[k, direction]
+    def _tick_off(self, violation: float) -> dict[int, FloatArray]:
+        """Find by few programs what can be reached: all that is open at once, as long as that helps."""
+        p = self.program
+        reached = {1: np.zeros(len(p.up)), -1: np.zeros(len(p.up))}
+        for direction in (1, -1):
+            demands = [d for d in self._demands if d.directions == (direction,)]
+            variables = np.array([d.variable for d in demands], np.int64)
+            level = np.array([d.level for d in demands])
+            room = p.up if direction > 0 else p.down
+            left = len(demands) + 1
+            while True:
+                open_ = (reached[direction][variables] < level * (1 - violation)) & (room[variables] >= level)
+                if not open_.any() or open_.sum() > 0.9 * left:
+                    break
+                left = int(open_.sum())
+                push = p.push_together(variables[open_], level[open_], direction)
+                self._learn(push, reached)
+        return reached
 
-    def _cut(self, side: Side, level: float, *attacks: Attack) -> Cut:
+    def _aim(self, j: int, direction: int, reached: dict[int, FloatArray], pushes: dict[tuple[int, int], Push]) -> Push:
+        """Push a variable once, and use the movement for every other one."""
+        if (j, direction) not in pushes:
+            push = self.program.push(np.array([j]), np.array([float(direction)]))
+            self._learn(push, reached)
+            if push.status is SolveStatus.UNBOUNDED:
+                reached[direction][j] = np.inf
+            pushes[j, direction] = push
+        return pushes[j, direction]
+
+    @staticmethod
+    def _learn(push: Push, reached: dict[int, FloatArray]) -> None:
+        if push.movement is not None:
+            np.maximum(reached[1], push.movement, out=reached[1])
+            np.maximum(reached[-1], -push.movement, out=reached[-1])
+
+    def _bound(self, push: Push) -> float:
+        n = len(self.program.up)
+        return float(self.program.bounds_by(push.prices, np.zeros(n, np.int64), 1)[0])
+
+    def _cut(self, side: Side, cell: int, level: float, scale: float, *pushes: Push) -> Cut:
         """Join the multipliers; a bound that was known before counts as a constant (alpha1, beta1 in (9))."""
-        alpha = np.sum([a.alpha for a in attacks], axis=0)
-        beta = np.sum([a.beta for a in attacks], axis=0)
+        n = len(self.known_up)
+        alpha, beta = np.zeros(n), np.zeros(n)
+        for push in pushes:
+            a, b = self.program.multipliers(push)
+            alpha, beta = alpha + scale * a, beta + scale * b
         known_up = (alpha > 0) & (self.known_up < self._up)
         known_down = (beta > 0) & (self.known_down < self._down)
         known = float(alpha[known_up] @ self.known_up[known_up] + beta[known_down] @ self.known_down[known_down])
         alpha, beta = np.where(known_up, 0.0, alpha), np.where(known_down, 0.0, beta)
         support = np.flatnonzero((alpha > 0) | (beta > 0))
         return Cut(
-            cell=attacks[0].cell,
+            cell=cell,
             side=side,
-            level=level,
+            level=level * scale,
             support=support,
             alpha=alpha[support],
             beta=beta[support],
             known=known,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Demand:
+    """The largest level of one side among the cells that move with a variable."""
+
+    variable: int
+    directions: tuple[int, ...]
+    """Directions of the variable whose movements count together: one, or both for a sliding level."""
+    level: float
+    """In terms of the variable."""
+    cell: int
+    side: Side
+    scale: float
+    """Movement of the cell when the variable moves by 1."""
+
+
+def _demands(program: AttackerProgram, cells: IntArray, levels: Mapping[Side, FloatArray]) -> list[_Demand]:
+    """Return what is asked of each variable: aliases share a demand, the largest."""
+    found: dict[tuple[int, tuple[int, ...]], _Demand] = {}
+    for side, level in levels.items():
+        for k in np.flatnonzero(level > 0):
+            cell = int(cells[k])
+            j, ratio = int(program.variable[cell]), float(program.ratio[cell])
+            outward = 1 if (side == "upper") == (ratio > 0) else -1
+            directions = (1, -1) if side == "sliding" else (outward,)
+            scale = abs(ratio)
+            demand = _Demand(
+                variable=j, directions=directions, level=float(level[k]) / scale, cell=cell, side=side, scale=scale
+            )
+            if (j, directions) not in found or found[j, directions].level < demand.level:
+                found[j, directions] = demand
+    return list(found.values())

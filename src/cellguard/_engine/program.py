@@ -163,6 +163,16 @@ class MovementProgram:
         solution, v, prices = self._form.solve(cost, time_limit_s)
         return Push(status=solution.status, movement=self._checked(solution.status, v), prices=prices)
 
+    def push_together(
+        self, variables: IntArray, levels: FloatArray, direction: int, *, time_limit_s: float = float("inf")
+    ) -> Push:
+        """Push variables in one direction all at once, each counting up to its level (salazar2004 section 3.1)."""
+        free = np.full(len(variables), np.inf)
+        self.cap(variables, *((free, levels) if direction > 0 else (levels, free)))
+        push = self.push(variables, direction * levels.min() / levels, time_limit_s=time_limit_s)
+        self.uncap(variables)
+        return push
+
     def _checked(self, status: SolveStatus, v: FloatArray) -> FloatArray | None:
         """Return the movement pulled inside the room; None if it then fails a relation."""
         if status not in (SolveStatus.OPTIMAL, SolveStatus.LIMIT) or not np.isfinite(v).all():

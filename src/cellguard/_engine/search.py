@@ -168,20 +168,13 @@ class _Search:
             large = level >= level.max() / _MAGNITUDE
             missing, level = missing[large], level[large]
             if together and len(missing) > 1:
-                self._push_all(missing, level, side)
+                self.program.measure_in(float(level.min()))
+                self._learn(self.program.push_together(missing, level, side, time_limit_s=self._time_left()))
                 left = len(np.intersect1d(self._missing(side)[0], missing))
                 together = len(missing) - left > 0.05 * len(missing)
                 continue
             self._each_component(missing, level, side)
             together = True
-
-    def _push_all(self, missing: IntArray, level: FloatArray, side: int) -> None:
-        """Solve one program for all: each counts up to its level (salazar2004 section 3.1)."""
-        free = np.full(len(missing), np.inf)
-        self.program.measure_in(float(level.min()))
-        self.program.cap(missing, *((free, level) if side > 0 else (level, free)))
-        self._learn(self.program.push(missing, side * level.min() / level, time_limit_s=self._time_left()))
-        self.program.uncap(missing)
 
     def _each_component(self, missing: IntArray, level: FloatArray, side: int) -> None:
         """Settle the highest level of every component: components share nothing, one program does for all."""
