@@ -193,6 +193,18 @@ def _shares(text: str) -> tuple[float, float]:
     return lower, upper
 
 
+def _check_out(out: Path, path: Path) -> None:
+    """Refuse, before any work is done, a place where the release cannot go."""
+    if not out.name.lower().endswith((".csv", ".parquet")):
+        raise InputError(f"--out {out}: a release is written as .csv or .parquet.")
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}.", hint="make the folder first.")
+    if out.is_dir():
+        raise InputError(f"--out {out}: is a folder; the name of a file is needed.")
+    if out.exists() and path.exists() and out.samefile(path):
+        raise InputError(f"--out {out}: is the table itself.", hint="give the release another name.")
+
+
 def run_method(
     method: Callable[[Table], Release],
     path: Path,
@@ -224,6 +236,8 @@ def run_method(
         When there is no release, or the audit refuses it.
     """
     start = time.perf_counter()
+    if out is not None:
+        _check_out(out, path)
     with only_json_on_stdout(as_json):
         table = load_table(path, weights=weights, levels=levels)
         read = time.perf_counter()

@@ -135,3 +135,26 @@ def test_figures_for_people():
     shown = {"a": 1234567, "b": 0.123456789, "c": None, "d": True, "e": {"x_y": 1}, "f": "[x]"}
     texts = [_common._figure(v) for v in shown.values()]
     assert texts == ["1,234,567", "0.123457", "-", "yes", "x y 1", r"\[x]"]
+
+
+@pytest.mark.parametrize(
+    ("out", "text"),
+    [("release.xlsx", ".csv or .parquet"), ("nowhere/release.csv", "no folder"), ("folder.csv", "is a folder")],
+)
+def test_a_place_where_nothing_can_go_is_refused_first(table_file, tmp_path, out, text):
+    (tmp_path / "folder.csv").mkdir()
+
+    def method(_table):
+        pytest.fail("the work was begun")
+
+    with pytest.raises(InputError, match=text):
+        run_method(method, table_file, out=tmp_path / out)
+
+
+def test_a_release_does_not_overwrite_its_table(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    Table.from_leaves({"region": ["N", "S"]}, [20, 50], sensitive=[1], lower=4, upper=4).write(path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="the table itself"):
+        run_method(suppressing(monkeypatch), path, out=tmp_path / "." / "table.csv")
+    assert path.read_bytes() == before
