@@ -22,6 +22,7 @@ _EXPORTS = {
     "Audit": "audit",
     "CellStatistics": "rules",
     "CellguardError": "exceptions",
+    "CountRule": "attack",
     "Custom": "rules",
     "Dominance": "rules",
     "Hierarchy": "hierarchy",
@@ -41,6 +42,7 @@ _EXPORTS = {
     "compare": "compare",
     "insiders": "insiders",
     "intervals": "intervals",
+    "matching_attack": "attack",
     "perturb": "perturb",
     "read_release": "foreign",
     "round": "rounding",
@@ -57,7 +59,9 @@ __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
     from cellguard.adjust import adjust as adjust
+    from cellguard.attack import CountRule as CountRule
     from cellguard.attack import attack as attack
+    from cellguard.attack import matching_attack as matching_attack
     from cellguard.attacker import Attacker as Attacker
     from cellguard.audit import Audit as Audit
     from cellguard.audit import audit as audit

@@ -191,6 +191,8 @@ class Suppression(Release):
     method: ClassVar[str] = "suppress"
     suppressed: BoolArray = field(repr=False)
     """Which cells are not published."""
+    conceal: bool = False
+    """Whether it stays secret which suppressed cells are primary; of a count table that is a bound on the count."""
 
     @property
     def primary(self) -> BoolArray:
@@ -215,7 +217,8 @@ class Suppression(Release):
         return np.where(self.suppressed, np.nan, self.table.values)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        status = np.select([self.primary, self.secondary], ["primary", "secondary"], "published")
+        names = ["suppressed", "suppressed"] if self.conceal else ["primary", "secondary"]
+        status = np.select([self.primary, self.secondary], names, "published")
         return {"status": status, "value": self.point_values()}
 
     def summary(self) -> dict[str, Any]:

@@ -1,0 +1,308 @@
+"""Suppression of two-way count tables: optimal patterns, and what an attacker who knows how they are made learns.
+
+The table is ``x[row, column]``, its margins are published. Arrays in, arrays out; the loops are
+compiled (:mod:`cellguard._engine.kernels`). Everything about a release starts from
+:func:`first_candidate` of what is published, never from the hidden counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "MAX_LINES",
+    "CountLaw",
+    "Effective",
+    "candidates",
+    "count_candidates",
+    "degrees_of_freedom",
+    "effective_intervals",
+    "feasibility_intervals",
+    "first_candidate",
+    "is_minimal",
+    "is_safe",
+    "keeps_width",
+    "optimal_pattern",
+    "optimal_share",
+]
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+MAX_LINES = 62
+"""Rows or columns that fit a bit mask."""
+UNIT = 1 << 36
+"""One unit of loss. What is below it orders patterns of equal loss; sums over a table stay under 2^61."""
+_NOWHERE = 1 << 60
+"""Above every count."""
+_POOL = 256
+"""Better patterns that are remembered beyond the subsets of the pattern."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountLaw:
+    """A deterministic optimal suppression: which counts are sensitive, how wide, and at what price."""
+
+    minimum: int
+    """Counts below are sensitive."""
+    smallest: int = 0
+    """Counts below are not: 1 leaves zeros out."""
+    width: int
+    """The width that the range of a sensitive cell must have."""
+    base: IntArray
+    """Cost of suppressing each cell: whole numbers above 0."""
+    slope: int = 0
+    """Added cost per unit of the count."""
+
+    def sensitive(self, x: IntArray) -> BoolArray:
+        """Return which counts are sensitive."""
+        return (x >= self.smallest) & (x < self.minimum)
+
+    def cost(self, x: IntArray) -> IntArray:
+        """Return what suppressing each cell costs."""
+        return self.base + self.slope * x
+
+    @property
+    def packed(self) -> tuple[np.int64, np.int64, np.int64, IntArray, np.int64]:
+        """As the kernels take it."""
+        whole = np.int64
+        return whole(self.smallest), whole(self.minimum), whole(self.width), self.base, whole(self.slope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Effective:
+    """Effective feasibility intervals, from inside and outside; published cells keep their value."""
+
+    low: IntArray
+    """Nothing below survives (proven)."""
+    high: IntArray
+    """Nothing above survives (proven)."""
+    inner_low: IntArray
+    """The lowest value of a survivor that was found; above `inner_high` when none was."""
+    inner_high: IntArray
+    """The highest value of a survivor that was found."""
+    finished: bool
+    """Whether every end was settled within the limit, so that the outer ends are exact."""
+    work: int
+    """Nodes visited: the measure of the limit."""
+
+
+def _masks(pattern: BoolArray) -> IntArray:
+    """One bit mask per row."""
+    powers = np.int64(1) << np.arange(pattern.shape[1], dtype=np.int64)
+    return np.where(pattern, powers, 0).sum(axis=1).astype(np.int64)
+
+
+def _pattern(rows: IntArray, n_columns: int) -> BoolArray:
+    return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
+
+
+def _workspace(shape: tuple[int, ...]) -> tuple[IntArray, IntArray, IntArray]:
+    """Scratch space of the flows: a copy of the table, the links of a path, the lines reached."""
+    return np.zeros(shape, np.int64), np.zeros((2, max(shape)), np.int64), np.zeros((2, 2), np.int64)
+
+
+def _scratch(shape: tuple[int, ...]) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...], IntArray]:
+    """Scratch space of the flows, of the search (a layer per level of its tree), and two masks by row."""
+    r, c = shape
+    levels = r * c + 2
+    widths = (r, c, r, r * c, 3)  # pattern by row, by column, cells that stay published, branches, counters
+    space = tuple(np.zeros((levels, width), np.int64) for width in widths)
+    return _workspace(shape), space, np.zeros((2, r), np.int64)
+
+
+def optimal_pattern(
+    x: IntArray, law: CountLaw, *, also: BoolArray | None = None, limit: int = 50_000_000
+) -> tuple[BoolArray | None, int]:
+    """Return the cheapest pattern that gives every sensitive cell its width, and the nodes of the search.
+
+    Among patterns of equal cost the first in a fixed order. None when no pattern is safe, not even
+    that of all cells. The cells `also` are protected like sensitive ones. Nodes above `limit` mean
+    that the pattern is the best found, not proven.
+    """
+    from cellguard._engine.kernels.twoway_search import HUGE, better_pattern
+
+    needy = law.sensitive(x) if also is None else law.sensitive(x) | also
+    need = np.ascontiguousarray(np.argwhere(needy), np.int64)
+    rows = np.zeros(x.shape[0], np.int64)
+    work, space, _ = _scratch(x.shape)
+    found, nodes = better_pattern(x, need, len(need), law.width, law.cost(x), rows, HUGE, 0, limit, work, space)
+    return (None if found < 0 and not rows.any() else _pattern(rows, x.shape[1])), int(nodes)
+
+
+def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
+    from cellguard._engine.kernels.twoway_flow import spans
+
+    low, high = spans(x, _masks(pattern), _workspace(x.shape))
+    return low, high
+
+
+def first_candidate(x: IntArray, pattern: BoolArray) -> IntArray:
+    """Return the first candidate in reading order: a function of what is published, not of what is hidden."""
+    from cellguard._engine.kernels import twoway_candidates as kernel
+
+    return np.asarray(kernel.first_candidate(x, _masks(pattern), _workspace(x.shape)))
+
+
+def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
+    """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
+    out = np.empty((limit, *x.shape), np.int64)
+    n = _list(x, pattern, out, limit)
+    return out[: min(n, limit)].copy()
+
+
+def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
+    """Count the candidates without visiting each; what is above `limit` is a lower bound."""
+    return _list(x, pattern, np.empty((0, *x.shape), np.int64), limit)
+
+
+def degrees_of_freedom(pattern: BoolArray) -> int:
+    """Return the dimension of the null space of a pattern."""
+    from cellguard._engine.kernels.twoway_candidates import basis
+
+    return len(basis(_masks(pattern), pattern.shape[1], -1, np.zeros(pattern.shape, np.int64)))
+
+
+def _list(x: IntArray, pattern: BoolArray, out: IntArray, limit: int) -> int:
+    from cellguard._engine.kernels import twoway_candidates as kernel
+    from cellguard._engine.kernels.twoway_flow import spans
+
+    rows, work = _masks(pattern), _workspace(x.shape)
+    start = kernel.first_candidate(x, rows, work)
+    low, high = spans(start, rows, work)
+    order = kernel.basis(rows, x.shape[1], -1, high - low)
+    return int(kernel.listed(start, rows, order, out, limit, work))
+
+
+def is_safe(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
+    """Whether the pattern gives every sensitive cell its width."""
+    sensitive = law.sensitive(x)
+    low, high = feasibility_intervals(x, pattern)
+    return bool((pattern[sensitive] & (high - low >= law.width)[sensitive]).all())
+
+
+def is_minimal(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
+    """Whether no part of a safe pattern is safe; ranges only shrink with the pattern, so one cell less tells."""
+    for i, j in np.argwhere(pattern & ~law.sensitive(x)):
+        less = pattern.copy()
+        less[i, j] = False
+        if is_safe(x, less, law):
+            return False
+    return True
+
+
+class _Siege:
+    """An attack under way: what the kernels share, and the ends of the intervals found so far."""
+
+    def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
+        from cellguard._engine.kernels import twoway_candidates, twoway_flow, twoway_match
+
+        self.kernel = twoway_match
+        rows = _masks(pattern)
+        self.scratch = _scratch(x.shape)
+        self.start = twoway_candidates.first_candidate(x, rows, self.scratch[0])
+        self.low, self.high = twoway_flow.spans(self.start, rows, self.scratch[0])
+        self.inner_low = np.where(pattern, _NOWHERE, x)
+        self.inner_high = np.where(pattern, np.int64(-1), x)
+        self.law = law.packed
+        self.scene = twoway_match.make_scene(rows, self.low, self.high, self.law)
+        self.pool = twoway_match.make_pool(rows, x.shape[1], int(pattern.sum()) + _POOL)
+        if survive == "safe":
+            self.pool[3][0] = 0
+        self.hunt = int(survive == "optimal")
+        self.work = 0
+
+    def scan(self, cell: int, end: str, stop: int, limit: int) -> int:
+        """Move the ``"low"`` or ``"high"`` end of a cell inward to the first value that survives, or to `stop`."""
+        from cellguard._engine.kernels.twoway_flow import DOWN, UP
+
+        way = DOWN if end == "low" else UP
+        ends = (self.low, self.high, self.inner_low, self.inner_high)
+        status, work = self.kernel.scan(
+            self.start, int(cell), way, int(stop), ends, self.scene, self.law, self.hunt, limit, self.pool, self.scratch
+        )
+        self.work += int(work)
+        return int(status)
+
+
+def effective_intervals(
+    x: IntArray,
+    pattern: BoolArray,
+    law: CountLaw,
+    *,
+    survive: str = "optimal",
+    limit: int,
+    cells: IntArray | None = None,
+) -> Effective:
+    """Return the effective feasibility intervals of the suppressed cells (minami2019 definition 5).
+
+    Parameters
+    ----------
+    x
+        Any candidate; only what is published of it matters.
+    pattern
+        The suppressed cells.
+    law
+        The algorithm that the attacker knows.
+    survive
+        Which candidates survive: those for which the pattern is ``"safe"``, those for which it is also
+        ``"minimal"`` (no part of it is safe: it is the cheapest under some positive costs), or those
+        for which it is ``"optimal"``.
+    limit
+        Nodes per end of a cell.
+    cells
+        Positions of the cells to settle, all suppressed ones unless given.
+    """
+    from cellguard._engine.kernels.twoway_search import LIMIT
+
+    s = _Siege(x, pattern, law, survive)
+    finished = True
+    for cell in (np.flatnonzero(pattern) if cells is None else cells).tolist():
+        for end, stop in (("low", _NOWHERE), ("high", -1)):
+            finished &= s.scan(cell, end, stop, limit) != LIMIT
+    return Effective(
+        low=s.low, high=s.high, inner_low=s.inner_low, inner_high=s.inner_high, finished=finished, work=s.work
+    )
+
+
+def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> bool:
+    """Whether every cell that may be sensitive keeps its width over the candidates that no part of P suits.
+
+    Depends on what is published only: whoever sees the release can repeat the test.
+    """
+    from cellguard._engine.kernels.twoway_match import EXCLUDED, SURVIVOR
+    from cellguard._engine.kernels.twoway_search import LIMIT
+
+    s = _Siege(x, pattern, law, "minimal")
+    for cell in np.flatnonzero(pattern).tolist():
+        i, j = divmod(cell, x.shape[1])
+        if s.inner_high[i, j] - s.inner_low[i, j] >= law.width:
+            continue
+        status = s.scan(cell, "low", law.minimum, limit)
+        if status == EXCLUDED:  # no survivor has a sensitive count here
+            continue
+        if status != SURVIVOR or s.scan(cell, "high", s.low[i, j], limit) == LIMIT:
+            return False
+        if s.inner_high[i, j] - s.inner_low[i, j] < law.width:
+            return False
+    # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
+    return bool(s.inner_high[pattern].max(initial=0) >= 0)
+
+
+def optimal_share(
+    tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int
+) -> NDArray[np.float64]:
+    """Return for each candidate the share of the drawn costs under which the pattern is its optimum."""
+    from cellguard._engine.kernels.twoway_match import surviving_draws
+
+    # A candidate for which a part of the pattern suffices has no share; no draw is needed to tell.
+    shares = np.zeros(len(tables))
+    s = _Siege(tables[0], pattern, law, "minimal")
+    possible = surviving_draws(tables, s.scene, s.law, costs[:1], 0, limit, s.pool, s.scratch) > 0
+    hits = surviving_draws(tables[possible], s.scene, s.law, costs, 1, limit, s.pool, s.scratch)
+    shares[possible] = hits / len(costs)
+    return shares
