@@ -43,7 +43,7 @@ def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = 
     >>> from cellguard import generate
     >>> release = optimal_counts(generate.frequency(seed=1))
     >>> str(release.status), int(release.primary.sum()), int(release.secondary.sum())
-    ('optimal', 3, 3)
+    ('optimal', 1, 3)
     """
     begin = time.perf_counter()
     rule, grid = _prepared(table, rule)
@@ -208,6 +208,11 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
         )
     inner = np.zeros(table.n_cells, bool)
     inner[grid.cells] = True
+    if (inner & table.fixed).any():
+        raise InputError(
+            f"{table.label(int(np.argmax(inner & table.fixed)))}: an inner cell that must be published.",
+            hint="suppression of count tables by enumeration may choose any inner cell.",
+        )
     other = inner & (rule.sensitive(table.values) != table.sensitive)
     if other.any():
         raise InputError(

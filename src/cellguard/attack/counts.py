@@ -99,7 +99,8 @@ def rule_of(table: Table) -> CountRule:
     """Return the rule that the table's sensitive cells and levels show, where they leave no doubt.
 
     The width is the sliding level that all sensitive cells share; the minimum frequency is 5 when
-    that is what separates sensitive cells from the others, or the only number that does.
+    that separates sensitive cells from the others, or the only number that does; cells are lost by
+    their counts when those are the table's weights.
     """
     s = table.sensitive
     widths = np.unique(table.sliding[s])
@@ -118,7 +119,13 @@ def rule_of(table: Table) -> CountRule:
             f"{table.name}: the minimum frequency cannot be told from the table.",
             hint="give it: cg.CountRule(minimum=..., width=...).",
         )
-    return CountRule(minimum=5 if least <= 5 <= most else int(least), width=int(np.ceil(widths[0])), zeros=zeros)
+    counts = bool((table.weights[inner] == table.values[inner]).all())
+    return CountRule(
+        minimum=5 if least <= 5 <= most else int(least),
+        width=int(np.ceil(widths[0])),
+        zeros=zeros,
+        loss="counts" if counts else "cells",
+    )
 
 
 def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
