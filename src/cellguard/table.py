@@ -6,7 +6,7 @@ A table is arrays and a description, never an object per cell. Mathematically it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -385,7 +385,7 @@ class Table:
 
         return self.with_(weights=weights_by_value(kind, self.values))
 
-    def apply(self, *rules: Rule, lower_ratio: float = 1.0) -> Table:
+    def apply(self, *rules: Rule | Callable[[Any], Any], lower_ratio: float = 1.0) -> Table:
         """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.rules.apply`).
 
         >>> import cellguard as cg

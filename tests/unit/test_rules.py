@@ -218,6 +218,7 @@ def test_manual_by_index_codes_and_names():
 
 def test_own_rule():
     t = crossed()
+    assert t.apply(lambda cells: 0.1 * cells.value * (cells.count == 3)).sensitive_cells.tolist() == [2]
     flagged = t.apply(cg.Custom(lambda c: np.where(c.count == 3, 0.1 * c.value, 0), "threes", "exactly three"))
     assert flagged.sensitive_cells.tolist() == [2]
     assert flagged.reasons(2) == ("threes: exactly three",)
@@ -279,6 +280,8 @@ def test_what_is_refused():
         crossed().apply()
     with pytest.raises(InputError, match="not a rule"):
         crossed().apply("p%")
+    with pytest.raises(InputError, match="not a rule"):
+        crossed().apply(cg.PPercent)
     with pytest.raises(InputError, match="who asked"):
         crossed().apply(cg.Request(50))
     with pytest.raises(LevelError):
@@ -324,6 +327,13 @@ def test_a_priori_decisions():
     assert t.fixed.tolist() == [False, False, False, True]
     assert t.weights[0] == 77
     assert t.reasons(2) == ("a priori: marked by hand",)
+
+
+def test_a_priori_file(tmp_path):
+    (tmp_path / "a.hst").write_text("B;U\nC;P\n")
+    t = apply_apriori(crossed(), tmp_path / "a.hst", separator=";", percent=10)
+    assert t.sensitive_cells.tolist() == [2]
+    assert t.upper[2] == pytest.approx(2)
 
 
 def test_a_priori_mistakes():

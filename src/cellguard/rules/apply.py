@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cellguard.exceptions import InputError, LevelError
-from cellguard.rules.rule import Manual, Rule
+from cellguard.rules.rule import Custom, Manual, Rule
 from cellguard.rules.statistics import CellStatistics
 
 if TYPE_CHECKING:
@@ -72,19 +73,18 @@ def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
     )
 
 
-def apply(table: Table, *rules: Rule, lower_ratio: float = 1.0) -> Table:
+def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ratio: float = 1.0) -> Table:
     """Return the table with the cells that the rules flag made sensitive, in addition to those that are.
 
     The level of a cell is the largest that a rule asks for. Lower and upper level are equal unless
     `lower_ratio` says what share of the upper one the lower one shall be; baena2018 recommends
     0.25 (5% down, 20% up), because equal levels make the truth the midpoint of most ranges. A level
-    is cut where the known bounds leave less room.
+    is cut where the known bounds leave less room. A function of the cells' statistics is a rule of
+    your own (:class:`Custom`).
     """
+    rules = [_as_rule(rule) for rule in given]
     if not rules:
         raise InputError("no rule was given.", hint="for example table.apply(cg.PPercent(10), cg.MinFrequency(3)).")
-    for rule in rules:
-        if not isinstance(rule, Rule):
-            raise InputError(f"{type(rule).__name__} is not a rule.", hint="give instances, such as cg.PPercent(10).")
     if not (np.isfinite(lower_ratio) and lower_ratio >= 0):
         raise LevelError(f"lower_ratio: {lower_ratio!r} is not a finite number of at least 0.")
     cells = statistics_of(table, by_hand=all(isinstance(rule, Manual) for rule in rules))
@@ -106,3 +106,12 @@ def apply(table: Table, *rules: Rule, lower_ratio: float = 1.0) -> Table:
         upper=np.clip(upper, 0.0, np.maximum(table.ub - table.values, 0.0)),
         flags=new if table.flags is None else table.flags.joined(new),
     )
+
+
+def _as_rule(given: Any) -> Rule:
+    if isinstance(given, Rule):
+        return given
+    if callable(given) and not isinstance(given, type):
+        return Custom(given)
+    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    raise InputError(f"{kind} is not a rule.", hint="give instances, such as cg.PPercent(10).")

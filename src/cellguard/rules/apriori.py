@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -36,16 +37,24 @@ class Decision(Protocol):
         """Where the decision stands, for messages."""
 
 
-def apply_apriori(table: Table, decisions: Iterable[Decision], *, percent: float = 20.0) -> Table:
+def apply_apriori(
+    table: Table, decisions: str | Path | Iterable[Decision], *, separator: str = ",", percent: float = 20.0
+) -> Table:
     """Return the table with single cells decided by hand; they overrule the rules applied before.
 
     Parameters
     ----------
     decisions
-        What :func:`cellguard._io.argus.hst.read_hst` returns, in order: a later line overrules.
+        An a priori file (``.hst``), or decisions in order: a later one overrules.
+    separator
+        What parts the entries of the file's lines.
     percent
         Level, as a percentage of the value, of cells marked unsafe that have none.
     """
+    if isinstance(decisions, (str, Path)):
+        from cellguard._io.argus.hst import read_hst
+
+        decisions = read_hst(decisions, len(table.dimensions), separator)
     changed = {
         name: getattr(table, name).copy() for name in ("sensitive", "lower", "upper", "sliding", "fixed", "weights")
     }
