@@ -182,6 +182,9 @@ def _result(content: Content) -> dict[str, str]:
     out["proven bound"] = f"{_figure(release.bound)} (gap {100 * release.gap:.2f}%)" if proven else "none was asked for"
     if isinstance(release, Suppression):
         out |= {"primary": f"{int(release.primary.sum()):,}", "secondary": f"{int(release.secondary.sum()):,}"}
+        out["information lost"] = (
+            f"{100 * release.cost / max(float(release.table.weights.sum()), 1e-300):.2f}% of the weights"
+        )
     if release.explanation:
         out["remark"] = release.explanation
     return out
@@ -201,7 +204,7 @@ def _figure(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:,.4g}" if isfinite(value) else "-"
-    return str(value)
+    return str(value).replace("_", " ")
 
 
 def _comparison(comparison: Any) -> list[dict[str, str]]:

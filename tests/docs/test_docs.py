@@ -1,0 +1,65 @@
+"""Every example of the manual runs; every page is in its table of contents, every verb and key on its page."""
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cellguard.cli import VERBS, main
+from cellguard.jobs.check import METHOD_KEYS, RULE_KEYS
+from cellguard.jobs.model import Job
+from cellguard.jobs.read import read_job
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+TESTED_ELSEWHERE = {"data"}
+PAGES = sorted(p for p in DOCS.rglob("*.md") if p.parent.name not in TESTED_ELSEWHERE and not p.is_symlink())
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if ">>>" in p.read_text()], ids=lambda p: p.stem)
+def test_python_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, page.stem, str(page), 0)
+    result = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```console\n$ " in p.read_text()], ids=lambda p: p.stem)
+def test_commands_of_the_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^\$ cellguard (.*)$", page.read_text(), re.MULTILINE)
+    assert commands
+    for command in commands:
+        assert main(shlex.split(command)) == 0, command
+    assert list(tmp_path.rglob("public/report.html"))
+
+
+def test_every_page_is_in_the_contents():
+    contents = (DOCS.parent / "mkdocs.yml").read_text()
+    for page in DOCS.rglob("*.md"):
+        assert str(page.relative_to(DOCS)) in contents
+
+
+def test_every_verb_is_on_the_page_of_commands():
+    text = (DOCS / "reference" / "commands.md").read_text()
+    for verb in VERBS:
+        assert f"`cellguard {verb}`" in text
+
+
+def test_every_key_is_on_the_page_of_jobs():
+    text = (DOCS / "reference" / "job.md").read_text()
+    keys = {*Job.model_fields, *METHOD_KEYS, *RULE_KEYS} - {"dimensions", "rules", "tables", "attackers"}
+    for field in Job.model_fields.values():
+        keys |= set(getattr(field.annotation, "model_fields", {}))
+    for key in keys:
+        assert key in text, key
+
+
+def test_the_job_on_its_page_is_one(tmp_path):
+    from cellguard.jobs.survey import write_survey
+
+    (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "reference" / "job.md").read_text(), re.DOTALL)
+    path = write_survey(tmp_path, n=500, job=text)
+    assert read_job(path).job.name == "turnover"
