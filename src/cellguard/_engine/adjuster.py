@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.distance import Certificate, Distance, certify
-from cellguard._engine.interior import Inequalities, Point, Program, Projection, minimize
+from cellguard._engine.interior import Projection, minimize
 from cellguard._engine.lp import LinearProgram, SolveStatus
+from cellguard._engine.movers import Movers, Problem
 from cellguard._engine.projection import cheapest
 from cellguard._engine.reduce import reduce
 
@@ -87,18 +88,14 @@ class Adjuster:
         self.n = relations.shape[1]
         self.fixed = np.zeros(self.n, bool) if fixed is None else np.asarray(fixed, bool)
         self.reduction = reduce(relations, ~self.fixed)
-        self.merged = self.reduction.merged
-        self.cell = np.flatnonzero(self.reduction.alias >= 0)
-        self.mover = self.merged.lift.indices.astype(np.int64)
-        self.ratio = self.merged.lift.data
-        self.n_movers = len(self.merged.cells)
+        self.movers = Movers(self.reduction)
 
     # ------------------------------------------------------------------ linear algebra, made once
 
     @cached_property
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
-        return cheapest(self.merged.relations, lambda: self.reduction.basis[self.merged.cells])
+        return cheapest(self.movers.relations, lambda: self.reduction.basis[self.reduction.merged.cells])
 
     @cached_property
     def _basic(self) -> IntArray:
@@ -139,6 +136,7 @@ class Adjuster:
         upper: FloatArray,
         distance: Distance,
         *,
+        soft: FloatArray | None = None,
         tolerance: float | None = None,
         vertex: bool = True,
     ) -> Closest:
@@ -151,6 +149,8 @@ class Adjuster:
             their bounds.
         distance
             What is minimised.
+        soft
+            What it costs to miss a cell's bounds by one; every bound holds unless given.
         tolerance
             Of the interior point, relative to the objective; 1e-12, or 1e-9 before a vertex is looked for.
         vertex
@@ -158,45 +158,46 @@ class Adjuster:
             as many cells as possible keep their values exactly.
         """
         lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
+        if soft is not None:
+            soft = np.where(self.fixed, np.inf, soft)
         stuck = self.reduction.determined
-        if (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any():
+        impossible = (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any()
+        if impossible and soft is None:
             return self._nothing()
         if (lower <= 0).all() and (upper >= 0).all():
             still = np.zeros(self.n)
-            return self._finish(still, still, np.zeros((2, self.n)), lower, upper, distance, None, 0)
-        problem = _Problem(self, lower, upper, distance)
-        tolerance = tolerance or (1e-9 if problem.flat and vertex else 1e-12)
+            return self._finish(still, still, np.zeros((2, self.n)), 0, (lower, upper, distance, None, soft))
+        problem = Problem(self.movers, lower, upper, distance, soft=soft)
         if (problem.lower > problem.upper).any():
             return self._nothing()
-        point = minimize(problem.program(), self.projection, tolerance=tolerance)
-        if problem.flat and vertex:
-            problem.to_vertex(point)
-        z, force, bounds, share = problem.cells(point)
-        found = self._finish(self.complete(z), force, bounds, lower, upper, distance, share, point.iterations)
-        if found.proven or self._feasible(problem):
+        to_vertex = vertex and problem.flat
+        point = minimize(problem.program(), self.projection, tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
+        v = problem.vertex(point) if to_vertex else None
+        z = self.movers.cells(point.v if v is None else v) * problem.unit
+        force, bounds, share = problem.forces(point, z)
+        task = (lower, upper, distance, share, soft)
+        found = self._finish(self.complete(z), force, bounds, point.iterations, task)
+        if found.proven or soft is not None or self._feasible(problem):
             return found
         return self._nothing()
 
-    def _feasible(self, problem: _Problem) -> bool:
+    def _feasible(self, problem: Problem) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method."""
-        lp = LinearProgram(self.merged.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
+        lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
         return lp.solve().status is not SolveStatus.INFEASIBLE
 
     def _finish(
-        self,
-        z: FloatArray,
-        force: FloatArray,
-        bounds: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        distance: Distance,
-        share: FloatArray | None,
-        iterations: int,
+        self, z: FloatArray, force: FloatArray, bounds: FloatArray, iterations: int, task: tuple[Any, ...]
     ) -> Closest:
         y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
-        proof = certify(self.relations, z, y, lower, upper, distance, share)
         return Closest(
-            z=z, certificate=proof, relations=y, lower=bounds[0], upper=bounds[1], feasible=True, iterations=iterations
+            z=z,
+            certificate=certify(self.relations, z, y, *task),
+            relations=y,
+            lower=bounds[0],
+            upper=bounds[1],
+            feasible=True,
+            iterations=iterations,
         )
 
     def _nothing(self) -> Closest:
@@ -226,153 +227,3 @@ def adjuster_of(relations: csr_array, fixed: BoolArray) -> Adjuster:
     _RECENT.insert(0, (relations, mask, adjuster))
     del _RECENT[4:]
     return adjuster
-
-
-class _Problem:
-    """One problem between movers: cells that move together share bounds and add their weights."""
-
-    def __init__(self, adjuster: Adjuster, lower: FloatArray, upper: FloatArray, distance: Distance) -> None:
-        self.k, self.d = adjuster, distance
-        cell, mover, ratio, N = adjuster.cell, adjuster.mover, adjuster.ratio, adjuster.n_movers
-        size = np.abs(ratio)
-        low, high = lower[cell], upper[cell]
-        # a typical movement is the unit: values may be 1e11, levels 1e5 (toysarah)
-        needs = np.maximum(low, -high)
-        self.unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
-        start = np.where(ratio > 0, low, high) / ratio / self.unit
-        stop = np.where(ratio > 0, high, low) / ratio / self.unit
-        self.lower, self.lower_cell = _tightest(N, cell, mover, start, np.maximum)
-        self.upper, self.upper_cell = _tightest(N, cell, mover, stop, np.minimum)
-        self.absolute = np.asarray(np.bincount(mover, distance.absolute[cell] * size, N) * self.unit, np.float64)
-        self.square = np.asarray(np.bincount(mover, distance.square[cell] * size**2, N) * self.unit**2, np.float64)
-        self.caps = []
-        for g in (0, 1):
-            weight = np.where(distance.group[cell] == g, distance.largest[cell] * size, 0.0) * self.unit
-            most, owner = _tightest(N, cell, mover, weight, np.maximum)
-            self.caps.append((most, owner))
-
-    @property
-    def flat(self) -> bool:
-        """Whether only absolute movements count, so that vertices are among the closest."""
-        return bool(self.absolute.any()) and not self.square.any() and not any(most.any() for most, _ in self.caps)
-
-    def to_vertex(self, point: Point) -> None:
-        """Move the point to a vertex of the closest movements, if one is found at once.
-
-        At the end of an interior point it is plain which rows are active: their multipliers are
-        larger than their slacks. With the movers of active rows held there a small linear program is
-        left, nearly always with one solution.
-        """
-        active = point.multiplier > point.slack
-        n_low, P, first = len(self.low), len(self.split), len(self.low) + len(self.high)
-        lower, upper = self.lower.copy(), self.upper.copy()
-        not_negative, not_positive = active[first : first + P], active[first + P : first + 2 * P]
-        lower[self.split[not_negative]] = 0.0
-        upper[self.split[not_positive]] = 0.0
-        at_low, at_high = self.low[active[:n_low]], self.high[active[n_low:first]]
-        upper[at_low] = lower[at_low] = self.lower[at_low]
-        lower[at_high] = upper[at_high] = self.upper[at_high]
-        held = lower >= upper
-        v = np.where(held, lower, 0.0)
-        A = self.k.merged.relations
-        side = -(A @ v)
-        cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
-        lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
-        found = lp.solve()
-        if not found.optimal:
-            return
-        v[~held] = found.x
-        if self.absolute @ np.abs(v) <= (1.0 + _GAP / 10) * (self.absolute @ np.abs(point.v)):
-            point.v = v
-
-    def program(self) -> Program:
-        """The rows of the interior point: bounds, then absolute values, then largest movements."""
-        rises, falls = self.lower >= 0, self.upper <= 0
-        linear = np.where(rises, self.absolute, np.where(falls, -self.absolute, 0.0))
-        self.split = np.flatnonzero((self.absolute > 0) & ~rises & ~falls)
-        self.low, self.high = np.flatnonzero(np.isfinite(self.lower)), np.flatnonzero(np.isfinite(self.upper))
-        P, k = len(self.split), len(self.low) + len(self.high)
-        one = np.ones
-        mover = [self.low, self.high, self.split, self.split]
-        sign = [one(len(self.low)), -one(len(self.high)), -one(P), one(P)]
-        aux: list[Any] = [np.zeros(k, np.int64), np.arange(P), np.arange(P)]
-        lift, side = [np.zeros(k), one(2 * P)], [self.lower[self.low], -self.upper[self.high], np.zeros(2 * P)]
-        cost = [self.absolute[self.split]]
-        self.cap_rows: list[tuple[IntArray, IntArray, float]] = []
-        for most, owner in self.caps:
-            capped = np.flatnonzero(most > 0)
-            if not len(capped):
-                continue
-            for rows, direction in ((capped[self.upper[capped] > 0], -1.0), (capped[self.lower[capped] < 0], 1.0)):
-                mover.append(rows)
-                sign.append(np.full(len(rows), direction))
-                aux.append(np.full(len(rows), P + len(cost) - 1))
-                lift.append(1.0 / most[rows])
-                side.append(np.zeros(len(rows)))
-                self.cap_rows.append((rows, owner[rows], direction))
-            cost.append(np.ones(1))
-        inequalities = Inequalities(
-            mover=np.concatenate(mover),
-            sign=np.concatenate(sign),
-            aux=np.concatenate(aux),
-            lift=np.concatenate(lift),
-            side=np.concatenate(side),
-        )
-        return Program(
-            linear=linear,
-            quadratic=2.0 * self.square,
-            rows=inequalities,
-            aux_cost=np.concatenate(cost),
-            n_pairs=P,
-            first_pair=k,
-        )
-
-    def cells(self, point: Point) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return movement, force, multipliers of the bounds, and shares of the maxima, cell by cell.
-
-        The force of a cell is its marginal cost less what its own bounds bear; together the forces
-        are multipliers times relations, which no movement feels.
-        """
-        k, d, unit = self.k, self.d, self.unit
-        cell, mover, ratio, n = k.cell, k.mover, k.ratio, k.n
-        y = point.multiplier
-        z = np.zeros(n)
-        z[cell] = ratio * point.v[mover] * unit
-        lean = np.where(self.lower >= 0, 1.0, np.where(self.upper <= 0, -1.0, 0.0))  # slope of |v|
-        P, first = len(self.split), len(self.low) + len(self.high)
-        if P:
-            lean[self.split] = (y[first : first + P] - y[first + P : first + 2 * P]) / self.absolute[self.split]
-        force = 2.0 * d.square * z
-        force[cell] += d.absolute[cell] * np.sign(ratio) * np.clip(lean[mover], -1.0, 1.0)
-        ratio_of = np.zeros(n)
-        ratio_of[cell] = ratio
-        bounds = np.zeros((2, n))
-        for rows, owner, weight, which in (
-            (self.low, self.lower_cell, y[: len(self.low)], 0),
-            (self.high, self.upper_cell, y[len(self.low) : first], 1),
-        ):
-            i = owner[rows]
-            side = np.where(ratio_of[i] > 0, which, 1 - which)
-            np.add.at(bounds, (side, i), weight / np.abs(ratio_of[i]) / unit)
-        force += bounds[1] - bounds[0]
-        share = np.zeros(n)
-        at = first + 2 * P
-        for rows, owner, direction in self.cap_rows:
-            weight = y[at : at + len(rows)]
-            at += len(rows)
-            i = owner
-            np.add.at(share, i, weight / (d.largest[i] * np.abs(ratio_of[i]) * unit))
-            np.add.at(force, i, -direction * weight / ratio_of[i] / unit)
-        return z, force, bounds, share
-
-
-def _tightest(
-    n: int, cell: IntArray, mover: IntArray, value: FloatArray, choose: np.ufunc
-) -> tuple[FloatArray, IntArray]:
-    """Return the largest (or smallest) value of each mover, and the cell that has it."""
-    best = np.full(n, -np.inf if choose is np.maximum else np.inf)
-    choose.at(best, mover, value)
-    owner = np.zeros(n, np.int64)
-    holds = value == best[mover]
-    owner[mover[holds]] = cell[holds]
-    return best, owner

@@ -10,6 +10,7 @@ relations from anywhere, and returns what they prove.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,14 @@ class Distance:
         moved = self.largest * size
         return total + sum(float(moved[self.group == g].max(initial=0.0)) for g in (0, 1))
 
-    def least(self, force: FloatArray, lower: FloatArray, upper: FloatArray, share: FloatArray) -> float:
+    def least(
+        self,
+        force: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        share: FloatArray,
+        soft: FloatArray | None = None,
+    ) -> float:
         """Return the minimum over ``lower <= z <= upper`` of the Lagrangian, cell by cell.
 
         Parameters
@@ -73,17 +81,45 @@ class Distance:
         share
             Any share of its group's maximum for each cell, at least 0; scaled to sum to 1 in each
             group. ``max >= sum share largest |z|`` makes the maximum separable.
+        soft
+            What it costs to miss a bound by one; bounds hold unless given.
         """
         sums = np.bincount(self.group, share, 2)
         weight = self.absolute + self.largest * share / np.where(sums > 0, sums, 1.0)[self.group]
-        pull = np.sign(force) * np.maximum(np.abs(force) - weight, 0.0)
-        quadratic = self.square > 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.where(quadratic, pull / (2.0 * self.square), np.where(pull == 0.0, 0.0, np.sign(pull) * np.inf))
-        z = np.clip(z, lower, upper)
+        if soft is not None:
+            return self._least_softly(force, lower, upper, weight, soft)
+        z = np.clip(_nearest(force, weight, self.square), lower, upper)
         if not np.isfinite(z).all():
             return float("-inf")
         return float((weight * np.abs(z) + self.square * z**2 - force * z).sum())
+
+    def _least_softly(
+        self, force: FloatArray, lower: FloatArray, upper: FloatArray, weight: FloatArray, soft: FloatArray
+    ) -> float:
+        """As :meth:`least`, by trying every place where a convex function of this form can have its minimum."""
+        if (((self.square == 0) | np.isinf(soft)) & (np.abs(force) > weight + soft)).any():
+            return float("-inf")
+        places = [np.zeros(len(force)), lower, upper]
+        places += [_nearest(force + shift, weight, self.square) for shift in (0.0, soft, -soft)]
+        best = np.full(len(force), np.inf)
+        for z in places:
+            at = np.where(np.isfinite(z), z, 0.0)
+            value = weight * np.abs(at) + self.square * at**2 - force * at + _missed(at, lower, upper, soft)
+            best = np.minimum(best, value)
+        return float(best.sum())
+
+
+def _nearest(force: FloatArray, weight: FloatArray, square: FloatArray) -> FloatArray:
+    """Where ``weight |z| + square z^2 - force z`` has its minimum, possibly infinitely far away."""
+    pull = np.sign(force) * np.maximum(np.abs(force) - weight, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(square > 0, pull / (2.0 * square), np.where(pull == 0.0, 0.0, np.sign(pull) * np.inf))
+
+
+def _missed(z: FloatArray, lower: FloatArray, upper: FloatArray, soft: FloatArray) -> FloatArray:
+    """Price of the bounds that a movement misses."""
+    missed = np.maximum(lower - z, 0.0) + np.maximum(z - upper, 0.0)
+    return missed * np.where(missed > 0, soft, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +150,12 @@ def certify(
     upper: FloatArray,
     distance: Distance,
     share: FloatArray | None = None,
+    soft: FloatArray | None = None,
 ) -> Certificate:
     """Check a movement against the relations and bounds, and bound all others by the multipliers.
 
-    Any y proves something; only the right one proves a small gap. See :class:`Distance` for `share`.
+    Any y proves something; only the right one proves a small gap. See :meth:`Distance.least` for
+    `share` and `soft`; with soft bounds the objective includes what is paid for missing them.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> d = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
@@ -126,28 +164,32 @@ def certify(
     >>> round(c.objective, 9), round(c.bound, 9), c.residual, c.violation
     (1.6, 1.6, 0.0, 0.0)
     """
+    force = relations.T @ y
     needed = np.maximum(np.maximum(lower, -upper), 0.0)
     typical = float(np.median(needed[needed > 0])) if needed.any() else 1.0
+    share = np.ones(len(z)) if share is None else share
     wrong = np.maximum(np.maximum(lower - z, z - upper), 0.0)
     bounds = np.where(lower > z, np.abs(lower), np.where(upper < z, np.abs(upper), 0.0))
+    hard = 1.0 if soft is None else np.isinf(soft)
+    paid = 0.0 if soft is None else float(_missed(z, lower, upper, np.where(np.isinf(soft), 0.0, soft)).sum())
     return Certificate(
-        objective=distance.value(z),
-        bound=_bound(relations.T @ y, lower, upper, distance, np.ones(len(z)) if share is None else share),
+        objective=distance.value(z) + paid,
+        bound=_best_bound(lambda scale: distance.least(scale * force, lower, upper, share, soft)),
         residual=float((np.abs(relations @ z) / np.maximum(abs(relations) @ np.abs(z), typical)).max(initial=0.0)),
-        violation=float((wrong / np.maximum(bounds, typical)).max(initial=0.0)),
+        violation=float((hard * wrong / np.maximum(bounds, typical)).max(initial=0.0)),
     )
 
 
-def _bound(force: FloatArray, lower: FloatArray, upper: FloatArray, distance: Distance, share: FloatArray) -> float:
+def _best_bound(bound_at: Callable[[float], float]) -> float:
     """Return the best bound of the multipliers, as they are or a little smaller.
 
     A force that exceeds a weight by rounding alone costs its excess times the whole width of a loose
     bound; making all forces smaller costs only that share of the objective. The bound is concave in
-    the shrinkage, so that the first decrease ends the search.
+    the scale, so that the first decrease ends the search.
     """
-    best = distance.least(force, lower, upper, share)
+    best = bound_at(1.0)
     for shrinkage in 10.0 ** np.arange(-13.0, -6.0):
-        bound = distance.least((1.0 - shrinkage) * force, lower, upper, share)
+        bound = bound_at(1.0 - shrinkage)
         if bound < best:
             break
         best = bound

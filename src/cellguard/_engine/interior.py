@@ -2,7 +2,7 @@
 
 The problem, between movers v (cells that move together are one mover)::
 
-    min   sum c v + 1/2 q v^2 + cost a        v moves, a are auxiliaries
+    min   sum c v + 1/2 q v^2 + cost a + 1/2 curve a^2    a are auxiliaries
     s.t.  A v = 0                             the relations
           sign v[mover] + lift a[aux] >= side   one row per inequality
 
@@ -72,6 +72,8 @@ class Program:
     quadratic: FloatArray
     rows: Inequalities
     aux_cost: FloatArray
+    aux_quadratic: FloatArray
+    constant: float = 0.0
     n_pairs: int = 0
     first_pair: int = 0
 
@@ -84,6 +86,7 @@ class Point:
     a: FloatArray
     slack: FloatArray
     multiplier: FloatArray
+    objective: float = 0.0
     iterations: int = 0
     converged: bool = False
 
@@ -118,7 +121,7 @@ class _Iteration:
         self.one, self.two, self.rest = slice(k, k + P), slice(k + P, k + 2 * P), slice(k + 2 * P, None)
         self.pair_mover = r.mover[self.one]
         self.n_shared = self.n_aux - P
-        self.curved = bool(program.quadratic.any())
+        self.curved = bool(program.quadratic.any() or program.aux_quadratic.any())
         self.point = self._start(scale)
 
     # ------------------------------------------------------------------ the rows as an operator
@@ -156,9 +159,11 @@ class _Iteration:
         diagonal = self.p.quadratic + np.bincount(r.mover, weight, self.n)
         if P:  # theta1 theta2 / (theta1 + theta2), without cancellation
             s1, k1, t1, s2, k2, t2 = r.sign[one], r.lift[one], theta[one], r.sign[two], r.lift[two], theta[two]
-            self.pair_F = k1**2 * t1 + k2**2 * t2
+            curve = self.p.aux_quadratic[:P]
+            self.pair_F = k1**2 * t1 + k2**2 * t2 + curve
             self.pair_E = s1 * k1 * t1 + s2 * k2 * t2
-            diagonal += np.bincount(self.pair_mover, t1 * t2 * (s1 * k2 - s2 * k1) ** 2 / self.pair_F, self.n)
+            left = t1 * t2 * (s1 * k2 - s2 * k1) ** 2 + curve * (s1**2 * t1 + s2**2 * t2)
+            diagonal += np.bincount(self.pair_mover, left / self.pair_F, self.n)
         self.projection.factor(np.maximum(diagonal, 1e-300))
         if self.n_shared:
             which = r.aux[rest] - P
@@ -203,7 +208,7 @@ class _Iteration:
         mu = _FAR * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
         a[:P] = 2.0 * mu / p.aux_cost[:P]
         slack = np.maximum(np.abs(r.side), _NEAR * scale)
-        slack[k:] = r.lift[k:] * a[r.aux[k:]]
+        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
     def run(self, tolerance: float, max_iterations: int) -> Point:
@@ -249,11 +254,13 @@ class _Iteration:
         p, x = self.p, self.point
         self.primal = self._rows(x.v, x.a) - x.slack - p.rows.side
         self.force: FloatArray = p.quadratic * x.v + p.linear - self._movers(x.multiplier)
-        self.aux_force = p.aux_cost - self._aux(x.multiplier)
+        self.aux_force = p.aux_cost + p.aux_quadratic * x.a - self._aux(x.multiplier)
         gap = float(x.slack @ x.multiplier)
-        objective = float(p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a)
+        x.objective = p.constant + float(
+            p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a + 0.5 * (p.aux_quadratic * x.a) @ x.a
+        )
         self.mu = gap / len(x.slack)
-        self.relative_gap = gap / max(abs(objective), 1e-300)
+        self.relative_gap = gap / max(abs(x.objective), 1e-300)
         self.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
 
     def _direction(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
