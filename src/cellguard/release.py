@@ -131,11 +131,7 @@ class Release:
     def save(self, path: str | Path) -> None:
         """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order."""
         self._require_published()
-        columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
-        from cellguard._io.frames import write_csv, write_parquet
-
-        write = write_parquet if str(path).lower().endswith(".parquet") else write_csv
-        write(columns, path)
+        _write({**self.table.cell_codes(), **self.columns()}, path)
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line, without the audit."""
@@ -161,6 +157,14 @@ class Release:
                 f"there is no release: {self.status}. {self.explanation}".strip(),
                 hint="look at `status` and `explanation` before using the result.",
             )
+
+
+def _write(columns: dict[str, Any], path: str | Path) -> None:
+    """Write columns by the ending of the file's name."""
+    from cellguard._io.frames import write_csv, write_parquet
+
+    write = write_parquet if str(path).lower().endswith(".parquet") else write_csv
+    write(columns, path)
 
 
 def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
@@ -237,6 +241,14 @@ class Adjustment(Release):
     method: ClassVar[str] = "adjust"
     values: FloatArray = field(repr=False)
     """The published values: additive, and safe by their distance from the truth."""
+    internal: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """What made them, cell by cell: weights, senses, multipliers (confidential, never written by :meth:`save`)."""
+
+    def save_internal(self, path: str | Path) -> None:
+        """Write the internal file: true and published values, and what made them. It must stay inside the office."""
+        self._require_published()
+        truth = {"original": self.table.values, "value": self.values}
+        _write({**self.table.cell_codes(), **truth, **self.internal}, path)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)

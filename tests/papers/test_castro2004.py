@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from cellguard.adjust import sensitivity
 
 MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max", "norm2")
 DECIMALS = (1, 1, 1, 2, 2, 2, 1)
@@ -123,6 +124,34 @@ def figure1(e=(0, 0, 0, 0)):
 def test_figure1_objectives(errors, objective):
     release = cg.adjust(figure1(errors), norm="l1", weights="unit")
     assert release.objective == pytest.approx(objective, abs=1e-9)
+
+
+def test_figure1_multipliers_and_proposition1():
+    release = cg.adjust(figure1(), norm="l1", weights="unit")
+    found = sensitivity(release)
+    assert found.lower[release.table.sensitive_cells] == pytest.approx([0, 2, 4, 4], abs=1e-6)
+    for errors, objective in (((1, 1, 1, 1), 46), ((1, 2, 3, 4), 68)):
+        change = np.zeros(20)
+        change[release.table.sensitive_cells] = errors
+        assert 36 + found.predict(change) == pytest.approx(objective, abs=1e-6)
+
+
+def test_figure1_solution_of_the_paper():
+    table = figure1()
+    z = cg.adjust(table, norm="l1", weights="unit").values - table.values
+    # figure 1 (b); figure 2 (b) is another vertex with the same distance (proposition 2)
+    assert z.reshape(4, 5)[:3, :4].tolist() == [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]]
+
+
+def test_proposition2_on_figure2():
+    """With all terms known L2 gives the deviations away; L1 has others that are as close."""
+    table = figure1()
+    other = np.array([[6, 0, -6, 0, 0], [1, 0, 4, -5, 0], [-7, 0, 2, 5, 0], [0, 0, 0, 0, 0]]).ravel()
+    assert not (table.relations @ other).any()
+    assert (other >= table.upper)[table.sensitive].all()
+    assert np.abs(other).sum() == cg.adjust(table, norm="l1", weights="unit").objective
+    l2 = cg.adjust(table, norm="l2", weights="unit")
+    assert (other.astype(float) ** 2).sum() > l2.objective
 
 
 def test_figure2_unique_l2_solution():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.adjust.verb import NORMS
+from cellguard.adjust import NORMS
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError
 
 

@@ -22,6 +22,7 @@ from cellguard._engine.lp import LinearProgram, SolveStatus
 from cellguard._engine.movers import Movers, Problem
 from cellguard._engine.projection import cheapest
 from cellguard._engine.reduce import reduce
+from cellguard._engine.threads import blas_threads
 
 __all__ = ["Adjuster", "Closest", "adjuster_of"]
 
@@ -171,17 +172,18 @@ class Adjuster:
         if (problem.lower > problem.upper).any():
             return self._nothing()
         to_vertex = vertex and problem.flat
-        point = minimize(problem.program(), self.projection, tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
+        with blas_threads():
+            point = minimize(problem.program(), self.projection, tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
         v = problem.vertex(point) if to_vertex else None
         z = self.movers.cells(point.v if v is None else v) * problem.unit
         force, bounds, share = problem.forces(point, z)
         task = (lower, upper, distance, share, soft)
         found = self._finish(self.complete(z), force, bounds, point.iterations, task)
-        if found.proven or soft is not None or self._feasible(problem):
+        if found.proven or soft is not None or self.feasible(problem):
             return found
         return self._nothing()
 
-    def _feasible(self, problem: Problem) -> bool:
+    def feasible(self, problem: Problem) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method."""
         lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
         return lp.solve().status is not SolveStatus.INFEASIBLE

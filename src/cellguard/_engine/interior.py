@@ -86,7 +86,11 @@ class Point:
     a: FloatArray
     slack: FloatArray
     multiplier: FloatArray
-    objective: float = 0.0
+    objective: float = float("nan")
+    gap: float = float("inf")
+    """Sum of the products of slacks and multipliers: how far the objective is from its bound."""
+    violation: float = float("inf")
+    """Largest violation of a row."""
     iterations: int = 0
     converged: bool = False
 
@@ -217,10 +221,10 @@ class _Iteration:
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
             self._residuals()
-            if self.relative_gap <= tolerance and self.violation <= _VIOLATION:
+            if self.relative_gap <= tolerance and x.violation <= _VIOLATION:
                 best = replace(x, converged=True)
                 break
-            quality = self.relative_gap + self.violation
+            quality = self.relative_gap + x.violation
             stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
             if quality < best_quality:
                 best, best_quality = replace(x), quality
@@ -255,13 +259,13 @@ class _Iteration:
         self.primal = self._rows(x.v, x.a) - x.slack - p.rows.side
         self.force: FloatArray = p.quadratic * x.v + p.linear - self._movers(x.multiplier)
         self.aux_force = p.aux_cost + p.aux_quadratic * x.a - self._aux(x.multiplier)
-        gap = float(x.slack @ x.multiplier)
+        x.gap = float(x.slack @ x.multiplier)
         x.objective = p.constant + float(
             p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a + 0.5 * (p.aux_quadratic * x.a) @ x.a
         )
-        self.mu = gap / len(x.slack)
-        self.relative_gap = gap / max(abs(x.objective), 1e-300)
-        self.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
+        x.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
+        self.mu = x.gap / len(x.slack)
+        self.relative_gap = x.gap / max(abs(x.objective), 1e-300)
 
     def _direction(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Newton's step towards products of slack and multiplier that are larger by `target`."""

@@ -6,6 +6,7 @@ tightest of their bounds counts. What the interior point finds is read back cell
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,9 +119,7 @@ class Problem:
         self.unit = float(np.median(needs)) if len(needs) else 1.0
         hard = soft is None
         none = np.full(movers.n_cells, np.inf)
-        low, self.lower_cell, high, self.upper_cell = movers.bounds(
-            lower if hard else -none, upper if hard else none
-        )
+        low, self.lower_cell, high, self.upper_cell = movers.bounds(lower if hard else -none, upper if hard else none)
         self.lower, self.upper = low / self.unit, high / self.unit
         self.absolute = movers.sums(distance.absolute[movers.cell] * movers.size) * self.unit
         self.square = movers.sums(distance.square[movers.cell] * movers.size**2) * self.unit**2
@@ -167,8 +166,10 @@ class Problem:
         linear[j] = w1 * (up - down) / width + w2 * (up - down)
         quadratic[j] = 0.0
         absolute[j] = 0.0
-        pairs.add(j, (-1.0, -up), (0.0, 0.0), w2 * width + w1 * 2.0 * down / width, 2.0 * w2)
-        pairs.add(j, (1.0, -down), (0.0, 0.0), w2 * width + w1 * 2.0 * up / width, 2.0 * w2)
+        for sign, end, other in ((-1.0, up, down), (1.0, down, up)):
+            price = w2 * width + w1 * 2.0 * other / width
+            k = np.flatnonzero(price > 0)
+            pairs.add(j[k], (sign, -end[k]), (0.0, 0.0), price[k], 2.0 * w2[k])
         return float((w1 * 2.0 * up * down / width + w2 * up * down).sum())
 
     def _softened(self, pairs: _Pairs) -> None:
@@ -192,18 +193,17 @@ class Problem:
         sign = [np.ones(len(low)), -np.ones(len(high)), *pairs.sign[0], *pairs.sign[1]]
         side = [self.lower[low], -self.upper[high], *pairs.side[0], *pairs.side[1]]
         lift = [np.zeros(k), np.ones(2 * P)]
-        self.cap_rows: list[tuple[IntArray, float]] = []
+        self.cap_rows: list[tuple[IntArray, Any]] = []
         n_caps = 0
         for most, owner in self.caps:
-            capped = np.flatnonzero(most > 0)
-            for rows, direction in ((capped[self.upper[capped] > 0], -1.0), (capped[self.lower[capped] < 0], 1.0)):
+            for rows, direction, height in self._cap(most):
                 mover.append(rows)
-                sign.append(np.full(len(rows), direction))
+                sign.append(np.broadcast_to(direction, len(rows)))
                 aux.append(np.full(len(rows), P + n_caps))
                 lift.append(1.0 / most[rows])
-                side.append(np.zeros(len(rows)))
+                side.append(np.broadcast_to(height, len(rows)))
                 self.cap_rows.append((owner[rows], direction))
-            n_caps += len(capped) > 0
+            n_caps += bool(most.any())
         self.n_pairs = P
         return Program(
             linear=linear,
@@ -221,6 +221,16 @@ class Problem:
             n_pairs=P,
             first_pair=k,
         )
+
+    def _cap(self, most: FloatArray) -> Iterator[tuple[IntArray, Any, Any]]:
+        """Rows ``tau / most + direction v >= height`` of one maximum: movers, directions, heights."""
+        capped = np.flatnonzero(most > 0)
+        yield capped[self.upper[capped] > 0], -1.0, 0.0
+        yield capped[self.lower[capped] < 0], 1.0, 0.0
+        if self.request is not None:  # the chord of w |v| inside the interval is below the maximum, too
+            r, keep = self.request, most[self.request.mover] > 0
+            up, down = r.up[keep] / self.unit, r.down[keep] / self.unit
+            yield r.mover[keep], (down - up) / (up + down), 2.0 * up * down / (up + down)
 
     # ------------------------------------------------------------------ what was found, cell by cell
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Json, Levels, Out, Quiet, Seed, TableFile, Weights, run_method
+from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, TimeLimit, Weights, run_method
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -15,9 +16,22 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 Norm = Annotated[str, typer.Option("--norm", metavar="NORM", help="Distance: l1, l2, linf or l12.")]
-Senses = Annotated[str, typer.Option("--senses", metavar="KIND", help="Sensitive cells go upper, lower or by key.")]
+Senses = Annotated[
+    str, typer.Option("--senses", metavar="KIND", help="Sensitive cells go upper, lower, by key, or as is optimal.")
+]
 Omega = Annotated[
     float, typer.Option("--omega", metavar="SHARE", min=0.0, max=1.0, help="Share of the absolute changes in l12.")
+]
+Integer = Annotated[
+    bool | None, typer.Option("--integer/--real", help="Only whole numbers, or any; unless given as the table says.")
+]
+Repair = Annotated[
+    str | None,
+    typer.Option("--repair", metavar="HOW", help="When no table fits: flip senses, or relax relations of fixed cells."),
+]
+Internal = Annotated[
+    Path | None,
+    typer.Option("--internal", metavar="FILE", help="Also write true values, senses, weights: must stay inside."),
 ]
 
 
@@ -27,9 +41,14 @@ def command(
     weights: Weights = "inverse",
     senses: Senses = "upper",
     omega: Omega = 0.99,
+    integer: Integer = None,
+    repair: Repair = None,
+    time_limit: TimeLimit = 60.0,
+    gap: Gap = 1e-3,
     levels: Levels = None,
     seed: Seed = 0,
     out: Out = None,
+    internal: Internal = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,6 +57,20 @@ def command(
     def method(loaded: Table) -> Release:
         from cellguard.adjust import adjust
 
-        return adjust(loaded, norm=norm, weights=weights, senses=senses, omega=omega, seed=seed)
+        release = adjust(
+            loaded,
+            norm=norm,
+            weights=weights,
+            senses=senses,
+            omega=omega,
+            integer=integer,
+            repair=repair,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+        )
+        if internal is not None and release.published:
+            release.save_internal(internal)
+        return release
 
     run_method(method, table, levels=levels, out=out, as_json=as_json, quiet=quiet)

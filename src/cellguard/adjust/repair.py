@@ -1,0 +1,49 @@
+"""When the senses leave no table: flip some of them, or let fixed totals change (castro2004 sections 2 and 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellguard._engine.adjuster import Adjuster, Closest, adjuster_of
+from cellguard._engine.distance import Distance
+from cellguard._engine.senses import Senses
+from cellguard.adjust.senses import Need
+from cellguard.table import BoolArray, FloatArray, Table
+
+__all__ = ["REPAIRS", "flipped", "with_fixed_cells_freed"]
+
+REPAIRS = ("senses", "relations")
+
+_PRICE = 1e3
+"""A fixed cell costs so many times more to change than the most expensive other one."""
+
+
+def flipped(table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float) -> BoolArray | None:
+    """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
+    adjuster = adjuster_of(table.relations, table.fixed)
+    room = table.lb - table.values, table.ub - table.values
+    search = Senses(adjuster, room, need.lower, need.upper, distance)
+    return search.nearest(up, time_limit_s)
+
+
+def with_fixed_cells_freed(
+    table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance
+) -> tuple[Adjuster, Closest]:
+    """Return the closest table when fixed cells may change too, at a large price.
+
+    A relation whose total is fixed is relaxed by as much as the total changes, and still holds.
+    """
+    adjuster = adjuster_of(table.relations, np.zeros(table.n_cells, bool))
+    d, free = distance, ~table.fixed
+    typical = float(np.median(np.maximum(np.maximum(bounds[0], -bounds[1]), 0.0)[table.sensitive]))
+    marginal = (d.absolute + d.largest + 2.0 * d.square * typical)[free]
+    prices = Distance(
+        # a price per unit, whatever the norm: only so cells that need not change do not change at all
+        absolute=np.where(free, d.absolute, _PRICE * max(float(marginal.max(initial=0.0)), 1e-300)),
+        square=np.where(free, d.square, 0.0),
+        largest=np.where(free, d.largest, 0.0),
+        group=d.group,
+    )
+    low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
+    high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
+    return adjuster, adjuster.solve(low, high, prices)
