@@ -47,7 +47,9 @@ def prove(problem: Problem, pattern: BoolArray, movements: FloatArray | None = N
     bank = space.rows_of(movements) if movements is not None and len(movements) else np.zeros((0, len(space)))
     order = np.arange(len(space.requests[1]))
     low, high = space.bounds
-    bank, n, failed = kernel(Z, parameter, low, high, space.known, space.requests, bank, len(bank), order, len(order) + 1)
+    bank, n, failed = kernel(
+        Z, parameter, low, high, space.known, space.requests, bank, len(bank), order, len(order) + 1
+    )
     return Proof(space=space, Z=Z, parameter=parameter, bank=bank[:n], failed=failed)
 
 

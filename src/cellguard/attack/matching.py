@@ -267,7 +267,7 @@ def _check(suppression: Suppression, rule: CountRule, grid: Grid, knows: str) ->
             hint={
                 "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
                 "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",
-                "algorithm": "its optimum is another pattern: give the rule, with loss and order, that made the release.",
+                "algorithm": "its optimum is another pattern: give the rule, loss and order that made the release.",
             }[knows],
         )
 
