@@ -21,11 +21,12 @@ import numpy as np
 
 from cellguard._engine import twoway
 from cellguard.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.attacker import EXTERNAL
 from cellguard.exceptions import InputError
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
-__all__ = ["optimal_counts", "random_costs", "resist_matching"]
+__all__ = ["optimal_counts", "random_costs", "resist_matching", "rule_applies"]
 
 SPREADS = (0.15, 0.3, 0.6, 1.5)
 """Weights are exp(spread * E), E exponential with mean 1: at least 1, without an upper bound. The next spread
@@ -142,6 +143,17 @@ def resist_matching(
     )
 
 
+def rule_applies(table: Table) -> bool:
+    """Whether the table asks for nothing but what a count rule with its weights gives."""
+    if not table.sensitive.any() or table.lower.any() or table.upper.any() or table.attackers != (EXTERNAL,):
+        return False
+    try:
+        rule, grid = _prepared(table, None)
+    except InputError:
+        return False
+    return _measures(rule, table, grid) and bool((table.sliding[table.sensitive] == rule.width).all())
+
+
 def random_costs(rule: CountRule, grid: Grid, rng: np.random.Generator, spread: float) -> twoway.CountLaw:
     """Return the rule with secret random weights: each cell's loss times exp(spread * E)."""
     law = rule.law(grid)
@@ -199,7 +211,6 @@ def _certificate(grid: Grid, pattern: BoolArray, law: twoway.CountLaw, limit: in
 
 def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
     require_counts(table)
-    rule = rule_of(table) if rule is None else rule
     grid = grid_of(table, np.zeros(table.n_cells, bool))
     if grid is None:
         raise InputError(
@@ -208,6 +219,7 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
         )
     inner = np.zeros(table.n_cells, bool)
     inner[grid.cells] = True
+    rule = rule_of(table) if rule is None else rule
     if (inner & table.fixed).any():
         raise InputError(
             f"{table.label(int(np.argmax(inner & table.fixed)))}: an inner cell that must be published.",

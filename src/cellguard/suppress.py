@@ -55,7 +55,9 @@ def suppress(
     already_suppressed
         Cells that stay withheld, because an earlier release withheld them.
     resist
-        Reserved for suppression that resists the matching attack.
+        ``"matching"``: withstand an attacker who knows the algorithm, for two-way frequency tables
+        (:func:`cellguard.resist.resist_matching`). The seed must then be secret: 0 stands for one drawn
+        from the operating system.
     rounds
         Rounds of improvement by the heuristic. The same number gives the same pattern on any machine, however
         fast, as long as the time limit is not reached; without it the time alone decides.
@@ -87,10 +89,14 @@ def suppress(
     limit = _DEFAULT_LIMIT_S if time_limit_s is None else float(time_limit_s)
     if not limit >= 0:
         raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
-    if resist is not None:
-        raise InputError(f"resist {resist!r} is not known.")
+    if resist not in (None, "matching"):
+        raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
     table = _prepared(table, weights, must_publish)
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
+    if resist is not None or method != "heuristic":
+        counted = _count_table(table, forced, seed, resist=resist is not None)
+        if counted is not None:
+            return counted
     options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed, "rounds": rounds}
     return _run(table, forced, method, begin, begin + limit, gap, seed, options, rounds, progress)
 
@@ -137,6 +143,20 @@ def _run(
         bound=0.0, seconds=seconds, options=options, suppressed=search.best,
         details={"cuts": 0, "nodes": 0, "rounds": search.rounds},
     )  # fmt: skip
+
+
+def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) -> Suppression | None:
+    """Suppress a two-way frequency table by enumeration: the optimum in milliseconds, or one that resists."""
+    from cellguard.resist import optimal_counts, resist_matching, rule_applies
+
+    if resist:
+        if (forced & ~table.sensitive).any():
+            raise InputError("resist: cells that are already suppressed cannot be taken into account.")
+        return resist_matching(table, seed=seed or None)
+    if not rule_applies(table) or (forced & ~table.sensitive).any():
+        return None
+    release = optimal_counts(table, limit=1_000_000)
+    return release if release.status is Status.OPTIMAL else None
 
 
 def _prepared(table: Table, weights: str | ArrayLike | None, must_publish: ArrayLike) -> Table:

@@ -246,6 +246,24 @@ def test_resistant_suppression_does_not_publish_which_cells_are_primary(tmp_path
     assert "suppressed" in text
 
 
+def test_suppress_gives_the_optimum_of_a_count_table_and_resists_when_asked():
+    table = some_tables(5, 1)[0]
+    release = cg.suppress(table)
+    assert release.status is Status.OPTIMAL
+    assert release.audit().safe
+    assert cg.matching_attack(release).knows == "algorithm"
+    secret = cg.suppress(table, resist="matching")
+    assert secret.audit().safe
+    assert secret.options["seed"] != 0
+    attack = cg.matching_attack(secret)
+    assert attack.knows == "mechanism"
+    assert attack.safe[attack.primary].all()
+    with pytest.raises(InputError, match="resist 'magic'"):
+        cg.suppress(table, resist="magic")
+    with pytest.raises(InputError, match="two-way"):
+        cg.suppress(generate.cube(sides=(2, 3, 2), threshold=2), resist="matching")
+
+
 def test_table_that_no_pattern_protects():
     table = cg.Table.from_leaves({"a": ["x", "y"], "b": ["u", "v"]}, [[1, 2], [2, 1]], weights=1.0)
     inner = np.zeros(table.n_cells, bool)
