@@ -8,7 +8,7 @@ weight and attack (castro2012 solves 2050 such problems on 25 structures).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.distance import Certificate, Distance, certify
-from cellguard._engine.interior import Projection, minimize
+from cellguard._engine.interior import InteriorPoint, Projection
 from cellguard._engine.lp import LinearProgram, SolveStatus
 from cellguard._engine.movers import Movers, Problem
 from cellguard._engine.projection import cheapest
@@ -173,9 +173,12 @@ class Adjuster:
             return self._nothing()
         to_vertex = vertex and problem.flat
         with blas_threads():
-            point = minimize(problem.program(), self.projection, tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
-        v = problem.vertex(point) if to_vertex else None
-        z = self.movers.cells(point.v if v is None else v) * problem.unit
+            run = InteriorPoint(problem.program(), self.projection)
+            point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
+            v = problem.vertex(point) if to_vertex else None
+            if v is not None:
+                point = replace(point, v=v) if point.converged else run.settle(v)
+        z = self.movers.cells(point.v) * problem.unit
         force, bounds, share = problem.forces(point, z)
         task = (lower, upper, distance, share, soft)
         found = self._finish(self.complete(z), force, bounds, point.iterations, task)

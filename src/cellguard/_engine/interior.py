@@ -23,7 +23,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Inequalities", "Point", "Program", "Projection", "minimize"]
+__all__ = ["Inequalities", "InteriorPoint", "Point", "Program", "Projection"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -33,8 +33,10 @@ _FAR, _NEAR = 100.0, 0.01
 _VIOLATION = 1e-9
 _CLOSE, _PATIENCE = 1e-6, 2
 """More iterations than this without progress, so close to the end, mean that rounding has the last word."""
-_BALANCED = 1e-6
-"""Multipliers that miss their balance by less are corrected."""
+_BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
+"""Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
+_TIGHT = 1e-9
+"""Slacks below this are 0."""
 _DIVERGED = 1e14
 """Products that grow by so much mean that nothing satisfies the rows."""
 
@@ -95,10 +97,8 @@ class Point:
     converged: bool = False
 
 
-def minimize(
-    program: Program, projection: Projection, *, scale: float = 1.0, tolerance: float = 1e-12, max_iterations: int = 100
-) -> Point:
-    """Minimise the program.
+class InteriorPoint:
+    """One run: its state, and its Newton system condensed to the movers.
 
     Parameters
     ----------
@@ -106,18 +106,9 @@ def minimize(
         The problem, and the solver of its Newton systems.
     scale
         A typical movement: sets the first slacks.
-    tolerance
-        Of the complementarity gap, relative to the objective.
-    max_iterations
-        A limit; the point it ends at is returned.
     """
-    return _Iteration(program, projection, scale).run(tolerance, max_iterations)
 
-
-class _Iteration:
-    """The state of one run and its Newton system, condensed to the movers."""
-
-    def __init__(self, program: Program, projection: Projection, scale: float) -> None:
+    def __init__(self, program: Program, projection: Projection, *, scale: float = 1.0) -> None:
         self.p, self.projection = program, projection
         self.n, self.n_aux = len(program.linear), len(program.aux_cost)
         r = program.rows
@@ -215,8 +206,8 @@ class _Iteration:
         slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
-    def run(self, tolerance: float, max_iterations: int) -> Point:
-        """Iterate until the gap is below the tolerance, or rounding stops the progress."""
+    def run(self, *, tolerance: float = 1e-12, max_iterations: int = 100) -> Point:
+        """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress."""
         x, best, best_quality, stalled = self.point, replace(self.point), np.inf, 0
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
@@ -236,22 +227,43 @@ class _Iteration:
                 break
             self._advance()
         self.point = replace(best, iterations=x.iterations)
-        self._balance()
+        if x.iterations:
+            self._rebalance(_BALANCED)
         return self.point
 
-    def _balance(self) -> None:
-        """Make the multipliers balance to the last digit, by the last factors.
+    def settle(self, v: FloatArray) -> Point:
+        """Return the point moved to closest movers v that are known exactly, with the multipliers that prove them.
 
-        What rounding left goes to the rows with large weights theta, which bear it without harm:
-        there a bound is active. Left on a cell that is free to move it would spoil the proof.
+        Rows that are slack there have no multiplier; what this leaves unbalanced goes to the others.
         """
-        for _ in range(2 if self.point.iterations else 0):
+        before, r, k = self.point, self.p.rows, self.p.first_pair
+        one, two = self.one, self.two
+        a = np.maximum(r.side[one] - r.sign[one] * v[r.mover[one]], r.side[two] - r.sign[two] * v[r.mover[two]])
+        slack = self._rows(v, np.concatenate([a, before.a[len(a) :]])) - r.side
+        tight = slack <= _TIGHT * np.maximum(1.0, np.abs(r.side))
+        self.point = replace(
+            before, v=v, slack=np.maximum(slack, 0.0), multiplier=np.where(tight, before.multiplier, 0.0)
+        )
+        try:
+            self._condense(np.where(tight, _HEAVY, 1.0))
+        except np.linalg.LinAlgError:
+            return replace(before, v=v)
+        return self.point if self._rebalance(_STALLED) else replace(before, v=v)
+
+    def _rebalance(self, limit: float) -> bool:
+        """Make the multipliers balance to the last digit; return False if the factors at hand are too inaccurate.
+
+        What rounding left goes to rows with large weights theta, which bear it without harm: there a
+        bound is active. Left on a cell that is free to move it would spoil the proof.
+        """
+        for _ in range(2):
             self._residuals()
             dv, da = self._solve(-self.force, -self.aux_force, restore=False)
             step = -self.theta * self._rows(dv, da)
-            if np.abs(step).max() > _BALANCED * self.point.multiplier.max():
-                break  # the last factors are too inaccurate to help
+            if np.abs(step).max() > limit * self.point.multiplier.max():
+                return False
             self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
+        return True
 
     def _residuals(self) -> None:
         """What the conditions of optimality still miss."""

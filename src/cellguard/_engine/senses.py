@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.adjuster import Adjuster
 from cellguard._engine.distance import Distance
-from cellguard._engine.interior import minimize
+from cellguard._engine.interior import InteriorPoint
 from cellguard._engine.movers import Problem, Request
 from cellguard._engine.senses_mixed import MixedSenses
 from cellguard._engine.threads import blas_threads
@@ -145,7 +145,7 @@ class Senses:
         if (problem.lower > problem.upper).any():
             return np.inf, np.inf, nowhere
         with blas_threads():
-            point = minimize(problem.program(), self.k.projection, tolerance=_ROUGH, max_iterations=60)
+            point = InteriorPoint(problem.program(), self.k.projection).run(tolerance=_ROUGH, max_iterations=60)
         if point.violation < 1e-7 and point.gap < 1e-4 * abs(point.objective):
             return point.objective, point.objective - point.gap, point.v * problem.unit
         return (np.inf, -np.inf, nowhere) if self.k.feasible(problem) else (np.inf, np.inf, nowhere)
