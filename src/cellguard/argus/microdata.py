@@ -78,7 +78,7 @@ class Microdata:
         frame: dict[str, Any] = {d.variable.name: _recoded(codes_of(self._text(d.variable)), d) for d in dimensions}
         names: dict[str, str] = {}
         for part, variable in roles.items():
-            names[part] = f"{part}:{variable.name}"
+            names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
             column = self._text(variable)
             is_code = part in ("holding", "request")
             frame[names[part]] = codes_of(column) if is_code else numbers_of(column, self.path, variable)
