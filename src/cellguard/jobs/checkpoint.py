@@ -70,7 +70,7 @@ class Checkpoints:
         if not path.is_file():
             return None
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 text = json.loads(bytes(archive["text"]).decode())
                 if text.get("format") != _FORMAT or text.get("key") != self.key:
                     return None

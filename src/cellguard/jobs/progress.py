@@ -44,6 +44,8 @@ class Progress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
+            if self._task is not None and error is None:
+                self._bar.update(self._task, total=1, completed=1, limit="")
             self._bar.stop()
 
     def phase(self, name: str, *, limit_s: float | None = None) -> None:
@@ -51,7 +53,7 @@ class Progress:
         self._begin = time.monotonic()
         if self._bar is not None:
             if self._task is not None:
-                self._bar.update(self._task, total=1, completed=1, figures="", limit="")
+                self._bar.update(self._task, total=1, completed=1, limit="")
             limit = "" if limit_s is None else f"at most {limit_s:.0f} s"
             self._task = self._bar.add_task(name, total=None, figures="", limit=limit)
         else:
@@ -85,8 +87,8 @@ def _bar(stream: TextIO) -> Any:
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description:<12}"),
-        BarColumn(bar_width=24),
+        TextColumn("{task.description:<8}"),
+        BarColumn(bar_width=10),
         TimeElapsedColumn(),
         TextColumn("[dim]{task.fields[limit]}[/]"),
         TextColumn("{task.fields[figures]}"),

@@ -295,6 +295,13 @@ def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
     return out | ({"unsafe": True} if outcome.unsafe else {})
 
 
+def _repeatable(release: Release) -> bool:
+    """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
+    asked, done = release.options.get("rounds"), release.details.get("rounds")
+    cut_short = asked is not None and done is not None and done < asked and release.objective > 0
+    return release.status is not Status.TIME_LIMIT and not cut_short
+
+
 def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dict[str, Any]:
     job, root = outcome.file.job, work.folders.internal
     release = outcome.release
@@ -307,7 +314,7 @@ def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dic
         "method": release.method,
         "options": {k: v for k, v in release.options.items() if v is not None},
         "status": str(release.status),
-        "repeatable": release.status is not Status.TIME_LIMIT,
+        "repeatable": _repeatable(release),
         "audit": None if outcome.audit is None else outcome.audit.summary(),
         "safe": not outcome.unsafe,
         "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},

@@ -11,6 +11,7 @@ from cellguard.cli import main
 from cellguard.jobs import read_job
 from cellguard.jobs.manifest import check_manifest
 from cellguard.jobs.outputs import UNSAFE
+from cellguard.jobs.progress import Progress
 from cellguard.jobs.run import UnsafeReleaseError, run
 from cellguard.release import Suppression
 
@@ -223,3 +224,60 @@ def test_a_table_instead_of_records(office):
     outcome = run(read_job(office / "job.toml"))
     assert np.array_equal(outcome.release.table.values, table.values)
     assert outcome.audit.safe
+
+
+class Impatient(Progress):
+    """Somebody who presses Ctrl-C as soon as there is a result."""
+
+    def tell(self, incumbent, bound):  # noqa: ARG002 - told, not heard
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_ends_with_the_best_safe_result(office):
+    outcome = run(read_job(office / "job.toml"), progress=Impatient(quiet=True))
+    assert outcome.audit.safe
+    manifest = json.loads((office / "out" / "internal" / "manifest.json").read_text())
+    assert manifest["repeatable"] is False
+    assert check_manifest(office / "out" / "public" / "manifest.json")["accepted"]
+
+
+def test_an_unbroken_run_is_repeatable(outcome, office):
+    assert json.loads((office / "out" / "internal" / "manifest.json").read_text())["repeatable"] is True
+
+
+def run_on_a_full_disk(office, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    file = read_job(office / "job.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr("cellguard.jobs.run.write_public", fail)
+        with pytest.raises(OSError, match="No space"):
+            run(file)
+
+
+def test_a_run_goes_on_from_its_checkpoints(office, monkeypatch):
+    run_on_a_full_disk(office, monkeypatch)
+    assert not (office / "out" / "public").exists()
+    assert stat.S_IMODE((office / "out" / ".work").stat().st_mode) == 0o700
+    assert run(read_job(office / "job.toml")).resumed == ("tabulate", "flag", "protect", "audit")
+
+
+def test_checkpoints_of_other_data_or_damaged_ones_count_for_nothing(office, monkeypatch):
+    run_on_a_full_disk(office, monkeypatch)
+    (office / "out" / ".work" / "protect.npz").write_bytes(b"PK\x03\x04 damaged")
+    text = (office / "firms.csv").read_text()
+    (office / "firms.csv").write_text(text + "N1,A,1\n")
+    assert run(read_job(office / "job.toml")).resumed == ()
+
+
+def test_attack_and_comparison_of_a_job(office):
+    text = (office / "job.toml").read_text().replace('name = "suppress"\nrounds = 2', 'name = "adjust"')
+    text += '[attack]\nscenario = "B2"\nreplications = 2\n[compare]\nmethods = ["round"]\n'
+    (office / "job.toml").write_text(text)
+    outcome = run(read_job(office / "job.toml"))
+    assert [row["method"] for row in outcome.comparison.rows] == ["adjust", "round"]
+    internal = (office / "out" / "internal" / "report.html").read_text()
+    assert "How far the intruder" in internal
+    assert "Other methods on the same table" in internal
+    assert "intruder" not in (office / "out" / "public" / "report.html").read_text()
