@@ -279,3 +279,79 @@ def test_weighing_attack_learns_more_than_one_who_does_not_know():
     knowing = sum(int(weighing_attack(r, RULE, draws=40, sample=200).unsafe.sum()) for r in releases)
     ignorant = sum(int(weighing_attack(r, RULE, spread=None, sample=200).unsafe.sum()) for r in releases)
     assert ignorant < knowing
+
+
+# ---------------------------------------------------------------- tables whose candidates cannot be listed
+
+
+def frequency_cube(seed=0, sides=(3, 3, 2)):
+    """A three-way table with published margins, suppressed so that every small count keeps a width of 3."""
+    rng = np.random.default_rng(seed)
+    leaves = np.abs(np.rint(rng.normal(12, 8, sides)))
+    table = cg.Table.from_leaves(
+        {f"d{k}": [f"{k}{i}" for i in range(n)] for k, n in enumerate(sides)}, leaves, weights=1.0, integer=True
+    )
+    inner = (table.coordinates > 0).all(axis=1)
+    small = inner & (table.values < 4)
+    return table.with_(sensitive=small, sliding=np.where(small, 3.0, 0.0), fixed=~inner)
+
+
+CUBE_RULE = cg.CountRule(minimum=4, width=3)
+
+
+def cube_release():
+    for seed in range(20):
+        table = frequency_cube(seed)
+        if table.sensitive.any():
+            release = cg.suppress(table, method="heuristic", time_limit_s=10, rounds=2)
+            if release.published:
+                return release
+    raise AssertionError
+
+
+def test_sampling_bounds_the_intervals_of_a_cube_from_both_sides():
+    release = cube_release()
+    attack = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    assert attack.approach == "sampling"
+    assert not attack.exact
+    assert (attack.lower <= attack.inner_lower).all()
+    assert (attack.inner_upper <= attack.upper).all()
+    assert (attack.inner_upper > attack.inner_lower).any()
+    truth = release.table.values[attack.cells]
+    assert ((attack.inner_lower <= truth) & (truth <= attack.inner_upper)).all()
+    assert attack.safe[attack.primary].all()
+    again = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    assert np.array_equal(attack.inner_upper, again.inner_upper)
+    with pytest.raises(InputError, match="not a two-way table"):
+        attack.candidates()
+
+
+def test_sampling_with_the_algorithm_itself():
+    release = cube_release()
+
+    def algorithm(table):
+        return cg.suppress(table, method="heuristic", time_limit_s=10, rounds=2).suppressed
+
+    known = cg.matching_attack(release, CUBE_RULE, algorithm=algorithm, samples=8)
+    rule = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300)
+    assert (known.inner_upper <= rule.upper).all()
+    with pytest.raises(InputError, match="does not reproduce"):
+        cg.matching_attack(release, CUBE_RULE, algorithm=lambda t: np.ones(t.n_cells, bool), samples=5)
+    with pytest.raises(InputError, match="rule alone does not say"):
+        cg.matching_attack(release, CUBE_RULE, knows="algorithm")
+
+
+@pytest.mark.parametrize("knows", ["rule", "mechanism", "algorithm"])
+def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
+    for table in some_tables(4, 6):
+        release = optimal_counts(table, RULE)
+        exact = cg.matching_attack(release, RULE, knows=knows)
+
+        def algorithm(t):
+            return optimal_counts(t, RULE).suppressed
+
+        sampled = cg.matching_attack(release, RULE, knows=knows, algorithm=algorithm, samples=60)
+        assert (sampled.inner_lower >= exact.lower).all()
+        assert (sampled.inner_upper <= exact.upper).all()
+        assert np.array_equal(sampled.lower, exact.feasible_lower)
+        assert np.array_equal(sampled.upper, exact.feasible_upper)

@@ -17,6 +17,7 @@ feasibility interval. Three attackers, each knowing more than the one before:
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,9 +25,10 @@ import numpy as np
 
 from cellguard._engine import twoway
 from cellguard.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.attack.sampling import inner_cells, sample
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.release import Suppression
-from cellguard.table import BoolArray, FloatArray, IntArray
+from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["KNOWLEDGE", "MatchingAttack", "matching_attack"]
 
@@ -144,10 +146,16 @@ def matching_attack(
     knows: str | None = None,
     cells: str = "all",
     limit: int = _LIMIT,
+    algorithm: Callable[[Table], BoolArray] | None = None,
+    samples: int = 200,
+    seed: int = 0,
 ) -> MatchingAttack:
     """Attack a suppressed frequency table with the knowledge of how it was suppressed.
 
-    Only what is published is used: the pattern, the published cells, the margins and the rule.
+    Of a two-way table with published margins all candidates are dealt with, and the intervals are
+    exact: only what is published is used. Of any other table some candidates are tried, beginning
+    with the true one: survivors bound the intervals from inside, the feasibility intervals from
+    outside, and nothing is exact.
 
     Parameters
     ----------
@@ -164,6 +172,12 @@ def matching_attack(
     limit
         Nodes of the search per end of an interval. An end that is not settled by then keeps what is
         proven: the attack is not exact.
+    algorithm
+        The algorithm itself, from a table to the cells it suppresses, where the rule alone does not
+        say: for tables that are not two-way, or for another algorithm than the optimum. With it
+        candidates are tried, not listed.
+    samples, seed
+        How many candidates are tried, and which.
 
     Examples
     --------
@@ -181,42 +195,85 @@ def matching_attack(
         raise InputError(f"knows {knows!r} is not known.", hint=f"one of {', '.join(KNOWLEDGE)}.")
     if cells not in ("all", "primary"):
         raise InputError(f"cells {cells!r} is not known.", hint="one of all, primary.")
-    grid = _require_grid(suppression)
-    _check(suppression, rule, grid, knows)
+    _check_pattern(suppression, rule)
+    grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
+    if grid is None:
+        intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
+    else:
+        _check_rule(suppression, rule, grid, knows)
+        intervals = _listed(suppression, rule, grid, knows, cells, limit)
+    return MatchingAttack(
+        suppression=suppression,
+        rule=rule,
+        knows=knows,
+        cells=np.flatnonzero(suppression.suppressed),
+        seconds=time.perf_counter() - begin,
+        **intervals,
+    )
+
+
+def _listed(
+    suppression: Suppression, rule: CountRule, grid: Grid, knows: str, cells: str, limit: int
+) -> dict[str, Any]:
+    """Intervals over all candidates of a two-way table."""
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
     low, high = twoway.feasibility_intervals(grid.counts, pattern)
-    found = _intervals(grid.counts, pattern, law, knows, wanted, limit)
-    index = np.flatnonzero(suppression.suppressed)
+    how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
+    found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
     order = np.argsort(grid.cells[pattern])
 
     def hidden(values: IntArray) -> FloatArray:
         return values[pattern][order].astype(np.float64) + grid.least
 
-    none = found.inner_low > found.inner_high
-    return MatchingAttack(
-        suppression=suppression,
-        rule=rule,
-        knows=knows,
-        cells=index,
-        feasible_lower=hidden(low),
-        feasible_upper=hidden(high),
-        lower=hidden(found.low),
-        upper=hidden(found.high),
-        inner_lower=np.where(none[pattern][order], np.nan, hidden(found.inner_low)),
-        inner_upper=np.where(none[pattern][order], np.nan, hidden(found.inner_high)),
-        exact=found.finished and cells == "all",
-        approach="enumeration",
-        work=found.work,
-        seconds=time.perf_counter() - begin,
-    )
+    nobody = (found.inner_low > found.inner_high)[pattern][order]
+    return {
+        "feasible_lower": hidden(low),
+        "feasible_upper": hidden(high),
+        "lower": hidden(found.low),
+        "upper": hidden(found.high),
+        "inner_lower": np.where(nobody, np.nan, hidden(found.inner_low)),
+        "inner_upper": np.where(nobody, np.nan, hidden(found.inner_high)),
+        "exact": found.finished and cells == "all",
+        "approach": "enumeration",
+        "work": found.work,
+    }
 
 
-def _intervals(
-    counts: IntArray, pattern: BoolArray, law: twoway.CountLaw, knows: str, wanted: IntArray, limit: int
-) -> twoway.Effective:
-    how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
-    return twoway.effective_intervals(counts, pattern, law, survive=how, limit=limit, cells=wanted)
+def _sampled(
+    suppression: Suppression,
+    rule: CountRule,
+    knows: str,
+    algorithm: Callable[[Table], BoolArray] | None,
+    samples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Intervals of any table, from inside and outside."""
+    if knows == "algorithm" and algorithm is None:
+        raise InputError(
+            f"{suppression.table.name}: not a two-way table with published margins; the rule alone does not say "
+            "how it was suppressed.",
+            hint="give the algorithm, a function from a table to its suppressed cells; or knows='mechanism' or 'rule'.",
+        )
+    if samples < 1:
+        raise InputError(f"samples {samples}: at least 1 is needed.")
+    found = sample(suppression, rule, knows, algorithm, samples=samples, seed=seed)
+    if not found.survived:
+        raise _not_reproduced(suppression, rule, knows)
+    return {
+        "feasible_lower": found.low,
+        "feasible_upper": found.high,
+        "lower": found.low,
+        "upper": found.high,
+        "inner_lower": found.inner_low,
+        "inner_upper": found.inner_high,
+        "exact": False,
+        "approach": "sampling",
+        "work": found.tried,
+    }
+
+
+# ---------------------------------------------------------------- what is refused
 
 
 def _rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
@@ -238,46 +295,51 @@ def _rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
 def _require_grid(suppression: Suppression) -> Grid:
     grid = grid_of(suppression.table, suppression.suppressed)
     if grid is None:
-        raise InputError(f"{suppression.table.name}: not a two-way table with published margins.")
+        raise InputError(
+            f"{suppression.table.name}: not a two-way table with published margins.",
+            hint="candidates of other tables are tried, not listed.",
+        )
     return grid
 
 
-def _check(suppression: Suppression, rule: CountRule, grid: Grid, knows: str) -> None:
-    """Refuse a pattern that shows a sensitive cell, and a rule that is not the one it was made by."""
-    table, hidden = suppression.table, suppression.suppressed
-    inner = np.zeros(table.n_cells, bool)
-    inner[grid.cells] = True
-    small = inner & rule.sensitive(table.values)
-    shown = (small | (table.sensitive & ~table.fixed)) & ~hidden
+def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
+    """Refuse a pattern that shows a sensitive cell, and a rule that makes others sensitive than the table."""
+    table = suppression.table
+    judged = inner_cells(table) & ~table.fixed
+    small = judged & rule.sensitive(table.values)
+    shown = (small | (table.sensitive & ~table.fixed)) & ~suppression.suppressed
     if shown.any():
         raise ReleaseError(
             f"{table.label(int(np.argmax(shown)))}: the cell is sensitive and was left published.",
             hint="the pattern must hide its primary cells; is the minimum frequency of the rule right?",
         )
-    other = inner & (small != table.sensitive)
+    other = judged & (small != table.sensitive)
     if other.any():
         raise InputError(
             f"{table.label(int(np.argmax(other)))}: the rule and the table disagree on whether it is sensitive.",
             hint="give the rule by which the table's sensitive cells were chosen.",
         )
-    law, pattern = rule.law(grid), grid.pattern(hidden)
+
+
+def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: str) -> None:
+    """Refuse a rule by which the table would not have been suppressed like this."""
     if knows == "mechanism" and suppression.details.get("decoys"):
         return  # more than the sensitive cells was protected, so a part of the pattern may suffice
-    if not _reproduces(grid.counts, pattern, law, knows):
-        raise InputError(
-            f"{table.name}: the rule does not reproduce the pattern.",
-            hint={
-                "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
-                "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",
-                "algorithm": "its optimum is another pattern: give the rule, loss and order that made the release.",
-            }[knows],
-        )
-
-
-def _reproduces(counts: IntArray, pattern: BoolArray, law: twoway.CountLaw, knows: str) -> bool:
+    law, pattern = rule.law(grid), grid.pattern(suppression.suppressed)
     if knows == "algorithm":
-        optimum, _ = twoway.optimal_pattern(counts, law)
-        return optimum is not None and np.array_equal(optimum, pattern)
-    if not twoway.is_safe(counts, pattern, law):
-        return False
-    return knows == "rule" or twoway.is_minimal(counts, pattern, law)
+        optimum, _ = twoway.optimal_pattern(grid.counts, law)
+        same = optimum is not None and np.array_equal(optimum, pattern)
+    else:
+        same = twoway.is_safe(grid.counts, pattern, law)
+        same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))
+    if not same:
+        raise _not_reproduced(suppression, rule, knows)
+
+
+def _not_reproduced(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
+    hints = {
+        "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
+        "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",
+        "algorithm": "its optimum is another pattern: give the rule, loss and order that made the release.",
+    }
+    return InputError(f"{suppression.table.name}: the rule does not reproduce the pattern.", hint=hints[knows])
