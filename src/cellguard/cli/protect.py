@@ -65,6 +65,8 @@ def command(
     elif dry_run:
         print_pairs(f"{job.name}: the plan", shown)
     else:
+        if not outcome.release.bound > 0:
+            del shown["gap"]  # the search proved no bound, and none was asked for
         keep = ("status", "gap", "table", "primary", "secondary", "base", "audit", "folder", "report", "seconds")
         print_pairs(f"{file.job.name}: {outcome.release.method}", {k: shown[k] for k in keep if k in shown})
         note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)

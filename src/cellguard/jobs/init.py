@@ -10,10 +10,14 @@ from cellguard.exceptions import InputError
 
 __all__ = ["Column", "draft", "look"]
 
-_VALUES = ("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "wage", "cost", "price")
-_HOLDINGS = ("holding", "group", "enterprise_group", "parent", "concern")
-_WEIGHTS = ("weight", "wgt", "grossing")
+_VALUES = (
+    *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "wage", "cost", "price"),
+    *("umsatz", "wert", "chiffre", "montant", "valor", "omzet", "fatturato"),
+)
+_HOLDINGS = ("holding", "group", "parent", "concern", "konzern", "gruppe", "grupo", "gruppo")
+_WEIGHTS = ("weight", "wgt", "grossing", "gewicht", "poids", "peso")
 _MAX_CODES = 300
+_MAX_CELLS = 5000
 _SAMPLE = 200_000
 
 
@@ -25,6 +29,8 @@ class Column:
     numeric: bool
     whole: bool
     """Whole numbers only."""
+    comma: bool
+    """Numbers with a decimal comma."""
     distinct: int
     filled: int
     """Records that have an entry."""
@@ -32,7 +38,6 @@ class Column:
 
 def look(path: Path) -> tuple[list[Column], int]:
     """Look at the first records of a data file: its columns, and how many records were looked at."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     from cellguard._io.frames import read_frame
@@ -42,24 +47,37 @@ def look(path: Path) -> tuple[list[Column], int]:
     for name, whole_column in read_frame(path).items():
         column = whole_column.slice(0, _SAMPLE)
         rows = len(column)
-        try:
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                number = pc.utf8_trim_whitespace(column).cast(pa.float64())
-            else:
-                number = column.cast(pa.float64(), safe=False)
-            whole = bool(pc.all(pc.equal(number, pc.round(number))).as_py())
-            numeric = rows > column.null_count
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            numeric = whole = False
-        distinct = int(pc.count_distinct(column).as_py())
+        number, comma = _numbers(column)
         columns.append(
-            Column(name=name, numeric=numeric, whole=whole, distinct=distinct, filled=rows - column.null_count)
+            Column(
+                name=name,
+                numeric=number is not None and rows > column.null_count,
+                whole=number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py()),
+                comma=comma,
+                distinct=int(pc.count_distinct(column).as_py()),
+                filled=rows - column.null_count,
+            )
         )
     if not columns or not rows:
         raise InputError(
             f"{path}: there are no records.", hint="the first line names the columns, the others hold the records."
         )
     return columns, rows
+
+
+def _numbers(column: Any) -> tuple[Any, bool]:
+    """Return the column as numbers, or None, and whether their decimal sign is a comma."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    trimmed = pc.utf8_trim_whitespace(column) if text else column
+    for comma in (False, True) if text else (False,):
+        try:
+            return (pc.replace_substring(trimmed, ",", ".") if comma else trimmed).cast(pa.float64(), safe=False), comma
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            continue
+    return None, False
 
 
 def _guess(columns: list[Column], rows: int) -> dict[str, Any]:
@@ -82,8 +100,20 @@ def _guess(columns: list[Column], rows: int) -> dict[str, Any]:
     taken = {value, weight, holding}
     few = min(_MAX_CODES, max(2, rows // 3))
     fits = [c for c in columns if c.name not in taken and 2 <= c.distinct <= min(few, c.filled - 1)]
-    texts = [c for c in fits if not c.numeric] or fits
-    return {"value": value, "weight": weight, "holding": holding, "dimensions": [c.name for c in texts]}
+    dims = sorted(fits, key=lambda c: c.numeric and c.distinct > 100)  # numbers that few records share are hardly codes
+    comma = any(c.comma for c in columns if c.name in (value, weight))
+    return {"value": value, "weight": weight, "holding": holding, "comma": comma, "dimensions": dims}
+
+
+def _active(dims: list[Column]) -> int:
+    """Return how many dimensions a first table may have: three, and no more than some thousand cells."""
+    cells, n = 1, 0
+    for column in dims[:3]:
+        cells *= column.distinct + 1
+        if n and cells > _MAX_CELLS:
+            break
+        n += 1
+    return n
 
 
 def draft(path: Path, folder: Path) -> str:
@@ -102,7 +132,8 @@ def draft(path: Path, folder: Path) -> str:
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.stem).strip("-._") or "table"
     about = "\n".join(f"#   {c.name}: {_described(c)}" for c in columns)
     parts = [_HEAD.format(name=name, file=_text(shown), about=about), _data(guess)]
-    parts += [_dimension(d, path.parent, folder, active=k < 2) for k, d in enumerate(dims[:8])]
+    active = _active(dims)
+    parts += [_dimension(d.name, path.parent, folder, active=k < active) for k, d in enumerate(dims[:8])]
     parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if guess["value"] else _COUNTS))
     return "\n".join(parts)
 
@@ -131,7 +162,7 @@ def _data(guess: dict[str, Any]) -> str:
     for role, about in texts.items():
         column = guess[role]
         lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
-    lines.append('# decimal = ","    # decimal sign of numbers in text files')
+    lines.append(f'{"" if guess["comma"] else "# "}decimal = ","    # decimal sign of numbers in text files')
     lines.append("# skip_missing = true    # leave out records without a value\n")
     return "\n".join(lines)
 

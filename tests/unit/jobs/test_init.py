@@ -46,3 +46,13 @@ def test_data_without_anything_to_tabulate(tmp_path, text, capsys):
     (tmp_path / "data.csv").write_text(text)
     assert main(["init", str(tmp_path / "data.csv")]) == 1
     assert main(["init"]) == 1
+
+
+def test_semicolons_decimal_commas_and_latin_letters(tmp_path, capsys):
+    lines = [f"{i};{'Süd' if i % 3 else 'Nord'};{'47' if i % 2 else '10'};{i * 7 % 90},5;G{i // 2}" for i in range(200)]
+    (tmp_path / "betriebe.csv").write_bytes("\n".join(["Nr;Region;NACE;Umsatz;Gruppe", *lines]).encode("latin-1"))
+    assert main(["init", str(tmp_path / "betriebe.csv")]) == 0
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    assert job["data"] == {"file": "betriebe.csv", "value": "Umsatz", "holding": "Gruppe", "decimal": ","}
+    assert list(job["dimensions"]) == ["Region", "NACE"]
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0
