@@ -73,11 +73,10 @@ class Finding:
         """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`)."""
         tables: list[dict[int, Fraction]] = []
         if self.witnesses is not None:
-            k, d = self.witnesses.numerators, self.witnesses.denominator.tolist()
-            for row in range(k.shape[0]):
-                span = slice(k.indptr[row], k.indptr[row + 1])
-                moved = zip(k.indices[span].tolist(), k.data[span].tolist(), strict=True)
-                tables.append({i: Fraction(repr(float(table.values[i]))) + Fraction(n, d[i]) for i, n in moved if n})
+            a = table.values
+            for row in range(self.witnesses.numerators.shape[0]):
+                moved = self.witnesses.row(row)
+                tables.append({i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()})
         rows = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
         cells, low, high = rows
         return Proof(attacker=self.attacker.name, cells=cells, low=low, high=high, tables=tables)
@@ -283,6 +282,8 @@ def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
         unsafe=~safe,
         exact=(np.abs(x - a) <= LEAST_WIDTH * np.maximum(1.0, np.abs(a))) & ~safe,
         disclosed=np.zeros(0, np.int64),
+        low_witness=np.full(len(a), -1, np.int64),
+        high_witness=np.full(len(a), -1, np.int64),
     )
 
 

@@ -20,7 +20,7 @@ from cellguard._engine.parts import Request, search_all
 from cellguard._engine.program import AttackerProgram
 from cellguard._engine.search import LEVEL_TOLERANCE, Reach
 from cellguard._engine.system import System
-from cellguard._engine.witness import ExactMovements, exact_movements
+from cellguard._engine.witness import ExactMovements, exact_movements, refine
 
 __all__ = ["AttackerProgram", "Ranges", "free_cells", "ranges"]
 
@@ -134,11 +134,20 @@ def ranges(
     else:
         reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
     movements = csr_array(pool @ system.reduction.merged.lift.T)
-    certificate = None
-    if certify:
-        certificate = exact_movements(system.reduction, movements, lo, hi, point, _cell_component(system))
-        movements = certificate.as_floats()
-    return _result(system, request, reach, movements, certificate, point, exact=exact or integer)
+    exact = exact or integer
+    if not certify:
+        return _result(system, request, reach, movements, None, point, exact=exact)
+    component = _cell_component(system)
+    proof = exact_movements(system.reduction, movements, lo, hi, point, component)
+    found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+    open_ = ~found.safe & ~found.unsafe
+    if open_.any():
+        rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
+        pairs = set(zip(rows.tolist(), np.tile(component[cells[open_]], 2).tolist(), strict=True))
+        pairs = {(row, c) for row, c in pairs if row >= 0}
+        proof = refine(proof, system.reduction, movements, lo, hi, point, component, pairs)
+        found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+    return found
 
 
 def _cell_component(system: System) -> IntArray:

@@ -7,7 +7,8 @@ a hair the movement is pulled towards the true table. The result needs no tolera
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 
@@ -15,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from cellguard._engine.careful import careful_movement
 from cellguard._engine.reduce import Reduction, reduce
 
-__all__ = ["ExactMovements", "exact_movements"]
+__all__ = ["ExactMovements", "exact_movements", "refine"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -38,15 +40,35 @@ class ExactMovements:
     """Whole numbers (int64), movements by cells."""
     denominator: IntArray
     """One per cell."""
+    careful: Mapping[int, Mapping[int, Fraction]] = field(default_factory=dict)
+    """Movements that whole numbers of limited length cannot hold: by row, then by cell."""
 
     def as_floats(self) -> csr_array:
         """Return the nearest floating-point movements."""
         k = self.numerators
-        return csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
+        plain = csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
+        if not self.careful:
+            return plain
+        where = [(row, cell, float(m)) for row, moved in self.careful.items() for cell, m in moved.items()]
+        rows, cells, values = (np.array(x) for x in zip(*where, strict=True))
+        return csr_array(plain + csr_array((values, (rows, cells)), shape=k.shape))
+
+    def row(self, number: int) -> dict[int, Fraction]:
+        """Return one movement, by cell."""
+        k = self.numerators
+        span = slice(k.indptr[number], k.indptr[number + 1])
+        cells = k.indices[span]
+        triples = zip(cells.tolist(), k.data[span].tolist(), self.denominator[cells].tolist(), strict=True)
+        return {i: Fraction(n, d) for i, n, d in triples if n} | dict(self.careful.get(number, {}))
 
 
 def exact_movements(
-    reduction: Reduction, movements: csr_array, lo: FloatArray, hi: FloatArray, point: FloatArray, component: IntArray
+    reduction: Reduction,
+    movements: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    component: IntArray,
 ) -> ExactMovements:
     """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
 
@@ -78,6 +100,28 @@ def exact_movements(
     basis = _Basis.of(reduction)
     rows = [csr_array(maker.make(movements[[i]].toarray()[0], basis)[None, :]) for i in range(movements.shape[0])]
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
+
+
+def refine(
+    exact: ExactMovements,
+    reduction: Reduction,
+    movements: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    component: IntArray,
+    where: Iterable[tuple[int, int]],
+) -> ExactMovements:
+    """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
+    numerators, careful = exact.numerators.tolil(), dict(exact.careful)
+    for row, c in sorted(where):
+        z = movements[[row]].toarray()[0]
+        mine = np.flatnonzero((component == c) & (z != 0))
+        found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine])
+        if found is not None:
+            careful[row] = {**careful.get(row, {}), **found}
+            numerators[row, mine] = 0
+    return ExactMovements(numerators=csr_array(numerators), denominator=exact.denominator, careful=careful)
 
 
 def _grid(largest: float) -> int:
@@ -173,7 +217,7 @@ class _Maker:
             retry = bad[self.components]
             largest = np.zeros(len(bad))
             np.maximum.at(largest, self.components, np.abs(z))
-            moving = retry & (np.abs(z) > 1e-9 * largest[self.components])
+            moving = retry & (np.abs(z) > 1e-12 * largest[self.components])
             again, still = self._pull(np.where(moving, z, 0.0), _Basis.of(reduce(self.T.astype(np.float64), moving)))
             k = np.where(retry, again, k)
             bad = bad & still

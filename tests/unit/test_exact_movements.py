@@ -1,0 +1,80 @@
+"""Witnesses made exact: relations and bounds hold without any tolerance."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from cellguard._engine.careful import careful_movement
+from cellguard._engine.ranges import ranges
+
+
+def exact(x):
+    return Fraction(repr(float(x)))
+
+
+def assert_exact(T, lo, hi, a, found):
+    """Every row of the witnesses is a feasible movement, in fractions."""
+    for row in range(found.witnesses.shape[0]):
+        z = found.exact_witnesses.row(row)
+        for r in range(T.shape[0]):
+            span = slice(T.indptr[r], T.indptr[r + 1])
+            terms = zip(T.indices[span], T.data[span], strict=True)
+            assert sum(exact(c) * z.get(int(j), Fraction(0)) for j, c in terms) == 0
+        for i, m in z.items():
+            assert exact(lo[i]) <= exact(a[i]) + m <= exact(hi[i])
+
+
+def square(size):
+    """Inner cells of a square table whose totals are published."""
+    index = np.arange(size * size).reshape(size, size)
+    T = np.zeros((2 * size, size * size))
+    for k, line in enumerate([*index, *index.T]):
+        T[k, line] = 1.0
+    return csr_array(T)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cells_that_differ_by_ten_orders_of_magnitude(seed):
+    rng = np.random.default_rng(seed)
+    T = square(6)
+    a = np.round(10 ** rng.uniform(-1, 9, 36), 2)
+    lo, hi = a - np.round(0.3 * a, 2), a + np.round(0.3 * a, 2)
+    level = np.round(0.05 * a, 3)
+    found = ranges(T, lo, hi, a, np.arange(36), lower=level, upper=level, certify=True)
+    assert (found.safe | found.unsafe).all()
+    assert_exact(T, lo, hi, a, found)
+    for i in np.flatnonzero(found.safe & (level > 0)):
+        moved = [found.exact_witnesses.row(int(r))[i] for r in (found.low_witness[i], found.high_witness[i])]
+        assert -moved[0] >= exact(level[i]) * Fraction(999999, 1000000)
+        assert moved[1] >= exact(level[i]) * Fraction(999999, 1000000)
+
+
+def test_coefficients_with_many_digits():
+    T = csr_array(np.array([[0.12345678, 1.0, -1.0, 0.0], [0.0, 3.3333333, 0.0, -1.0]]))
+    a = np.array([100.0, 20.0, 32.345678, 66.666666])
+    lo, hi = np.zeros(4), 3 * a
+    found = ranges(T, lo, hi, a, np.arange(4), lower=0.2 * a, upper=0.2 * a, certify=True)
+    assert found.safe.all()
+    assert_exact(T, lo, hi, a, found)
+
+
+def test_a_cell_without_room_on_one_side_does_not_go_there():
+    T = square(3)
+    a = np.array([0.0, 3, 7, 2, 0, 1, 5, 6, 0])
+    lo, hi = np.zeros(9), np.full(9, 100.0)
+    found = ranges(T, lo, hi, a, np.arange(9), upper=np.full(9, 1.0), certify=True)
+    assert found.safe.any()
+    assert_exact(T, lo, hi, a, found)
+
+
+def test_careful_movement_repairs_noise_and_refuses_nonsense():
+    T = square(2)
+    a, lo, hi = np.array([1e-2, 5e9, 7e9, 2.0]), np.zeros(4), np.full(4, np.inf)
+    noisy = np.array([5e-3, -5e-3 - 1e-7, -5e-3 + 3e-7, 5e-3 + 1e-9])
+    moved = careful_movement(T, np.arange(4), noisy, lo, hi, a)
+    assert moved is not None
+    assert moved[0] == -moved[1] == -moved[2] == moved[3] == Fraction(5, 1000)
+    beyond = np.array([-1.0, 1.0, 1.0, -1.0])  # the first cell would become negative
+    assert careful_movement(T, np.arange(4), beyond, lo, hi, a) is None
