@@ -242,6 +242,36 @@ def test_withheld_values_are_written_only_where_tau_argus_does(job, tmp_path):
         assert (codes not in public) == (number == 14)
 
 
+def test_what_cannot_be_protected_is_not_written(job, tmp_path, capfd):
+    everything_else = [f"{r};{s};P" for r in ("Total", "N", "N2", "S", "S1") for s in ("Total", "1", "2")]
+    (tmp_path / "a.hst").write_text("\n".join(everything_else) + "\n")
+    decide = '<APRIORI> "a.hst", 1, ";"'
+    outcome = job(decide, "<SUPPRESS> MOD(1,0.01)", '<WRITETABLE> (1, 3, , "out.txt")', rules="REQ(50,0,0,10)")
+    assert not outcome.safe
+    assert outcome.written == []
+    assert any("no safe release" in note for note in outcome.notes)
+    assert main(["argus", str(tmp_path / "job.arb")]) == 2
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_levels_by_digits_labels_and_a_table_of_one_dimension(job, tmp_path):
+    rda = RDA.replace(
+        "Firm 10 2", 'Act 10 2 99\n <RECODEABLE>\n <HIERARCHICAL>\n <HIERLEVELS> 1 1\n <CODELIST> "ACT.cdl"\nFirm 10 2'
+    )
+    (tmp_path / "firms.rda").write_text(rda)
+    (tmp_path / "act.cdl").write_text("1,Mining\n")
+    (tmp_path / "firms.asc").write_text(
+        "".join(f"{' '.join(r)}\n".replace("  ", " 0") for r in RECORDS if r[3] >= "10")
+    )
+    outcome = job(
+        "<SUPPRESS> MOD(1,0.01)", '<WRITETABLE> (1, 1, , "out.csv")', table='"Act"|"Cost"||', rules="FREQ(1,0)"
+    )
+    table = outcome.results[0].made.table
+    assert table.codes == (("Total", "1", "10", "11", "12", "13", "14", "99"),)
+    assert outcome.results[0].made.dimensions[0].hierarchy.labels[1] == "Mining"
+    assert rows(tmp_path / "out.csv")[0] == ["Total", "65"]
+
+
 def test_outputs_may_go_elsewhere(job, tmp_path):
     (tmp_path / "results").mkdir()
     outcome = job(
