@@ -84,6 +84,6 @@ def _verify_manifest(path: Path, *, as_json: bool) -> None:
     if as_json:
         shared.print_json(found)
     else:
-        shared.print_pairs(str(path), found)
+        shared.print_pairs(f"{path.name}: the files it lists", found)
     if not found["accepted"]:
         raise shared.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")

@@ -31,6 +31,10 @@ _CHANGING = ("report.html", "timing.json")
 """Internal files that tell seconds: they differ between two runs of the same job, and are not hashed."""
 
 
+_EXACT_RANGES = 2000
+"""Up to so many sensitive cells the report shows both ends of every range; beyond, verdicts alone are computed."""
+
+
 class UnsafeReleaseError(CellguardError):
     """The method found no release, or the audit refuses the one it found: nothing was written."""
 
@@ -110,7 +114,8 @@ def run(
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
-    audit = work.step("audit", lambda: release.audit(exact=True)) if release.published else None
+    exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
+    audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
     unsafe = audit is None or not audit.safe
     if unsafe and not (allow_unsafe and audit is not None):
         raise _refusal(release, audit)

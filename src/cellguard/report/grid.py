@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard.release import Intervals, Release, Suppression
 from cellguard.report.content import Content
-from cellguard.table import Table
+from cellguard.table import FloatArray, Table
 
 __all__ = ["Cell", "Grid", "Head", "number", "views_of"]
 
@@ -51,17 +51,23 @@ class Grid:
     left_out: str = ""
 
 
-def number(value: float) -> str:
-    """Return a number as people read it.
+def number(value: float, digits: int | None = None) -> str:
+    """Return a number as people read it; with two decimals where it is not whole, unless `digits` are given.
 
-    >>> number(1234567.0), number(12.345), number(float("nan"))
-    ('1,234,567', '12.35', 'x')
+    >>> number(1234567.0), number(12.345), number(7.0, 1), number(float("nan"))
+    ('1,234,567', '12.35', '7.0', 'x')
     """
     if isnan(value):
         return "x"
-    if float(value).is_integer() or abs(value) >= 1e6:
-        return f"{value:,.0f}"
-    return f"{value:,.2f}"
+    if digits is None:
+        digits = 0 if float(value).is_integer() else 2
+    return f"{value:,.{digits}f}"
+
+
+def _digits(values: FloatArray) -> int:
+    """Return how many decimals all numbers of a table get: none if they are whole."""
+    known = values[np.isfinite(values)]
+    return 0 if np.array_equal(known, np.rint(known)) else 2
 
 
 def views_of(content: Content, *, public: bool) -> Iterator[Grid]:
@@ -142,13 +148,17 @@ def _published(release: Release, *, mark_primary: bool) -> tuple[list[str], list
         kinds = np.select([release.primary, release.secondary], ["primary", "secondary"], "published")
         if not mark_primary:
             kinds = np.where(release.suppressed, "suppressed", "published")
-        return [number(v) for v in release.point_values().tolist()], kinds.tolist()
+        return _texts(release.point_values()), kinds.tolist()
     if isinstance(release, Intervals):
-        pairs = list(zip(release.lower.tolist(), release.upper.tolist(), strict=True))
-        wide = [number(lo) != number(hi) for lo, hi in pairs]
-        texts = [f"{number(lo)} – {number(hi)}" if w else number(lo) for (lo, hi), w in zip(pairs, wide, strict=True)]
-        return texts, ["interval" if w else "published" for w in wide]
-    return [number(v) for v in release.point_values().tolist()], ["changed"] * release.table.n_cells
+        pairs = list(zip(_texts(release.lower), _texts(release.upper), strict=True))
+        texts = [f"{low} – {high}" if low != high else low for low, high in pairs]
+        return texts, ["interval" if low != high else "published" for low, high in pairs]
+    return _texts(release.point_values()), ["changed"] * release.table.n_cells
+
+
+def _texts(values: FloatArray) -> list[str]:
+    digits = _digits(values)
+    return [number(v, digits) for v in values.tolist()]
 
 
 def _notes(content: Content) -> list[str]:

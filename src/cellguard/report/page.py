@@ -103,6 +103,7 @@ def render(content: Content, *, public: bool) -> str:
         "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
         "published_extra": _published_extra(content),
         "checked": None if content.audit is None else content.audit.checked,
+        "ranged": release.method != "adjust",
     }
     if not public:
         facts |= _internal(content)
@@ -157,7 +158,7 @@ def _internal(content: Content) -> dict[str, Any]:
     if audit is not None:
         out["audit"] = {**audit.summary(), "seconds": f"{audit.seconds:.2f}"}
         bounded = any(np.isfinite(f.high - f.low).any() for f in audit.findings)
-        if bounded and audit.checked:
+        if bounded and audit.checked and audit.ranges_exact:
             out["ranges"] = pictures.ranges(table, audit)
             out["positions"] = pictures.positions(table, audit)
     return out
