@@ -24,6 +24,8 @@ __all__ = ["intervals"]
 
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
+_NOMINAL = 0.01
+"""Share of the value that a sensitive cell without levels asks for."""
 _STRETCH = 0.5
 """With random positions, each side of a sensitive cell's interval grows by up to this share."""
 
@@ -261,7 +263,8 @@ def _needs(table: Table) -> list[_Need]:
     """Every attacker's levels as movements up and down; sliding levels as the parts that are missing.
 
     A sliding level larger than lower and upper together is split in their proportion (evenly when
-    both are 0): safe, and optimal when the levels are symmetric.
+    both are 0): safe, and optimal when the levels are symmetric. A sensitive cell without any level
+    must not be known exactly: it asks for :data:`_NOMINAL` of its value, on one side at least.
     """
     out = []
     for attacker in table.attackers:
@@ -272,6 +275,12 @@ def _needs(table: Table) -> list[_Need]:
         lower = np.where(both > 0, need.lower * grow, need.sliding / 2)
         lower = np.minimum(lower, np.maximum(table.values[need.cells] - lo[need.cells], need.lower))
         upper = np.maximum(need.upper, np.where(need.sliding > both, need.sliding - lower, 0.0))
+        a = np.abs(table.values[need.cells])
+        bare = (np.maximum(both, need.sliding) == 0) & ~table.fixed[need.cells]
+        nominal = np.where(bare, _NOMINAL * np.maximum(a, 1.0), 0.0)
+        _, hi = table.bounds(attacker)
+        upper = np.maximum(upper, np.minimum(nominal, hi[need.cells] - table.values[need.cells]))
+        lower = np.maximum(lower, np.minimum(nominal, table.values[need.cells] - lo[need.cells]))
         cells = np.concatenate([need.cells, need.cells])
         sign = np.repeat([1.0, -1.0], len(need.cells))
         level = np.concatenate([upper, lower])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["round"]
 
+_OBJECTIVES = ("distance", "unbiased")
+
 
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,
     *,
+    objective: str = "distance",
+    shares_up: ArrayLike | None = None,
     step: int | None = None,
     max_step: int = 5,
     weights: str | ArrayLike = "table",
@@ -52,6 +56,13 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         What to round. Without sensitive cells this is plain controlled rounding.
     base
         One number, or one per cell (larger ones on upper levels, say).
+    objective
+        ``"distance"`` rounds to the nearest safe table (2). ``"unbiased"`` rounds towards a random table near
+        the truth, so that a residue of k is rounded up in about k of base cases (13): counts with
+        one whole base only, and each seed gives another table.
+    shares_up
+        How often each residue 0 .. base - 1 is rounded up, if known from like tables (or each residue when
+        drawn to another, base x base); estimated by a first run unless given.
     step
         Cells move by less than this number of bases; 1 is zero-restricted rounding. Unless given,
         the least step with a solution is searched for, and published with the release.
@@ -82,17 +93,54 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     """
     begin = time.monotonic()
     _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
+    if objective not in _OBJECTIVES:
+        raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     bases = _bases(table, base)
     _check_levels(table, bases, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "weights": weights,
-        "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
+        "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
     }  # fmt: skip
     run = _Run(
         table=table, base=bases, weights=_weights(table, weights), begin=begin, deadline=begin + time_limit_s,
         gap=gap, seed=seed, threads=threads, options=options,
     )  # fmt: skip
-    return run.first_of((step,) if step is not None else tuple(range(1, max_step + 1)))
+    steps = (step,) if step is not None else tuple(range(1, max_step + 1))
+    if objective == "unbiased":
+        return _unbiased(run, steps, shares_up)
+    return run.first_of(steps)
+
+
+def _unbiased(run: _Run, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
+    """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
+    from cellguard._rounding import unbiased
+
+    base, values = int(run.base[0]), run.table.values
+    if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
+        raise InputError("the unbiased objective is for counts and one whole base of at least 2.")
+    rng = np.random.default_rng(run.seed)
+    if shares_up is not None:
+        share = np.asarray(shares_up, np.float64)
+        if share.shape not in ((base,), (base, base)) or not ((share >= 0) & (share <= 1)).all():
+            raise InputError(
+                f"shares_up: {base} shares between 0 and 1 are needed, one per residue 0 .. {base - 1}, "
+                f"or {base} x {base} of them."
+            )
+    else:
+        target = _steered(run.table, unbiased.exploration(base), rng)
+        half = run.begin + (run.deadline - run.begin) / 2
+        first = replace(run, target=target, deadline=half).first_of(steps)
+        if not first.published:
+            return first
+        share = unbiased.shares_up(values, target, first.values, base)
+    return replace(run, target=_steered(run.table, unbiased.transition(share), rng)).first_of(steps)
+
+
+def _steered(table: Table, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the table to round towards; cells that must be published as they are stay."""
+    from cellguard._rounding.unbiased import steered
+
+    return np.where(table.fixed, table.values, steered(table.values, probabilities, rng))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +156,7 @@ class _Run:
     seed: int
     threads: int
     options: Mapping[str, Any]
+    target: FloatArray | None = None
 
     def first_of(self, steps: tuple[int, ...]) -> Rounding:
         """Round with the least step that has a solution."""
@@ -139,7 +188,7 @@ class _Run:
         problem = make_problem(
             relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, step=step, weights=self.weights,
             lb=np.max([d.lb for d in demands], axis=0), ub=np.min([d.ub for d in demands], axis=0),
-            least=least, most=most, fixed=t.fixed,
+            least=least, most=most, fixed=t.fixed, target=self.target,
         )  # fmt: skip
         return problem, demands
 

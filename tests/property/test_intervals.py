@@ -136,3 +136,11 @@ def test_wrong_options_are_refused(wrong: dict[str, object]) -> None:
     table = cg.Table.from_equations([1, 2, 3], [[2, 0, 1]])
     with pytest.raises(cg.InputError):
         cg.intervals(table, **wrong)
+
+
+def test_a_sensitive_cell_without_levels_is_not_published_exactly() -> None:
+    table = random_table(3, 3, 2, symmetric=True, tight=False)
+    none = np.zeros(table.n_cells)
+    release = cg.intervals(table.with_(lower=none, upper=none))
+    assert (release.upper - release.lower)[table.sensitive].min() > 0
+    assert release.audit().safe

@@ -29,6 +29,9 @@ def command(
             "--step", metavar="N", min=1, help="Cells move by less than N bases; the least possible if not given."
         ),
     ] = None,
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="KIND", help="distance, or unbiased: each seed another table.")
+    ] = "distance",
     max_step: Annotated[int, typer.Option("--max-step", metavar="N", min=1, help="Largest step that is tried.")] = 5,
     weights: shared.Weights = "table",
     levels: shared.Levels = None,
@@ -53,6 +56,7 @@ def command(
         return round_table(
             table,
             bases,
+            objective=objective,
             step=step,
             max_step=max_step,
             time_limit_s=time_limit,

@@ -16,6 +16,8 @@ EXPERIMENTS = {
     "castro2004-table3": ("castro2004", "TABLE3"),
     "castro2012-table1": ("castro2012", "TABLE1"),
     "castro2012-tables2to9": ("castro2012", "TABLES2TO9"),
+    "salazar2004-section5": ("salazar2004", "SECTION5"),
+    "salazar2004-table1": ("salazar2004", "TABLE1"),
 }
 """Name -> module of this package and the experiment in it."""
 

@@ -1,0 +1,97 @@
+"""Unbiased rounding: steer by a random table near the truth (salazar2004 section 6).
+
+Rounding to the nearest feasible table rounds a residue of 1 up far less often than in one of five
+cases, and a residue of 4 far more often. So a cell of residue k is drawn towards a random residue j
+instead, and the same algorithm rounds towards the drawn table (13). If ``q[k, j]`` is how often such a
+cell is rounded up, j is drawn with probabilities that make the mean of ``q[k, j]`` what it should be,
+k / base, with j as close to k as possible.
+
+The paper takes q as the share of residue j in a plain first run. In tables with many margins a cell
+drawn to j is rounded up less often than a cell that is j, because the margins still follow the truth;
+so q is measured here for pairs, in a first run whose draws explore them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+__all__ = ["exploration", "shares_up", "steered", "transition"]
+
+FloatArray = NDArray[np.float64]
+
+_PRIOR_WEIGHT = 5.0
+"""So many imagined cells of each pair keep the estimate sensible where the table has few."""
+
+
+def _residues(values: FloatArray, base: float) -> NDArray[np.int64]:
+    return np.asarray(np.rint(values) % base, np.int64)
+
+
+def exploration(base: int) -> FloatArray:
+    """Return the draws of the first run: half of the cells as they are, half anywhere between their multiples."""
+    P = 0.5 * np.eye(base) + 0.5 / (base - 1)
+    P[:, 0] = 0.0
+    P[0] = np.eye(base)[0]
+    P[1:] /= P[1:].sum(axis=1, keepdims=True)
+    return P
+
+
+def shares_up(values: FloatArray, target: FloatArray, published: FloatArray, base: int) -> FloatArray:
+    """Return how often a cell of residue k that was drawn to residue j was rounded up."""
+    k = np.arange(base) / base
+    prior = 0.5 * np.clip(0.5 + 1.7 * (k - 0.5), 0.02, 0.98)[None, :] + 0.5 * k[:, None]
+    pair = base * _residues(values, base) + _residues(target, base)
+    n = np.bincount(pair, minlength=base * base).reshape(base, base) + _PRIOR_WEIGHT
+    up = np.bincount(pair, weights=published > values, minlength=base * base).reshape(base, base)
+    share = (up + _PRIOR_WEIGHT * prior) / n
+    share[:, 0] = 0.0
+    return np.asarray(np.maximum.accumulate(share, axis=1))  # a larger residue is not rounded up less often
+
+
+def transition(share: FloatArray) -> FloatArray:
+    """Return the probabilities of drawing residue j for residue k, from the shares of pairs (or of j alone).
+
+    Each row mixes the two residues that give the right mean with the least expected change.
+
+    >>> transition(np.array([0.0, 0.0, 0.5, 1.0])).round(2).tolist()
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    """
+    base = share.shape[-1]
+    rows = np.broadcast_to(share, (base, base))
+    P = np.zeros((base, base))
+    P[0, 0] = 1.0
+    for k in range(1, base):
+        low, high, part = _mixture(rows[k], k)
+        P[k, low] += 1.0 - part
+        P[k, high] += part
+    return P
+
+
+def _mixture(share: FloatArray, k: int) -> tuple[int, int, float]:
+    """Two residues and the part of the second, whose shares have the mean k / base."""
+    base = len(share)
+    wanted = k / base
+    best: tuple[float, int, int, float] | None = None
+    for low in range(1, base):
+        for high in range(1, base):
+            if not share[low] <= wanted <= share[high]:
+                continue
+            span = share[high] - share[low]
+            part = (wanted - share[low]) / span if span > 0 else 0.0
+            cost = (1 - part) * abs(low - k) + part * abs(high - k)
+            if best is None or cost < best[0] - 1e-12:
+                best = (cost, low, high, part)
+    if best is None:  # every residue is rounded up too often, or too rarely: the farthest comes closest
+        end = 1 if share[1] > wanted else base - 1
+        return end, end, 0.0
+    return best[1], best[2], best[3]
+
+
+def steered(values: FloatArray, probabilities: FloatArray, rng: Generator) -> FloatArray:
+    """Return the random table xi(a) towards which to round: every cell stays between its multiples."""
+    base = len(probabilities)
+    residue = _residues(values, base)
+    drawn = (rng.random(len(values))[:, None] > np.cumsum(probabilities, axis=1)[residue]).sum(axis=1)
+    return np.asarray(values - residue + np.minimum(drawn, base - 1), np.float64)
