@@ -26,7 +26,7 @@ RULE_KEYS = {
 """Rule -> the keys it needs, and those it may have besides."""
 METHOD_KEYS = {
     "suppress": {"rounds", "search", "gap"},
-    "adjust": {"norm", "senses"},
+    "adjust": {"norm", "senses", "whole"},
     "intervals": {"position", "gap"},
     "round": {"base", "step", "gap"},
     "perturb": {"base"},

@@ -151,6 +151,8 @@ class MethodSection(_Section):
     """adjust: which distance from the truth is made least; l1 unless given."""
     senses: Literal["upper", "lower", "key"] | None = None
     """adjust: which way sensitive cells go; by a secret key unless given."""
+    whole: bool | None = None
+    """adjust: publish whole numbers; unless given, where all values are: decimals would tell which cells moved."""
     base: Positive | None = None
     """round and perturb: the base; unless given, the least usual one that leaves room for every level."""
     step: Annotated[int, Field(ge=1)] | None = None

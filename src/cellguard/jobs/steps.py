@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError
 from cellguard.jobs.model import Job, RuleSection
@@ -152,7 +154,10 @@ def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
         rounds = DEFAULT_ROUNDS if m.rounds is None else m.rounds
         return {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
     if m.name == "adjust":
-        return {"norm": m.norm or "l1", "senses": m.senses or "key"}
+        whole = m.whole
+        if whole is None and table is not None:  # otherwise decimals would tell which cells moved
+            whole = bool(np.array_equal(table.values, np.rint(table.values)))
+        return {"norm": m.norm or "l1", "senses": m.senses or "key", "integer": whole}
     if m.name == "intervals":
         return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "narrowest"}
     base = m.base
@@ -178,7 +183,7 @@ def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
         from cellguard.adjust import adjust
 
         weights = "inverse" if job.method.weights == "table" else "table"
-        release = adjust(table, weights=weights, **options)
+        release = adjust(table, weights=weights, time_limit_s=limit, **options)
     elif job.method.name == "intervals":
         from cellguard.intervals import intervals
 

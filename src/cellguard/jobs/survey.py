@@ -147,7 +147,7 @@ rounds = 20
 
 [compare]                  # how the other methods would do; their releases are not written
 methods = ["adjust", "intervals", "round", "perturb"]
-time_limit_s = 20
+time_limit_s = 30
 
 [output]
 folder = "release"

@@ -204,7 +204,7 @@ def _figure(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return f"{value:,.4g}" if isfinite(value) else "-"
+        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}") if isfinite(value) else "-"
     return str(value).replace("_", " ")
 
 
