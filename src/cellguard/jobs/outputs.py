@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cellguard._io.files import atomic_writer
+from cellguard.exceptions import InputError
 from cellguard.release import Adjustment, Release, Suppression
 
 if TYPE_CHECKING:
@@ -38,7 +39,13 @@ class Folders:
         self.old = self.work / "old"
 
     def prepare(self) -> None:
-        """Make the private folder for checkpoints and staged outputs."""
+        """Make the private folder for checkpoints and staged outputs; refuse to replace what is not ours."""
+        for folder in (self.public, self.internal):
+            if folder.exists() and not (folder / "manifest.json").is_file():
+                raise InputError(
+                    f"{folder}: is there, and was not written by cellguard.",
+                    hint="name another folder for the outputs.",
+                )
         self.root.mkdir(parents=True, exist_ok=True)
         self.work.mkdir(mode=0o700, exist_ok=True)
         self.work.chmod(0o700)

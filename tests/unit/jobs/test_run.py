@@ -283,3 +283,11 @@ def test_attack_and_comparison_of_a_job(office):
     assert "How far the intruder" in internal
     assert "Other methods on the same table" in internal
     assert "intruder" not in (office / "out" / "public" / "report.html").read_text()
+
+
+def test_a_folder_of_somebody_else_is_not_replaced(office, capsys):
+    (office / "out" / "public").mkdir(parents=True)
+    (office / "out" / "public" / "index.html").write_text("my web site")
+    assert main(["protect", str(office / "job.toml"), "--quiet"]) == 1
+    assert "was not written by cellguard" in capsys.readouterr().err
+    assert (office / "out" / "public" / "index.html").read_text() == "my web site"
