@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,9 @@ from numpy.typing import ArrayLike
 from cellguard.exceptions import InputError, InternalError
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
+
+if TYPE_CHECKING:
+    from cellguard._suppress.improve import Search
 
 __all__ = ["suppress"]
 
@@ -118,12 +122,13 @@ def _run(
 
     problem = Problem.of(table, forced=forced)
     search = Search(problem=problem, rng=np.random.default_rng(seed))
+    proof = _Proof()
     reduced = time.monotonic()
     if progress is not None:
-        search.on_better = lambda cost: progress(cost, 0.0)
+        search.on_better = lambda cost: progress(cost, proof.bound)
     try:
         if search.start(float("inf")):
-            search.improve(deadline, rounds)
+            _search_and_prove(search, proof, method, deadline, gap, seed, rounds)
     except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
         if search.best is None:
             raise
@@ -138,11 +143,65 @@ def _run(
     met, _ = problem.verdicts(search.best)
     if not met.all():
         raise InternalError("the range engine does not confirm the pattern of the search")
+    objective = float(table.weights[search.best & ~table.sensitive].sum())
+    # what forced and aliased cells cost is in every pattern, and not in the costs of the search
+    bound = min(max(proof.bound, 0.0) + objective - search.cost, objective)
+    proven = objective - bound <= max(gap, 1e-9) * abs(objective)
+    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if time.monotonic() >= deadline else Status.FEASIBLE
     return Suppression(
-        table=table, status=Status.FEASIBLE, objective=float(table.weights[search.best & ~table.sensitive].sum()),
-        bound=0.0, seconds=seconds, options=options, suppressed=search.best,
-        details={"cuts": 0, "nodes": 0, "rounds": search.rounds},
+        table=table, status=status, objective=objective, bound=bound, seconds=seconds, options=options,
+        suppressed=search.best, details={"cuts": proof.cuts, "nodes": proof.nodes, "rounds": search.rounds},
     )  # fmt: skip
+
+
+@dataclass
+class _Proof:
+    """What is proven so far."""
+
+    bound: float = 0.0
+    cuts: int = 0
+    nodes: int = 0
+
+
+_LARGE = 20_000
+"""Classes of cells beyond which cutting planes prove too little in the time they take."""
+
+
+def _search_and_prove(
+    search: Search, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
+) -> None:
+    """Share the time: a quick search, the bound at the root, more search, and the tree for the rest."""
+    from cellguard._suppress.exact import Exact
+
+    def until(share: float, most: float = float("inf")) -> float:
+        now = time.monotonic()
+        return min(deadline, now + most, now + share * max(0.0, deadline - now))
+
+    def done() -> bool:
+        return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or time.monotonic() >= deadline
+
+    large = len(search.space) > _LARGE
+    if method == "heuristic":
+        search.improve(deadline if large else until(0.85), rounds)
+    else:
+        search.improve(until(0.1, min(3.0, 0.1 + 0.005 * len(search.space))), rounds)
+    if large or done():
+        return
+    exact = Exact(search.space)
+    exact.on_bound = lambda bound: setattr(proof, "bound", max(proof.bound, min(bound, search.cost)))
+    exact.root(deadline if method == "heuristic" else until(0.3), search.cost)
+    proof.cuts = exact.cuts
+    if method == "heuristic" or done():
+        return
+    if method == "auto":
+        search.improve(until(0.3), rounds)
+    cells, row, _ = search.space.members
+    incumbent = np.zeros(len(search.space), bool)
+    incumbent[row[search.best[cells]]] = True  # type: ignore[index]
+    found = exact.solve(incumbent, search.cost, deadline, gap, seed)
+    proof.cuts, proof.nodes = exact.cuts, exact.nodes
+    if found.y is not None:
+        search.adopt(found.y > 0.5)
 
 
 def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) -> Suppression | None:

@@ -236,7 +236,7 @@ class InteriorPoint:
 
         Rows that are slack there have no multiplier; what this leaves unbalanced goes to the others.
         """
-        before, r, k = self.point, self.p.rows, self.p.first_pair
+        before, r = self.point, self.p.rows
         one, two = self.one, self.two
         a = np.maximum(r.side[one] - r.sign[one] * v[r.mover[one]], r.side[two] - r.sign[two] * v[r.mover[two]])
         slack = self._rows(v, np.concatenate([a, before.a[len(a) :]])) - r.side

@@ -117,6 +117,15 @@ class Search:
         lift = proof.space.lift[self.space.cells]
         return _Current(cost=cost, Z=np.asarray((lift @ proof.Z.T).T), bank=np.asarray((lift @ proof.bank.T).T))
 
+    def adopt(self, rows: BoolArray) -> None:
+        """Take a pattern found elsewhere, if the range engine confirms it and it is cheaper."""
+        pattern = self.space.pattern(rows | self.forced_rows)
+        cost = self.problem.cost(pattern)
+        if cost < self.cost and self.problem.verdicts(pattern)[0].all():
+            self.best, self.cost = pattern, cost
+            if self.on_better is not None:
+                self.on_better(cost)
+
     # ------------------------------------------------------------------ improvement
 
     def improve(self, deadline: float, max_rounds: int | None = None) -> None:

@@ -1,0 +1,162 @@
+"""Exact suppression: branch-and-cut on the inequalities of safe patterns (salazar2004 section 3.1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine.lazy import LazySolution, Row, solve_lazy
+from cellguard._engine.lp import LinearProgram
+from cellguard._suppress.inequalities import Inequalities, matrix
+from cellguard._suppress.space import Space
+from cellguard.table import BoolArray, FloatArray
+
+__all__ = ["Exact"]
+
+_ROUNDS_BELOW_ROOT = 3
+"""Rounds of separation at a node of the tree."""
+_VIOLATION = 1e-2
+"""By how much a row must be violated to be worth adding in the tree."""
+_ROWS_PER_ROUND = 30
+_EVERY = 20
+"""The dear kinds of rows are looked for at every so manieth node."""
+
+
+@dataclass(eq=False)
+class Exact:
+    """A lower bound by cutting planes, then branch-and-cut."""
+
+    space: Space
+    bound: float = 0.0
+    """Proven: no safe pattern costs less."""
+    rows: list[Row] = field(default_factory=list)
+    """Inequalities that bind at the root."""
+    cuts: int = 0
+    nodes: int = 0
+    y: FloatArray | None = None
+    """Where the root ended."""
+    reduced_cost: FloatArray | None = None
+    on_bound: Callable[[float], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.inequalities = Inequalities(self.space)
+        self.rng = np.random.default_rng(0)
+        self.cost = np.where(self.space.keep, 0.0, self.space.weight)
+        positive = self.cost[self.cost > 0]
+        whole = bool((self.cost == np.rint(self.cost)).all()) and self.cost.max(initial=0.0) < 1e6
+        self.scale = 1.0 if whole or not len(positive) else float(np.median(positive))
+
+    # ------------------------------------------------------------------ root
+
+    def root(self, deadline: float, upper_bound: float = np.inf, max_rounds: int = 400) -> float:
+        """Solve the relaxation by cutting planes; returns the bound."""
+        n = len(self.cost)
+        lower = self.space.keep.astype(np.float64)
+        lp = LinearProgram(
+            csr_array((0, n)), np.zeros(0), np.zeros(0), lower, np.ones(n), self.cost / self.scale,
+            simplex="dual", tolerance=1e-9,
+        )  # fmt: skip
+        active = self._add(lp, [], self.inequalities.pool.add(self.inequalities.first_bridges()))
+        stalled = 0
+        for _ in range(max_rounds):
+            solution = lp.solve(time_limit_s=max(1.0, deadline - time.monotonic()))
+            if not solution.optimal:
+                break
+            value = solution.objective * self.scale
+            stalled = stalled + 1 if value < self.bound + 1e-4 * max(self.bound, 1e-9) else 0
+            self._raise(value)
+            self.y, self.reduced_cost = np.clip(solution.x, 0.0, 1.0), solution.reduced_cost * self.scale
+            self.rows = [row for row, dual in zip(active, solution.row_dual, strict=True) if abs(dual) > 1e-9]
+            if time.monotonic() > deadline or stalled > 10 or self.bound >= upper_bound * (1 - 1e-9):
+                break
+            found = self.violated(self.y)
+            if not found:
+                break
+            if len(active) > 3 * n:
+                active = self._purge(lp, active, self.y)
+            active = self._add(lp, active, found)
+        return self.bound
+
+    def _raise(self, value: float) -> None:
+        if value > self.bound:
+            self.bound = value
+            if self.on_bound is not None:
+                self.on_bound(value)
+
+    def _add(self, lp: LinearProgram, active: list[Row], rows: list[Row]) -> list[Row]:
+        if rows:
+            A = matrix(rows, len(self.cost))
+            lp.add_rows(A, np.array([r.rhs for r in rows]), np.full(len(rows), np.inf))
+            self.cuts += len(rows)
+        return active + rows
+
+    @staticmethod
+    def _purge(lp: LinearProgram, active: list[Row], y: FloatArray) -> list[Row]:
+        slack = np.array([-row.violation(y) for row in active])
+        drop = np.flatnonzero(slack > 0.1)
+        lp.delete_rows(drop)
+        gone = set(drop.tolist())
+        return [row for k, row in enumerate(active) if k not in gone]
+
+    def violated(self, y: FloatArray) -> list[Row]:
+        """Inequalities that a fractional point violates: cheap kinds first."""
+        i = self.inequalities
+        found = i.pool.add(i.bridges(y))
+        if i.few_movements:
+            for k in range(4):
+                found += i.pool.add(i.circuits(y, order=y * (self.rng.uniform(0.5, 1.5, len(y)) if k else 1.0)))
+        if len(found) < 5:
+            found += i.pool.add(i.capacities(y, clipped=True))
+            found += i.pool.add(i.partners(y))
+        return found or i.pool.add(i.capacities(y, clipped=False))
+
+    # ------------------------------------------------------------------ tree
+
+    def solve(self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int) -> LazySolution:
+        """Branch and cut, from the root's rows and the heuristic's pattern (rows of the space)."""
+        lower = self.space.keep.astype(np.float64)
+        upper = np.ones(len(lower))
+        if self.reduced_cost is not None and np.isfinite(cost):  # a row dearer than the gap is in no better pattern
+            upper[(self.reduced_cost > cost - self.bound + 1e-6 * abs(cost)) & (lower == 0)] = 0.0
+        start = None
+        if incumbent is not None:
+            start = incumbent.astype(np.float64)
+            upper[incumbent] = 1.0
+        self._calls = 0
+        result = solve_lazy(
+            self.cost / self.scale, lower, upper, self.rows,
+            check=self._check, separate=self._separate, start=start,
+            time_limit_s=max(0.0, deadline - time.monotonic()), gap=gap, seed=seed,
+            on_bound=lambda b: self._raise(b * self.scale),
+        )  # fmt: skip
+        self.nodes, self.cuts = result.nodes, self.cuts + result.rows
+        self._raise(result.bound * self.scale)
+        return result
+
+    def _separate(self, y: FloatArray, depth: int, round_: int) -> list[Row]:
+        i = self.inequalities
+        self._calls += 1
+        if round_ > (_ROUNDS_BELOW_ROOT if depth else 50):
+            return []
+        pool = i.pool.violated(y, _VIOLATION, _ROWS_PER_ROUND)
+        if pool:
+            return pool
+        found = i.pool.add(i.bridges(y, _VIOLATION))
+        if i.few_movements:
+            found += i.pool.add(i.circuits(y, order=y, violation=_VIOLATION, most=_ROWS_PER_ROUND))
+        if depth > 0 and self._calls % _EVERY:
+            return found
+        return found or self.violated(y)
+
+    def _check(self, y: FloatArray) -> list[Row]:
+        """Rows that a 0/1 point violates; an empty list is the proof that the pattern is safe."""
+        i = self.inequalities
+        pool = i.pool.violated(y, 1e-6, 20)
+        if pool:
+            return pool
+        found = i.bridges(y, 0.5) or i.capacities(y, clipped=True, violation=1e-6, most=10)
+        return i.pool.add(found) or i.capacities(y, clipped=False, violation=1e-6, most=10)

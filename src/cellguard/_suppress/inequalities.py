@@ -1,0 +1,351 @@
+"""Inequalities that every safe pattern satisfies, and how to find those that a point violates.
+
+The variables are rows of a space: classes of cells that are suppressed together. A row with a
+request is always suppressed. For any combination r of the relations with ``z_p = sum r_j z_j`` for
+every movement z, a witness of the level of p gives ``level <= sum |r_j| room_j y_j``: a capacity
+inequality, whose coefficients may be cut at the level (salazar2004 section 3.1). The relation of p
+itself gives the bridge inequalities. Of a row without a request only this much is known: in a
+pattern without useless cells it can move, hence so can another of any combination (`partners`).
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine.lazy import Row
+from cellguard._engine.lp import SolveStatus
+from cellguard._engine.program import MovementProgram
+from cellguard._suppress.space import Space
+from cellguard.table import BoolArray, FloatArray, IntArray
+
+__all__ = ["Inequalities", "Pool", "matrix"]
+
+_NOISE = 1e-9
+_LIMIT_S = 20.0
+
+
+class Pool:
+    """All inequalities found so far, once each, as one matrix."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.rows: list[Row] = []
+        self._known: set[tuple[bytes, bytes, float]] = set()
+        self._blocks: list[csr_array] = []
+        self._loose = 0
+
+    def add(self, rows: list[Row]) -> list[Row]:
+        """Take in rows; return those that were not there yet."""
+        fresh = []
+        for row in rows:
+            if row.key not in self._known:
+                self._known.add(row.key)
+                fresh.append(row)
+        if fresh:
+            self.rows += fresh
+            self._blocks.append(matrix(fresh, self.n))
+            if len(self._blocks) > 20:
+                self._blocks = [csr_array(vstack(self._blocks))]
+        return fresh
+
+    def violated(self, y: FloatArray, violation: float, most: int) -> list[Row]:
+        """The rows that a point violates most."""
+        if not self.rows:
+            return []
+        activity = np.concatenate([block @ y for block in self._blocks])
+        excess = np.array([row.rhs for row in self.rows]) - activity
+        worst = np.argsort(-excess, kind="stable")[:most]
+        return [self.rows[k] for k in worst[excess[worst] > violation]]
+
+
+def matrix(rows: list[Row], n: int) -> csr_array:
+    """Rows as a sparse matrix."""
+    pointer = np.concatenate([[0], np.cumsum([len(r.columns) for r in rows])])
+    data = np.concatenate([r.coefficients for r in rows])
+    return csr_array((data, np.concatenate([r.columns for r in rows]), pointer), shape=(len(rows), n))
+
+
+class Inequalities:
+    """Separation for the rows of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.forced: BoolArray = space.keep
+        self.relations = _distinct(csr_array(space.problem.relations @ space.lift))
+        self._incidence = csr_array(
+            (np.ones(self.relations.nnz), self.relations.indices, self.relations.indptr), shape=self.relations.shape
+        )
+        one = np.ones(len(space))
+        merged = space.reduction.merged
+        self.program = MovementProgram(merged.relations, csr_array(space.reduction.basis[merged.cells]), one, one)
+        self.low, self.high = space.bounds
+        self.pool = Pool(len(space))
+        self.programs = 0
+        self._targets = self._list_targets()
+        self._of_row: dict[int, list[tuple[int, int, int, float]]] = {}
+        for target in self._targets:
+            self._of_row.setdefault(target[1], []).append(target)
+        d = space.reduction.degrees_of_freedom
+        self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
+        """Whether an echelon form of the whole space is worth keeping."""
+        if self.few_movements:
+            self.movements, parameter = space.echelon()
+            self._form = self.movements.copy(), parameter.copy()
+
+    def _list_targets(self) -> list[tuple[int, int, int, float]]:
+        """Request, row, direction and level of every attack, largest level first."""
+        attacker, row, down, up, _ = self.space.requests
+        targets = []
+        for q in range(len(row)):
+            low, high = self.space.bounds_of(int(attacker[q]))
+            if np.array_equal(low, -high):  # up and down are mirror images
+                targets.append((q, int(row[q]), 1, max(float(down[q]), float(up[q]))))
+                continue
+            targets.append((q, int(row[q]), 1, float(up[q])))
+            targets.append((q, int(row[q]), -1, float(down[q])))
+        return sorted((t for t in targets if t[3] > 0), key=lambda t: (-t[3], t[1], t[2]))
+
+    # ------------------------------------------------------------------ bridges
+
+    def bridges(self, y: FloatArray, violation: float = 1e-3) -> list[Row]:
+        """Relations in which one row moves and the others hardly do."""
+        T = self.relations
+        total = self._incidence @ y
+        largest = np.maximum.reduceat(y[T.indices], T.indptr[:-1]) if T.nnz else np.zeros(0)
+        found = []
+        for r in np.flatnonzero(2 * largest - total > violation):
+            span = slice(T.indptr[r], T.indptr[r + 1])
+            columns = T.indices[span].astype(np.int64)
+            found.append(self._bridge(columns, T.data[span], int(np.argmax(y[columns]))))
+        return found
+
+    def first_bridges(self) -> list[Row]:
+        """All bridges of the rows with a request."""
+        T = self.relations
+        found = []
+        for r in range(T.shape[0]):
+            span = slice(T.indptr[r], T.indptr[r + 1])
+            columns = T.indices[span].astype(np.int64)
+            found += [self._bridge(columns, T.data[span], int(k)) for k in np.flatnonzero(self.forced[columns])]
+        return [row for row in found if row.rhs > 0]
+
+    def _bridge(self, columns: IntArray, coefficients: FloatArray, k: int) -> Row:
+        p = int(columns[k])
+        others = np.delete(columns, k)
+        if not self.forced[p]:
+            return self._partner(others, p)
+        r = np.zeros(len(self.forced))
+        r[others] = -np.delete(coefficients, k) / coefficients[k]
+        return self._strongest(r, p)
+
+    def _strongest(self, r: FloatArray, p: int) -> Row:
+        """The capacity inequality of ``z_p = sum r_j z_j`` for the highest level of row p."""
+        for q, _, direction, level in self._of_row.get(p, ()):
+            cut = self._capacity(r * direction, q, p, level)
+            if cut is not None:
+                return cut
+        return Row(np.zeros(0, np.int64), np.zeros(0), 0.0)
+
+    def _partner(self, others: IntArray, i: int) -> Row:
+        """``y_i <= sum of the others``: row i can only move if one of them does."""
+        if self.forced[others].any():  # always satisfied
+            return Row(others, np.ones(len(others)), 0.0)
+        return Row(np.append(others, i), np.append(np.ones(len(others)), -1.0), 0.0)
+
+    # ------------------------------------------------------------------ circuits
+
+    def circuits(self, y: FloatArray, *, order: FloatArray, violation: float = 1e-2, most: int = 200) -> list[Row]:
+        """Combinations of the lightest rows, one for each other row: many cuts for the price of one elimination."""
+        from cellguard._engine.kernels.circuits import excess, lightest
+
+        Z, parameter = self._form
+        if np.abs(Z).max(initial=0.0) > 1e4:  # rounding has piled up
+            Z[:], parameter[:] = self.space.echelon()
+        lightest(Z, parameter, np.lexsort((-self.space.weight, order)))
+        over = excess(Z, parameter, np.where(self.forced, 1.0, y))
+        over[self.forced] = 1.0  # capacities decide
+        found: list[Row] = []
+        for i in np.argsort(-over, kind="stable")[: most + int(self.forced.sum())]:
+            if over[i] <= violation or len(found) >= most:
+                break
+            members = np.flatnonzero(np.abs(Z[:, i]) > _NOISE)
+            if not len(members) or (len(members) == 1 and parameter[members[0]] == i):
+                continue
+            if self.forced[i]:
+                r = np.zeros(len(y))
+                r[parameter[members]] = Z[members, i]
+                row = self._strongest(r, int(i))
+            else:
+                row = self._partner(parameter[members], int(i))
+            if row.violation(y) > violation:
+                found.append(row)
+        return found
+
+    def _minimal(self, r: FloatArray, p: int, y: FloatArray) -> FloatArray:
+        """The same row by fewer others: those of the combination that suffice, lightest first."""
+        from cellguard._engine.kernels.circuits import express
+
+        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = used[used != p]
+        used = used[np.lexsort((-self.space.weight[used], y[used]))]
+        coefficients = express(self.movements, p, used)
+        if not coefficients.any():
+            return r
+        out = np.zeros_like(r)
+        out[used] = np.where(np.abs(coefficients) > _NOISE, coefficients, 0.0)
+        return out
+
+    # ------------------------------------------------------------------ capacity
+
+    def _capacity(self, r: FloatArray, q: int, p: int, level: float) -> Row | None:
+        """``sum min(|r_j| room_j, level) y_j >= level`` over the rows that are free to decide."""
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = used[used != p]
+        reach = np.where(r[used] > 0, r[used] * high[used], r[used] * low[used]) / level
+        forced = self.forced[used]
+        rhs = 1.0 - float(reach[forced].sum())
+        if rhs <= _NOISE:
+            return None
+        used, reach = used[~forced], reach[~forced]
+        return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
+
+    def _sliding(self, r: FloatArray, q: int, level: float) -> Row | None:
+        """The same for the width: r is the sum of both attacks' combinations, upward and downward."""
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
+        used = np.flatnonzero(positive + negative > _NOISE)
+        reach = (positive[used] * high[used] - negative[used] * low[used]) / level
+        forced = self.forced[used]
+        rhs = 1.0 - float(reach[forced].sum())
+        if rhs <= _NOISE:
+            return None
+        used, reach = used[~forced], reach[~forced]
+        return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
+
+    def capacities(  # noqa: C901 - one loop over the requests; each step depends on the last
+        self, y: FloatArray, *, clipped: bool, violation: float = 1e-3, most: int = 1 << 30
+    ) -> list[Row]:
+        """Attack every request at the point y; each attack that falls short gives an inequality.
+
+        With `clipped`, no room counts for more than the level: the multipliers then suit the
+        coefficients, which are cut at the level too. Without it the attack is the true one, and
+        finding nothing at a 0/1 point proves the pattern safe.
+        """
+        found: list[Row] = []
+        reached: dict[tuple[int, int], float] = {}
+        requests = self.space.requests
+        for q, p, direction, level in self._targets:
+            if len(found) >= most:
+                break
+            low, high = self.space.bounds_of(int(requests[0][q]))
+            if reached.get((q, direction), 0.0) >= level * (1 - 1e-7):
+                continue
+            down, up = -low / level, high / level
+            if clipped:
+                down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
+            down, up = down * y, up * y
+            down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
+            if not (self.forced[p]):
+                down[p], up[p] = down[p] * y[p], up[p] * y[p]
+            r, value, z = self._push(p, direction, down, up)
+            if r is None:
+                continue
+            if not clipped and z is not None:  # what this movement shows of the other requests
+                for other, row, side, need in self._targets:
+                    if requests[0][other] == requests[0][q]:
+                        gain = side * z[row] * level
+                        if gain > reached.get((other, side), 0.0):
+                            reached[other, side] = gain
+                        if gain >= need and np.array_equal(low, -high):
+                            reached[other, -side] = max(gain, reached.get((other, -side), 0.0))
+            if value < 1.0 - violation:
+                short = self._minimal(r, p, y) * direction if clipped and self.few_movements else r
+                cuts = (self._capacity(c, q, p, level) for c in (short, r))
+                found += [c for c in cuts if c is not None and c.violation(y) > violation][:1]
+        if not clipped:
+            found += self._widths(y, violation)
+        return found
+
+    def _widths(self, y: FloatArray, violation: float) -> list[Row]:
+        attacker, row, down, up, slide = self.space.requests
+        found = []
+        for q in np.flatnonzero(slide > (down + up) * (1 + 1e-9)):
+            low, high = self.space.bounds_of(int(attacker[q]))
+            level, p = float(slide[q]), int(row[q])
+            width, combinations = 0.0, []
+            for direction in (1, -1):
+                r, value, _ = self._push(p, direction, -low / level * y, high / level * y, own=True)
+                if r is None:
+                    break
+                width += value
+                combinations.append(r)
+            if len(combinations) == 2 and width < 1.0 - violation:
+                cut = self._sliding(np.array(combinations), int(q), level)
+                if cut is not None and cut.violation(y) > violation:
+                    found.append(cut)
+        return found
+
+    def _push(
+        self, p: int, direction: int, down: FloatArray, up: FloatArray, *, own: bool = False
+    ) -> tuple[FloatArray | None, float, FloatArray | None]:
+        """Push row p; the combination of the relations that proves how far, that value, the movement."""
+        self.program.set_room(down, up)
+        self.programs += 1
+        push = self.program.push(np.array([p]), np.array([float(direction)]), time_limit_s=_LIMIT_S)
+        if push.status is not SolveStatus.OPTIMAL or push.movement is None:
+            return None, 0.0, None
+        r = np.where(np.abs(push.prices) < _NOISE, 0.0, push.prices)
+        if not own:
+            r[p] = 0.0
+        return r, float(direction * push.movement[p]), push.movement
+
+    # ------------------------------------------------------------------ partners
+
+    def partners(self, y: FloatArray, *, least: float = 0.02, violation: float = 1e-2) -> list[Row]:
+        """Rows without a request that are suppressed more than any combination of the others lets them move."""
+        candidates = np.flatnonzero(~self.forced & (y > least))
+        candidates = candidates[np.argsort(-y[candidates] * (1 + self.space.weight[candidates]), kind="stable")]
+        self.program.set_room(y, y)
+        covered = np.zeros(len(y))
+        found = []
+        begin = time.monotonic()
+        for i in candidates:
+            if covered[i] >= y[i] - _NOISE:
+                continue
+            if time.monotonic() - begin > _LIMIT_S:
+                break
+            self.programs += 1
+            push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)
+            if push.status is not SolveStatus.OPTIMAL or push.movement is None:
+                continue
+            np.maximum(covered, np.abs(push.movement), out=covered)
+            if push.movement[i] < y[i] - violation:  # then its own bound does not bind
+                r = push.prices.copy()
+                r[i] = 0.0
+                short = self._minimal(r, int(i), y) if self.few_movements else r
+                row = self._partner(np.flatnonzero(np.abs(short) > _NOISE), int(i))
+                if row.violation(y) > violation:
+                    found.append(row)
+        return found
+
+
+def _distinct(T: csr_array) -> csr_array:
+    """Relations between rows that are not multiples of one another."""
+    T.data[np.abs(T.data) < _NOISE] = 0.0
+    T.eliminate_zeros()
+    T.sort_indices()
+    seen: set[tuple[bytes, bytes]] = set()
+    keep = []
+    for r in range(T.shape[0]):
+        span = slice(T.indptr[r], T.indptr[r + 1])
+        if span.start == span.stop:
+            continue
+        key = T.indices[span].tobytes(), np.round(T.data[span] / T.data[span.start], 9).tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(r)
+    return T[keep]
