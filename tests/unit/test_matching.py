@@ -277,7 +277,7 @@ def test_weighing_attack_learns_more_than_one_who_does_not_know():
     releases = [resist_matching(t, RULE, seed=1) for t in some_tables(4, 20)]
     releases = [r for r in releases if r.published]
     knowing = sum(int(weighing_attack(r, RULE, draws=40, sample=200).unsafe.sum()) for r in releases)
-    ignorant = sum(int(weighing_attack(r, RULE, spread=None, sample=200).unsafe.sum()) for r in releases)
+    ignorant = sum(int(weighing_attack(r, RULE, knows="rule", sample=200).unsafe.sum()) for r in releases)
     assert ignorant < knowing
 
 

@@ -10,8 +10,10 @@ from cellguard._engine.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard.exceptions import InputError
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
+__all__ = ["KNOWLEDGE", "CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
 
+KNOWLEDGE = ("rule", "mechanism", "algorithm")
+"""How much an attacker knows, see :mod:`cellguard.attack.matching`."""
 _LOSSES = ("cells", "counts")
 _TIE_BITS = 24
 
@@ -108,7 +110,7 @@ def rule_of(table: Table) -> CountRule:
     if not s.any() or len(widths) != 1 or widths[0] < 1:
         raise InputError(
             f"{table.name}: the rule cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...).",
+            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
         )
     least, most = table.values[s].max() + 1, table.values[inner & ~s].min(initial=np.inf)
     zeros = not (table.values[inner & ~s] == 0).any()
@@ -117,7 +119,7 @@ def rule_of(table: Table) -> CountRule:
     if not least <= 5 <= most and least != most:
         raise InputError(
             f"{table.name}: the minimum frequency cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...).",
+            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
         )
     counts = bool((table.weights[inner] == table.values[inner]).all())
     return CountRule(

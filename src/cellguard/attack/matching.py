@@ -24,15 +24,14 @@ from typing import Any
 import numpy as np
 
 from cellguard._engine import twoway
-from cellguard.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.attack.sampling import inner_cells, sample
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.release import Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["KNOWLEDGE", "MatchingAttack", "matching_attack"]
+__all__ = ["MatchingAttack", "matching_attack"]
 
-KNOWLEDGE = ("rule", "mechanism", "algorithm")
 _LIMIT = 20_000_000
 """Nodes per end of an interval: about a minute."""
 

@@ -13,15 +13,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._engine import twoway
-from cellguard.attack.counts import CountRule, grid_of, require_counts, rule_of
+from cellguard._engine.lattice import Lattice
+from cellguard.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError
 from cellguard.release import Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["WeighingAttack", "weighing_attack"]
 
-_LISTED = 200_000
-"""Candidates that are listed at most; of more, the first in the order of the search."""
+_LISTED = 50_000
+"""Candidates that are listed at most; more are sampled by a random walk, which visits all alike."""
+_STEPS = 60
+"""Moves of the walk between two candidates."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +61,8 @@ def weighing_attack(
     suppression: Suppression,
     rule: CountRule | None = None,
     *,
-    spread: float | None = 0.15,
+    knows: str = "mechanism",
+    spread: float = 0.15,
     share: float = 0.95,
     prior: Callable[[IntArray], FloatArray] | None = None,
     draws: int = 200,
@@ -71,9 +75,12 @@ def weighing_attack(
     ----------
     suppression, rule
         As for :func:`cellguard.matching_attack`.
+    knows
+        As for :func:`cellguard.matching_attack`. The rule alone weighs every candidate alike for which
+        the pattern is safe; the algorithm, every survivor; the mechanism, by the chance of the pattern.
     spread
-        The weights were drawn as exp(spread * E), E exponential with mean 1; None when the attacker
-        does not know how the pattern was chosen (every candidate for which it is safe counts the same).
+        The weights of the mechanism were drawn as exp(spread * E), E exponential with mean 1. That
+        draws may have been refused by the public test is not weighed.
     share
         Probability that an interval must hold.
     prior
@@ -88,6 +95,8 @@ def weighing_attack(
     rule = rule_of(suppression.table) if rule is None else rule
     if rule.loss != "cells":
         raise InputError(f"loss {rule.loss!r}: weighing is for a loss by cells.")
+    if knows not in KNOWLEDGE:
+        raise InputError(f"knows {knows!r} is not known.", hint=f"one of {', '.join(KNOWLEDGE)}.")
     if not 0 < share < 1:
         raise InputError(f"share {share!r}: a number between 0 and 1 is needed.")
     grid = grid_of(suppression.table, suppression.suppressed)
@@ -95,22 +104,20 @@ def weighing_attack(
         raise InputError(f"{suppression.table.name}: not a two-way table with published margins.")
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     rng = np.random.default_rng(seed)
-    tables = twoway.candidates(grid.counts, pattern, _LISTED)
-    if spread is None:
-        low, high = twoway.feasibility_intervals(grid.counts, pattern)
-        weak = pattern & (high - low < rule.width)
-        tables = tables[~(law.sensitive(tables) & weak).any(axis=(1, 2))]
-    if len(tables) > sample:
-        tables = tables[np.sort(rng.choice(len(tables), sample, replace=False))]
-    weight = np.ones(len(tables))
-    if spread is not None:
-        factors = np.exp(spread * rng.exponential(size=(draws, *pattern.shape)))
-        costs = np.rint(twoway.UNIT * factors).astype(np.int64)
+    tables = _candidates(suppression, grid, sample, rng)
+    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    weak = pattern & (high - low < rule.width)
+    weight = 1.0 - (law.sensitive(tables) & weak).any(axis=(1, 2))  # there the pattern would not be safe
+    if knows != "rule":
+        costs = law.base[None]
+        if knows == "mechanism":
+            factors = np.exp(spread * rng.exponential(size=(draws, *pattern.shape)))
+            costs = np.rint(twoway.UNIT * factors).astype(np.int64)
         weight = twoway.optimal_share(tables, pattern, law, costs, limit=10**6)
     if prior is not None:
         weight = weight * np.prod(prior(tables[:, pattern] + grid.least), axis=1)
     if not weight.any():  # the sample missed every survivor: nothing was learned
-        weight = np.ones(len(tables))
+        weight = weight + 1.0
     weight = weight / weight.sum()
     order = np.argsort(grid.cells[pattern])
     values = tables[:, pattern][:, order] + grid.least
@@ -124,6 +131,23 @@ def weighing_attack(
         candidates=len(tables),
         effective=float(1.0 / (weight**2).sum()),
     )
+
+
+def _candidates(suppression: Suppression, grid: Grid, sample: int, rng: np.random.Generator) -> IntArray:
+    """Return candidates, all alike: all of them when they are few, otherwise a sample."""
+    pattern = grid.pattern(suppression.suppressed)
+    if twoway.count_candidates(grid.counts, pattern, _LISTED) < _LISTED:
+        tables = twoway.candidates(grid.counts, pattern, _LISTED)
+        few = len(tables) <= sample
+        return tables if few else tables[np.sort(rng.choice(len(tables), sample, replace=False))]
+    table = suppression.table
+    lattice = Lattice.of(table.relations, suppression.suppressed, *suppression.published_bounds())
+    x = np.rint(table.values).astype(np.int64)
+    out = []
+    for _ in range(sample):
+        x = lattice.walk(x, _STEPS, rng)
+        out.append(x[grid.cells] - grid.least)
+    return np.array(out)
 
 
 def _shortest(values: IntArray, weight: FloatArray, share: float) -> tuple[float, float]:

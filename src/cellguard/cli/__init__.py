@@ -49,6 +49,7 @@ VERBS = {
     "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
     "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
     "attack": Verb("Check", "Attack an adjusted table the way an informed intruder would."),
+    "match": Verb("Check", "Attack a suppressed frequency table with the knowledge of how it was suppressed."),
     "reproduce": Verb("Papers", "Reproduce an experiment of the papers, ours beside the printed figures."),
 }
 """Every verb, in the order of the help; each has a module of its name in this package."""

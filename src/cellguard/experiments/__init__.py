@@ -16,6 +16,7 @@ EXPERIMENTS = {
     "castro2004-table3": ("castro2004", "TABLE3"),
     "castro2012-table1": ("castro2012", "TABLE1"),
     "castro2012-tables2to9": ("castro2012", "TABLES2TO9"),
+    "minami2019-tables2to5": ("minami2019", "TABLES2TO5"),
     "salazar2004-section5": ("salazar2004", "SECTION5"),
     "salazar2004-table1": ("salazar2004", "TABLE1"),
 }

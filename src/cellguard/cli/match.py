@@ -1,0 +1,144 @@
+"""``cellguard match``: what a suppressed frequency table tells who knows how it was suppressed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cellguard.cli._common import (
+    Json,
+    NoSafeReleaseError,
+    Quiet,
+    TableFile,
+    load_table,
+    note,
+    only_json_on_stdout,
+    print_json,
+    print_pairs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cellguard.attack import CountRule
+    from cellguard.release import Suppression
+    from cellguard.table import BoolArray, Table
+
+__all__ = ["command"]
+
+
+def command(
+    path: TableFile,
+    release: Annotated[
+        Path | None, typer.Argument(metavar="[RELEASE.csv]", help="The suppressed table; made here if not given.")
+    ] = None,
+    minimum: Annotated[
+        int | None, typer.Option("--minimum", metavar="N", help="Counts below are sensitive; as the table shows.")
+    ] = None,
+    width: Annotated[
+        int | None, typer.Option("--width", metavar="N", help="Least width of a sensitive cell; as the table shows.")
+    ] = None,
+    zeros: Annotated[bool, typer.Option("--zeros/--no-zeros", help="Whether a zero is sensitive.")] = True,
+    loss: Annotated[str, typer.Option("--loss", metavar="KIND", help="What a cell costs: cells or counts.")] = "cells",
+    order: Annotated[int, typer.Option("--order", metavar="N", help="The public order between optima.")] = 0,
+    knows: Annotated[
+        str | None,
+        typer.Option("--knows", metavar="WHAT", help="What the attacker knows: rule, mechanism or algorithm."),
+    ] = None,
+    resist: Annotated[
+        bool, typer.Option("--resist", help="Attack the suppression that resists instead of the optimum.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="NODES", min=1, help="Work per end of an interval.")
+    ] = 20_000_000,
+    samples: Annotated[
+        int, typer.Option("--samples", metavar="N", min=1, help="Candidates tried where they cannot be listed.")
+    ] = 200,
+    seed: Annotated[int, typer.Option("--seed", help="Of the samples; with --resist, of the secret weights.")] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.csv", help="Write the intervals of the suppressed cells (confidential)."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Attack a suppressed frequency table with the knowledge of how it was suppressed.
+
+    Who knows the algorithm excludes the counts for which it would have chosen another pattern; what is left is often
+    narrower than the rule promises. Two-way tables with published margins are attacked exactly, of others some
+    candidates are tried.
+    """
+    from cellguard.attack import matching_attack
+
+    with only_json_on_stdout(as_json):
+        table = load_table(path)
+        rule = _rule(table, minimum, width, zeros=zeros, loss=loss, order=order)
+        note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
+        suppression, algorithm = _suppression(table, rule, release, resist, seed)
+        if not suppression.published:
+            raise NoSafeReleaseError(f"nothing to attack: {suppression.explanation}", hint="lower the width.")
+        algorithm = algorithm if knows in (None, "algorithm") and not resist else None
+        found = matching_attack(
+            suppression, rule, knows=knows, limit=limit, algorithm=algorithm, samples=samples, seed=seed
+        )
+        if out is not None:
+            _write(found, out)
+    summary = {**found.summary(), "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum())}}
+    if resist:
+        summary["release"] = {name: suppression.details[name] for name in ("draws", "decoys", "price", "certificate")}
+    if as_json:
+        print_json(summary)
+    else:
+        print_pairs(f"{path.name}: matching attack", {k: v for k, v in summary.items() if k != "method"})
+
+
+def _rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
+    from cellguard.attack import CountRule
+    from cellguard.attack.counts import require_counts, rule_of
+
+    require_counts(table)
+    if minimum is None or width is None:
+        shown = rule_of(table)
+        minimum, width = minimum or shown.minimum, width or shown.width
+    return CountRule(minimum=minimum, width=width, **options)
+
+
+def _suppression(
+    table: Table, rule: CountRule, release: Path | None, resist: bool, seed: int
+) -> tuple[Suppression, Callable[[Table], BoolArray] | None]:
+    """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
+    from cellguard.attack.counts import grid_of
+    from cellguard.foreign import read_release
+    from cellguard.release import Suppression
+    from cellguard.resist import optimal_counts, resist_matching
+    from cellguard.suppress import suppress
+
+    if release is not None:
+        given = read_release(table, release, method="suppress")
+        assert isinstance(given, Suppression)  # noqa: S101 - the method says so
+        return given, None
+    if resist:
+        return resist_matching(table, rule, seed=seed or None), None
+    if grid_of(table, table.sensitive) is not None:
+        return optimal_counts(table, rule), None
+
+    def algorithm(candidate: Table) -> Any:
+        return suppress(candidate, method="heuristic", rounds=0, seed=seed, time_limit_s=3600.0).suppressed
+
+    return suppress(table, method="heuristic", rounds=0, seed=seed, time_limit_s=3600.0), algorithm
+
+
+def _write(found: Any, out: Path) -> None:
+    import csv
+
+    from cellguard._io.files import atomic_writer
+
+    names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
+    codes = found.suppression.table.cell_codes(found.cells)
+    columns = [*codes.values(), *(["" if v != v else int(v) for v in getattr(found, name)] for name in names)]
+    with atomic_writer(out) as stream:
+        writer = csv.writer(stream, lineterminator="\n")  # type: ignore[arg-type]
+        writer.writerow([*codes, *names])
+        writer.writerows(zip(*columns, strict=True))
