@@ -1,4 +1,4 @@
-"""The matching attack of minami2019: processor seconds per generated table, all suppressed cells, all finished or said."""
+"""The matching attack of minami2019: processor seconds per generated table; what was not finished is said."""
 
 from __future__ import annotations
 
