@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import doctest
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -355,3 +358,8 @@ def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
         assert (sampled.inner_upper <= exact.upper).all()
         assert np.array_equal(sampled.lower, exact.feasible_lower)
         assert np.array_equal(sampled.upper, exact.feasible_upper)
+
+
+def test_examples_of_the_manual_run():
+    page = Path(__file__).resolve().parents[2] / "docs" / "methods" / "matching.md"
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
