@@ -20,7 +20,7 @@ from cellguard._engine.distance import Certificate, Distance, certify
 from cellguard._engine.interior import InteriorPoint, Projection
 from cellguard._engine.lp import LinearProgram, SolveStatus
 from cellguard._engine.movers import Movers, Problem
-from cellguard._engine.projection import cheapest
+from cellguard._engine.projection import IterativeNormal, cheapest
 from cellguard._engine.reduce import reduce
 from cellguard._engine.threads import blas_threads
 
@@ -32,6 +32,8 @@ BoolArray = NDArray[np.bool_]
 
 _GAP = 1e-7
 """A smaller proven gap is called optimal: what rounding leaves of zero."""
+_LARGE = 100_000
+"""Movers from which on factors may take minutes where conjugate gradients take seconds."""
 _VIOLATION = 1e-9
 """As much of a bound or relation may rounding miss."""
 
@@ -97,6 +99,15 @@ class Adjuster:
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
         return cheapest(self.movers.relations, lambda: self.reduction.basis[self.reduction.merged.cells])
+
+    @cached_property
+    def iterative(self) -> Projection:
+        """The solver for large tables with square distances."""
+        return IterativeNormal(self.movers.relations)
+
+    def _projection_of(self, problem: Problem) -> Projection:
+        large = self.movers.n > _LARGE and self.movers.relations.shape[0] > _LARGE // 20
+        return self.iterative if large and problem.curved else self.projection
 
     @cached_property
     def _basic(self) -> IntArray:
@@ -172,8 +183,9 @@ class Adjuster:
         if (problem.lower > problem.upper).any():
             return self._nothing()
         to_vertex = vertex and problem.flat
-        with blas_threads():
-            run = InteriorPoint(problem.program(), self.projection)
+        projection = self._projection_of(problem)
+        with blas_threads(projection.threads):
+            run = InteriorPoint(problem.program(), projection)
             point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
             v = problem.vertex(point) if to_vertex else None
             if v is not None:

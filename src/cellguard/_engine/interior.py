@@ -44,6 +44,9 @@ _DIVERGED = 1e14
 class Projection(Protocol):
     """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A (v + x) = 0``."""
 
+    threads: int
+    """How many cores its factors are worth."""
+
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta > 0."""
 

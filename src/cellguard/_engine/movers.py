@@ -136,6 +136,11 @@ class Problem:
         plain = self.soft is None and self.request is None
         return plain and bool(self.absolute.any()) and not self.square.any() and not self.caps
 
+    @property
+    def curved(self) -> bool:
+        """Whether the square of every movement counts."""
+        return self.request is None and bool((self.square > 0).all())
+
     def program(self) -> Program:
         """The rows of the interior point: bounds, then pairs, then largest movements."""
         rises, falls = self.lower >= 0, self.upper <= 0

@@ -176,9 +176,8 @@ def patterns(indptr, indices, parent, starts):
 
 
 @njit(cache=True, fastmath=True)
-def _factor_block(block, width, floor):
-    """Factor the square top of a block and divide the rows below by it; count the pivots that had to be raised."""
-    height = block.shape[0]
+def _factor_top(block, width, floor):
+    """Factor the square top of a block; return how many pivots had to be raised."""
     raised = 0
     for j in range(width):
         d = block[j, j]
@@ -189,12 +188,37 @@ def _factor_block(block, width, floor):
             raised += 1
         root = np.sqrt(d)
         block[j, j] = root
-        for i in range(j + 1, height):
+        for i in range(j + 1, width):
             x = block[i, j]
             for k in range(j):
                 x -= block[i, k] * block[j, k]
             block[i, j] = x / root
     return raised
+
+
+@njit(cache=True, fastmath=True)
+def _divide_rows(block, width):
+    """Divide the rows below the square top by it."""
+    for i in range(width, block.shape[0]):
+        for j in range(width):
+            x = block[i, j]
+            for k in range(j):
+                x -= block[i, k] * block[j, k]
+            block[i, j] = x / block[j, j]
+
+
+@njit(cache=True, fastmath=True)
+def _inverse_top(block, width):
+    """Inverse of the square top, transposed, so that rows are divided by a matrix product."""
+    out = np.zeros((width, width))
+    for j in range(width):
+        out[j, j] = 1.0 / block[j, j]
+        for i in range(j + 1, width):
+            x = 0.0
+            for k in range(j, i):
+                x -= block[i, k] * out[j, k]
+            out[j, i] = x / block[i, i]
+    return out
 
 
 @njit(cache=True)
@@ -267,7 +291,14 @@ def factorize(indptr, indices, data, starts, ptr, rows, owner, at, values, tiny)
                 chain[d] = waiting[up]
                 waiting[up] = d
             d = following
-        raised += _factor_block(block, width, floor)
+        found = _factor_top(block, width, floor)
+        raised += found
+        if width < 16 or height < 3 * width or found > 0:
+            _divide_rows(block, width)
+        else:
+            below = update[: (height - width) * width].reshape((height - width, width))
+            np.dot(block[width:], _inverse_top(block, width), below)
+            block[width:] = below
         reached[s] = width
         if width < height:
             up = owner[rows[ptr[s] + width]]

@@ -66,7 +66,8 @@ def minimum_degree(indptr, indices):
         _link(i, degree[i], degree, head, following, previous)
     leader = np.arange(n)  # representative a node was merged into
     pivots = np.empty(n, np.int64)
-    outside = np.zeros(n, np.int64)  # stamp + size of an element outside the new one
+    weight_of = np.zeros(n, np.int64)  # how many nodes an element holds: constant while it is alive
+    outside = np.zeros(n, np.int64)  # stamp + how many of them lie outside the new element
     stamp = 1
     bucket, chain, hash_of = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64)
     marked = np.zeros(n, np.int64)
@@ -117,10 +118,7 @@ def minimum_degree(indptr, indices):
                 e = store[k]
                 if alive[e]:
                     if outside[e] < stamp:
-                        total = 0
-                        for r in range(start[e], start[e] + length[e]):
-                            total += size[store[r]]
-                        outside[e] = stamp + total
+                        outside[e] = stamp + weight_of[e]
                     outside[e] -= size[i]
         # ---- new lists and degrees of the neighbours
         for q in range(first, free):
@@ -207,6 +205,7 @@ def minimum_degree(indptr, indices):
                 store[write] = i
                 write += 1
         length[p] = write - first
+        weight_of[p] = new_size
         free = write
         size[p] = 0
         alive[p] = length[p] > 0
