@@ -262,6 +262,6 @@ TABLES2TO5 = Experiment(
     "primaries and of unsafe ones. Table 4 peaks at width 3 and hardly has a 4, though [0, 4] is what 'sensitive' "
     "alone would leave: so it comes out when no count is zero and everybody knows ('at least one'). Its share of exact "
     "disclosures at 36 and 49 cells comes out when the order is another one for every table, as with a solver that "
-    "ends at the first optimum it meets ('order by data', only tables with fewer than 10,000 candidates). Shares of the "
-    "attacker who weighs are estimates from a sample of candidates and weights, all candidates alike beforehand.",
+    "ends at the first optimum it meets ('order by data', only tables with fewer than 10,000 candidates). Shares of "
+    "the attacker who weighs are estimates from a sample of candidates and weights, all candidates alike beforehand.",
 )
