@@ -56,7 +56,7 @@ def transition(share: FloatArray) -> FloatArray:
     Each row mixes the two residues that give the right mean with the least expected change.
 
     >>> transition(np.array([0.0, 0.0, 0.5, 1.0])).round(2).tolist()
-    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    [[1.0, 0.0, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.25, 0.0, 0.75]]
     """
     base = share.shape[-1]
     rows = np.broadcast_to(share, (base, base))

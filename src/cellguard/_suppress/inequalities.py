@@ -218,7 +218,7 @@ class Inequalities:
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
         positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
         used = np.flatnonzero(positive + negative > _NOISE)
-        reach = (positive[used] * high[used] - negative[used] * low[used]) / level
+        reach = (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level
         forced = self.forced[used]
         rhs = 1.0 - float(reach[forced].sum())
         if rhs <= _NOISE:
@@ -247,7 +247,7 @@ class Inequalities:
             down, up = -low / level, high / level
             if clipped:
                 down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
-            down, up = down * y, up * y
+            down, up = _part(down, y), _part(up, y)
             down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
             if not (self.forced[p]):
                 down[p], up[p] = down[p] * y[p], up[p] * y[p]
@@ -278,7 +278,7 @@ class Inequalities:
             level, p = float(slide[q]), int(row[q])
             width, combinations = 0.0, []
             for direction in (1, -1):
-                r, value, _ = self._push(p, direction, -low / level * y, high / level * y, own=True)
+                r, value, _ = self._push(p, direction, _part(-low / level, y), _part(high / level, y), own=True)
                 if r is None:
                     break
                 width += value
@@ -331,6 +331,11 @@ class Inequalities:
                 if row.violation(y) > violation:
                     found.append(row)
         return found
+
+
+def _part(room: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the share of a room that may be infinite; none of it is 0."""
+    return np.where(share > 0, room * np.where(share > 0, share, 1.0), 0.0)
 
 
 def _distinct(T: csr_array) -> csr_array:
