@@ -206,6 +206,8 @@ class _Problem:
         merged = reduction.merged
         work = _Copies(self, merged, reduction.basis[merged.cells])
         nothing = np.zeros(self.table.n_cells)
+        if work.stuck:  # some cell that must be hidden cannot move with so few cells opened
+            return _Found(lower=nothing, upper=nothing, bound=-np.inf, iterations=0, requests=0)
         if not len(work.requests):
             return _Found(lower=nothing, upper=nothing, bound=0.0, iterations=0, requests=0)
         found = work.solve_symmetric(gap, deadline, progress) if work.symmetric else None
@@ -226,13 +228,16 @@ class _Problem:
         The bound stays that of the whole problem; leaving cells closed can only cost.
         """
         best = found
-        levels = np.concatenate([need.level for need in _needs(self.table)])
+        needs = _needs(self.table)
+        levels = np.concatenate([need.level for need in needs])
+        asking = np.zeros(self.table.n_cells, np.bool_)  # a small level is a level: its cell stays open
+        asking[np.concatenate([need.cell for need in needs])] = True
         unit = float(np.median(levels)) if len(levels) else 1.0
         for share in _DROP:
             if time.perf_counter() > deadline or found.iterations == 0:
                 break
             width_of = np.maximum(found.lower, found.upper)
-            opened = self.may_open & (width_of > share * unit)
+            opened = self.may_open & ((width_of > share * unit) | asking)
             if opened.sum() > 0.9 * (width_of > 0).sum():
                 break  # hardly any cell would be closed: not worth another solve
             tried = self.solve(gap / 4, deadline, opened=opened)
@@ -307,6 +312,7 @@ class _Copies:
 
         t = problem.table
         self.merged, self.basis = merged, basis
+        self.stuck = any((merged.variable[need.cell] < 0).any() for need in _needs(t))
         self.weight = abs(merged.lift).T @ problem.weight
         self.most_lower, self.most_upper = merged.room(t.values - t.lb, t.ub - t.values)
         plain: list[_Need] = []
@@ -345,7 +351,7 @@ class _Copies:
         )
 
     def _aggregate(self, needs: list[_Need]) -> tuple[FloatArray, FloatArray]:
-        """Largest level of each variable upward and downward; a cell that cannot move asks in vain."""
+        """Largest level of each variable upward and downward."""
         up, down = np.zeros(len(self.merged.cells)), np.zeros(len(self.merged.cells))
         for need in needs:
             variable = self.merged.variable[need.cell]

@@ -144,3 +144,17 @@ def test_a_sensitive_cell_without_levels_is_not_published_exactly() -> None:
     release = cg.intervals(table.with_(lower=none, upper=none))
     assert (release.upper - release.lower)[table.sensitive].min() > 0
     assert release.audit().safe
+
+
+def test_small_levels_count_beside_large_ones() -> None:
+    """Levels may differ by many orders of magnitude: the smallest must not be lost among the largest."""
+    values = np.array([3.0, 4.0, 5.0, 40_000.0, 50_000.0, 60_000.0])
+    leaves = np.vstack([values, values[::-1] + 7.0, values + 1.0])
+    table = cg.Table.from_leaves(
+        {"a": ["x", "y", "z"], "b": [f"c{i}" for i in range(6)]}, leaves, sensitive=[8, 11], lower=0, upper=0
+    )
+    s = table.sensitive
+    table = table.with_(lower=np.where(s, 0.1 * table.values, 0.0), upper=np.where(s, 0.1 * table.values, 0.0))
+    assert table.values[s].max() > 1000 * table.values[s].min()
+    release = cg.intervals(table)
+    assert release.audit().safe
