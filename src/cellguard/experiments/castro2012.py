@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cellguard.adjust import adjust
+from cellguard.adjust.sensitivity import sensitivity
 from cellguard.attack.scenarios import CLASSES, SCENARIOS, attack
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
 from cellguard.release import Adjustment
@@ -39,7 +40,7 @@ def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
     begin = time.process_time()
     release = _protect(table, work["norm"])
     cpu = time.process_time() - begin
-    multipliers = release.details.get("multiplier_norm1")
+    multipliers = sensitivity(release).norm1
     sizes = {
         "n": table.n_cells,
         "s": int(table.sensitive.sum()),
