@@ -356,7 +356,7 @@ def cube(seed: int = 0, *, sides: Sequence[int] = (10, 10, 10), threshold: int =
     chance = np.array(_OCCURRENCES, float)
     leaves = rng.choice(len(chance), tuple(sides), p=chance / chance.sum())
     dims = {f"d{d + 1}": _codes(chr(97 + d % 26), n) for d, n in enumerate(sides)}
-    table = Table.from_leaves(dims, leaves, integer=True, name=f"cube-{'x'.join(map(str, sides))}-{seed}")
+    table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=f"cube-{'x'.join(map(str, sides))}-{seed}")
     return _small_counts(table.with_(counts=table.values), threshold)
 
 
@@ -407,7 +407,7 @@ def _counted(
         between = cells[first, 0] != cells[second, 0]
         T = T[~between | (cells[first, 1:] > 0).all(axis=1)]
     table = Table.from_equations(
-        values, T, integer=True, counts=values, name=name, coordinates=cells,
+        values, T, weights=1.0, integer=True, counts=values, name=name, coordinates=cells,
         dimensions=tuple(dims), codes=tuple(h.codes for h in hierarchies), hierarchies=hierarchies,
     )  # fmt: skip
     return _small_counts(table, threshold)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["round"]
 
 _OBJECTIVES = ("distance", "unbiased")
+_METHODS = ("auto", "exact", "areas")
 
 
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
@@ -39,11 +40,12 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     base: ArrayLike = 5.0,
     *,
     objective: str = "distance",
+    method: str = "auto",
     shares_up: ArrayLike | None = None,
     step: int | None = None,
     max_step: int = 5,
     weights: str | ArrayLike = "table",
-    time_limit_s: float = float("inf"),
+    time_limit_s: float = 300.0,
     gap: float = 0.0,
     seed: int = 0,
     threads: int = 1,
@@ -60,6 +62,9 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         ``"distance"`` rounds to the nearest safe table (2). ``"unbiased"`` rounds towards a random table near
         the truth, so that a residue of k is rounded up in about k of base cases (13): counts with
         one whole base only, and each seed gives another table.
+    method
+        ``"exact"`` is branch-and-bound with a proof; ``"areas"`` is for large tables over areas (or slices) and two
+        more dimensions, with a bound; ``"auto"`` takes what fits, or one after the other.
     shares_up
         How often each residue 0 .. base - 1 is rounded up, if known from like tables (or each residue when
         drawn to another, base x base); estimated by a first run unless given.
@@ -95,15 +100,17 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
     if objective not in _OBJECTIVES:
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
+    if method not in _METHODS:
+        raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
     bases = _bases(table, base)
     _check_levels(table, bases, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "weights": weights,
-        "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
+        "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective, "method": method,
     }  # fmt: skip
     run = _Run(
         table=table, base=bases, weights=_weights(table, weights), begin=begin, deadline=begin + time_limit_s,
-        gap=gap, seed=seed, threads=threads, options=options,
+        gap=gap, seed=seed, threads=threads, method=method, options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
@@ -155,6 +162,7 @@ class _Run:
     gap: float
     seed: int
     threads: int
+    method: str
     options: Mapping[str, Any]
     target: FloatArray | None = None
 
@@ -193,11 +201,18 @@ class _Run:
         return problem, demands
 
     def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
-        from cellguard._rounding.exact import solve_exactly
-        from cellguard._rounding.levels import LevelCuts
+        from cellguard._rounding.choose import solve
 
-        cuts = LevelCuts(problem, demands) if any(len(d.cells) for d in demands) else None
-        return solve_exactly(problem, cuts, deadline=self.deadline, gap=self.gap, seed=self.seed, threads=self.threads)
+        outcome = solve(
+            problem, demands, method=self.method, deadline=self.deadline, gap=self.gap, seed=self.seed,
+            threads=self.threads,
+        )  # fmt: skip
+        if outcome is None:
+            raise InputError(
+                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
+                hint="leave the method to 'auto'.",
+            )
+        return outcome
 
     def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
         values = problem.published(x)

@@ -43,8 +43,8 @@ def test_bounds_that_hold_no_multiple_do_not_forbid_rounding():
 
 
 def test_weights_decide_which_cell_moves():
-    light_first = cg.round(row(3, 2, 5, weights=[1, 9, 1, 1]), base=5)
-    light_second = cg.round(row(2, 3, 5, weights=[9, 1, 1, 1]), base=5)
+    light_first = cg.round(row(3, 2, 5, weights=[1, 9, 1, 1]), base=5, weights="table")
+    light_second = cg.round(row(2, 3, 5, weights=[9, 1, 1, 1]), base=5, weights="table")
     assert light_first.values.tolist() == [5, 0, 5, 10]
     assert light_second.values.tolist() == [0, 5, 5, 10]
     assert cg.round(row(3, 2, 5), base=5, weights=[9, 1, 1, 1]).objective == 9 * 2 + 2

@@ -211,6 +211,26 @@ class LinearProgram:
         finally:
             self.options(simplex_strategy=strategy)
 
+    def interior_point(self, *, time_limit_s: float = float("inf")) -> Solution | None:
+        """Solve by interior point and return its last point, whatever it is called; None if there is none.
+
+        Without crossover a point may be good and still be refused as imprecise: check what it is used for.
+        """
+        solution = self.solve(time_limit_s=time_limit_s)
+        point = self.solver.getSolution()
+        x, dual = np.array(point.col_value, dtype=np.float64), np.array(point.row_dual, dtype=np.float64)
+        if len(x) != self.n_columns or len(dual) != self.n_rows or not np.isfinite(x).all():
+            return None
+        if solution.status is SolveStatus.INFEASIBLE or not np.isfinite(dual).all():
+            return None
+        return Solution(
+            status=solution.status,
+            objective=solution.objective,
+            x=x,
+            row_dual=dual,
+            reduced_cost=np.array(point.col_dual, dtype=np.float64),
+        )
+
     def _status(self, claimed: Any) -> SolveStatus:
         kinds = self._highs.HighsModelStatus
         return {

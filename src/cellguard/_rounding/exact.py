@@ -11,7 +11,7 @@ relaxation first (salazar2004 section 3.1).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ BoolArray = NDArray[np.bool_]
 
 _SMALL = 3000
 """Programs of so many columns are given to the branch-and-bound whole."""
+_SIMPLEX = 20_000
+"""Larger relaxations that are no networks are left to the interior point: the simplex drowns in ties."""
 _ROUNDS = 50
 """Rounds of cuts in one relaxation."""
 _CUTS = 200
@@ -68,6 +70,7 @@ def solve_exactly(
     gap: float = 0.0,
     seed: int = 0,
     threads: int = 1,
+    start: IntArray | None = None,
 ) -> Outcome:
     """Find a cheapest rounding that meets every level.
 
@@ -83,10 +86,15 @@ def solve_exactly(
         Stop when proven this close, relatively, to the best.
     seed, threads
         Of the solver.
+    start
+        A rounding to begin with.
     """
     if len(problem.impossible):
         return Outcome(x=None, objective=np.inf, bound=np.inf)
-    return _Search(problem, cuts, deadline, gap, seed, threads).run()
+    search = _Search(problem, cuts, deadline, gap, seed, threads)
+    if start is not None:
+        search.accept(start)
+    return search.run()
 
 
 class _Search:
@@ -112,7 +120,6 @@ class _Search:
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
 
-    @property
     def closed(self) -> bool:
         """Whether the best is proven good enough, or proven not to exist."""
         if self.best is None:
@@ -151,13 +158,15 @@ class _Search:
         again = self.model.n_columns > 0
         if not again:  # no cell has a choice
             self.bound = self.best_loss if self.accept(self.model.start) else np.inf
-        while again and not self.closed:
+        while again and not self.closed():
             relaxed = self.relax()
             if relaxed.status is SolveStatus.INFEASIBLE:
                 self.bound = np.inf
             if not relaxed.optimal:
                 break
             self.raise_bound(self.model.constant + relaxed.objective)
+            if self.closed():
+                break
             known = len(self.sides)
             self.decide(relaxed)
             again = len(self.sides) > known  # a rounding missed a level that the relaxation had met
@@ -165,7 +174,7 @@ class _Search:
             x=self.best,
             objective=self.best_loss,
             bound=min(self.bound, self.best_loss),
-            limit=not self.closed,
+            limit=not self.closed(),
             fractional=self.fractional,
             cuts=len(self.sides),
         )
@@ -173,16 +182,19 @@ class _Search:
     def relax(self) -> Solution:
         """Solve the relaxation and cut off what misses a level, until nothing does."""
         m = self.model
+        interior = m.n_columns > _SIMPLEX and m.A.nnz > 2.5 * m.n_columns
+        kind = {"solver": "ipx", "crossover": False} if interior else {"simplex": "dual"}
         program = LinearProgram(
-            m.A, m.rhs, m.rhs, np.zeros(m.n_columns), m.upper, m.cost, simplex="dual", presolve=True
+            m.A, m.rhs, m.rhs, np.zeros(m.n_columns), m.upper, m.cost, presolve=True, tolerance=1e-7, **kind
         )
         known = 0
         for attempt in range(_ROUNDS):
             if len(self.sides) > known:
                 program.add_rows(self.rows[known:], self.sides[known:], np.full(len(self.sides) - known, np.inf))
                 known = len(self.sides)
-                program.options(presolve="off")  # the last basis is the better start
-            solution = program.solve(time_limit_s=max(self.left_s, 0.0))
+                program.options(presolve="on" if interior else "off")  # the last basis is the better start
+            left_s = max(self.left_s, 0.0)
+            solution = self.middle(program, left_s) if interior else program.solve(time_limit_s=left_s)
             if not solution.optimal:
                 break
             if attempt == 0:
@@ -194,6 +206,19 @@ class _Search:
                 break
             self.add(C, sides)
         return solution
+
+    def middle(self, program: LinearProgram, time_limit_s: float) -> Solution:
+        """Solve a large relaxation by interior point; its objective is the bound that its duals prove."""
+        m = self.model
+        claim = program.interior_point(time_limit_s=time_limit_s)
+        if claim is None:
+            return program.solve(time_limit_s=max(self.left_s, 0.0))
+        dual = claim.row_dual.copy()
+        dual[m.A.shape[0] :] = np.maximum(dual[m.A.shape[0] :], 0.0)  # cuts have a lower side only
+        A = csr_array(vstack([m.A, self.rows]))
+        reduced = m.cost - A.T @ dual
+        bound = float(np.concatenate([m.rhs, self.sides]) @ dual + np.minimum(reduced, 0.0) @ m.upper)
+        return replace(claim, status=SolveStatus.OPTIMAL, objective=bound, reduced_cost=reduced)
 
     def decide(self, relaxed: Solution) -> None:
         """Make the relaxation's solution whole and prove it optimal, or stop where a cut is missing."""
@@ -212,14 +237,15 @@ class _Search:
             self.raise_bound(min(m.constant + found.bound, beyond))
             if found.found and not self.accept(m.x(found.x)):
                 return
-            if found.status not in (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE) or self.closed or free.all():
+            if found.status not in (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE) or self.closed() or free.all():
                 return
             threshold = self.next_threshold(lowest, threshold, reduced)
 
     def whole(self, relaxed: Solution, free: BoolArray) -> MixedSolution:
         """Decide the free columns, the others left where the relaxation has them."""
         m = self.model
-        rest = np.where(free, 0.0, np.rint(relaxed.x))
+        # the others stay at the bound that their reduced cost prefers: the proof counts from there
+        rest = np.where(free, 0.0, np.where(relaxed.reduced_cost > 0, 0.0, m.upper))
         A = csr_array(vstack([m.A, self.rows]))
         offset = A @ rest
         keep = np.diff(csr_array(A[:, np.flatnonzero(free)]).indptr) > 0
@@ -237,12 +263,18 @@ class _Search:
             time_limit_s=max(self.left_s, 0.0),
             relative_gap=0.0,
             absolute_gap=self.absolute_gap(),
+            start=self.start(rest, free),
             seed=self.seed,
             threads=self.threads,
         )
         y = rest.copy()
         y[columns] = found.x
         return MixedSolution(status=found.status, objective=found.objective + base, bound=found.bound + base, x=y)
+
+    def start(self, rest: FloatArray, free: BoolArray) -> FloatArray | None:
+        """The best so far as a point to begin with, if it agrees with what is left where it is."""
+        y = None if self.best is None else self.model.y(self.best)
+        return None if y is None or (y[~free] != rest[~free]).any() else y[free]
 
     def absolute_gap(self) -> float:
         """Differences below the unit of the objective do not matter; nor below the gap that was asked for."""

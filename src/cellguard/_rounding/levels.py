@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.cuts import Separator
+from cellguard._engine.ranges import ranges
 from cellguard._rounding.problem import Problem
 
 __all__ = ["Demand", "LevelCuts", "trivial_limits"]
@@ -49,40 +50,62 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
     return least, most
 
 
+_MANY = 100
+"""Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
+
+
 class LevelCuts:
-    """Finds the capacity constraints that a table violates, and keeps them."""
+    """Finds the capacity constraints that a table violates."""
 
     def __init__(self, problem: Problem, demands: list[Demand]) -> None:
         self.problem = problem
-        self.count = 0
-        a, d = problem.values, problem.distance
-        self._separators = [
-            Separator(
-                problem.relations,
-                demand.cells,
-                lower=demand.lower,
-                upper=demand.upper,
-                sliding=demand.sliding,
-                known_down=a - demand.lb,
-                known_up=demand.ub - a,
-                free=(d > 0) & (demand.ub > demand.lb),
-            )
-            for demand in demands
-            if len(demand.cells)
-        ]
+        self.demands = [demand for demand in demands if len(demand.cells)]
+        self._kept: dict[int, Separator] = {}
 
     def violated(self, x: FloatArray, *, max_cuts: int | None = None) -> tuple[csr_array, FloatArray]:
         """Return cuts ``C x >= c`` that x, whole or not, violates; none when every level is met."""
         p = self.problem
         room = p.floor - p.values  # v - a = floor - a + base x
         movement = room + p.base * x
+        down, up = p.distance - movement, p.distance + movement
         rows: list[tuple[IntArray, FloatArray, float]] = []
-        for separator in self._separators:
-            for cut in separator.separate(p.distance - movement, p.distance + movement, max_cuts=max_cuts):
+        for number in range(len(self.demands)):
+            separator = self._separator(number, down, up)
+            if separator is None:
+                continue
+            for cut in separator.separate(down, up, max_cuts=max_cuts):
                 coefficients, rhs = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
                 rows.append(strengthen(cut.support, coefficients, rhs, p.low[cut.support], p.high[cut.support]))
-        self.count += len(rows)
         return _stack(rows, p.n_cells)
+
+    def _separator(self, number: int, down: FloatArray, up: FloatArray) -> Separator | None:
+        """Return what attacks the cells in question one by one; None if joint attacks show them all safe."""
+        demand = self.demands[number]
+        if len(demand.cells) <= _MANY:
+            if number not in self._kept:
+                self._kept[number] = self._attacks(demand, np.arange(len(demand.cells)))
+            return self._kept[number]
+        a = self.problem.values
+        lo, hi = np.maximum(demand.lb, a - np.maximum(down, 0.0)), np.minimum(demand.ub, a + np.maximum(up, 0.0))
+        found = ranges(
+            self.problem.relations, lo, hi, a, demand.cells,
+            lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
+        )  # fmt: skip
+        open_ = np.flatnonzero(~found.safe)
+        return self._attacks(demand, open_) if len(open_) else None
+
+    def _attacks(self, demand: Demand, which: IntArray) -> Separator:
+        p = self.problem
+        return Separator(
+            p.relations,
+            demand.cells[which],
+            lower=demand.lower[which],
+            upper=demand.upper[which],
+            sliding=demand.sliding[which],
+            known_down=p.values - demand.lb,
+            known_up=demand.ub - p.values,
+            free=(p.distance > 0) & (demand.ub > demand.lb),
+        )
 
 
 def strengthen(

@@ -8,6 +8,7 @@ leave the program, and of the relations between the others only independent ones
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.reduce import reduce
 from cellguard._rounding.problem import Problem
 
-__all__ = ["Model", "make_model"]
+__all__ = ["Model", "Pieces", "make_model", "make_pieces"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -70,24 +71,42 @@ class Model:
         return np.asarray(y)
 
 
+class Pieces(NamedTuple):
+    """Columns for cells with a convex price: ``x = start + sign y``, ``0 <= y <= upper``."""
+
+    cell: IntArray
+    """The cell that each column moves; the columns of a cell follow each other: below, 0 to 1, above."""
+    upper: FloatArray
+    """Most steps of each column."""
+    cost: FloatArray
+    """Price of a step of each column."""
+    sign: FloatArray
+    """1 for steps up, -1 for steps down."""
+    start: IntArray
+    """x of every cell when no column moves."""
+
+
+def make_pieces(low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray) -> Pieces:
+    """Return the columns of cells with x from `low` to `high`, kinks at 0 and 1."""
+    start = np.clip(0, low, high)
+    kink = np.maximum(start, 1)
+    parts = [
+        (start - low, outer, -1.0),
+        (((low <= 0) & (high > 0)).astype(np.int64), slope, 1.0),
+        (high - kink, outer, 1.0),
+    ]
+    cell = np.concatenate([np.flatnonzero(steps > 0) for steps, _, _ in parts])
+    upper = np.concatenate([steps[steps > 0] for steps, _, _ in parts]).astype(np.float64)
+    cost = np.concatenate([price[steps > 0] for steps, price, _ in parts])
+    sign = np.concatenate([np.full(int((steps > 0).sum()), s) for steps, _, s in parts])
+    order = np.argsort(cell, kind="stable")
+    return Pieces(cell[order], upper[order], cost[order], sign[order], start)
+
+
 def make_model(problem: Problem) -> Model:
     """Write the problem as a program."""
     p = problem
-    start = np.clip(0, p.low, p.high)
-    outer = p.weights * p.base
-    kink = np.maximum(start, 1)
-    pieces = [  # steps, price, sign; in the order in which `Model.y` fills them
-        (start - p.low, outer, -1.0),
-        (((p.low <= 0) & (p.high > 0)).astype(np.int64), p.slope, 1.0),
-        (p.high - kink, outer, 1.0),
-    ]
-    cell = np.concatenate([np.flatnonzero(steps > 0) for steps, _, _ in pieces])
-    upper = np.concatenate([steps[steps > 0] for steps, _, _ in pieces]).astype(np.float64)
-    cost = np.concatenate([price[steps > 0] for steps, price, _ in pieces])
-    sign = np.concatenate([np.full(int((steps > 0).sum()), s) for steps, _, s in pieces])
-    order = np.argsort(cell, kind="stable")
-    cell, upper, cost, sign = cell[order], upper[order], cost[order], sign[order]
-
+    cell, upper, cost, sign, start = make_pieces(p.low, p.high, p.slope, p.weights * p.base)
     # a cell without a choice that is not at its true value takes part in the relations as well
     moving = p.free | (p.published(start) != p.values)
     rows = reduce(p.relations, moving).rows

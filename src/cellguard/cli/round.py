@@ -32,10 +32,13 @@ def command(
     objective: Annotated[
         str, typer.Option("--objective", metavar="KIND", help="distance, or unbiased: each seed another table.")
     ] = "distance",
+    kind: Annotated[
+        str, typer.Option("--method", metavar="KIND", help="exact (a proof), areas (large tables), or auto.")
+    ] = "auto",
     max_step: Annotated[int, typer.Option("--max-step", metavar="N", min=1, help="Largest step that is tried.")] = 5,
     weights: shared.Weights = "table",
     levels: shared.Levels = None,
-    time_limit: shared.TimeLimit = float("inf"),
+    time_limit: shared.TimeLimit = 300.0,
     gap: shared.Gap = 0.0,
     seed: shared.Seed = 0,
     threads: shared.Threads = 1,
@@ -57,6 +60,7 @@ def command(
             table,
             bases,
             objective=objective,
+            method=kind,
             step=step,
             max_step=max_step,
             time_limit_s=time_limit,

@@ -1,0 +1,88 @@
+"""Which way to round: by a proof where one is within reach, by areas where it is not, or both."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from cellguard._rounding.exact import Outcome, solve_exactly
+from cellguard._rounding.grid import Grid, make_grid
+from cellguard._rounding.levels import Demand, LevelCuts
+from cellguard._rounding.problem import Problem
+
+__all__ = ["METHODS", "solve"]
+
+METHODS = ("auto", "exact", "areas")
+"""``exact``: relaxation and branch-and-bound. ``areas``: flows and relaxations of parts of the table."""
+_EASY = 3000
+"""Problems with so many free cells are left to branch-and-bound."""
+_PROVABLE = 20_000
+"""Problems with so many free cells are tried by branch-and-bound after they were rounded by areas."""
+_PROOF_TIME_S = 60.0
+"""How long that is tried, at least, unless the deadline comes first."""
+
+
+def solve(
+    problem: Problem,
+    demands: list[Demand],
+    *,
+    method: str = "auto",
+    deadline: float = float("inf"),
+    gap: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+) -> Outcome | None:
+    """Round; None if `method` is ``"areas"`` and the table has no coordinates.
+
+    Parameters
+    ----------
+    problem
+        What to round.
+    demands
+        Levels, attacker by attacker.
+    method
+        One of :data:`METHODS`.
+    deadline, gap, seed, threads
+        As in :func:`cellguard._rounding.exact.solve_exactly`.
+    """
+    if len(problem.impossible):
+        return Outcome(x=None, objective=np.inf, bound=np.inf)
+    begin = time.monotonic()
+    cuts = LevelCuts(problem, demands) if any(len(d.cells) for d in demands) else None
+    grid = _coordinates(problem) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
+    if grid is None:
+        if method == "areas":
+            return None
+        return solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads)
+    from cellguard._rounding.by_areas import solve_by_areas
+
+    found = solve_by_areas(problem, grid, cuts, deadline=deadline, gap=gap, seed=seed)
+    free = int(problem.free.sum())
+    if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
+        return found
+    if found.x is not None:
+        deadline = min(deadline, time.monotonic() + max(_PROOF_TIME_S, time.monotonic() - begin))
+    proven = solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads, start=found.x)
+    bound = max(found.bound, proven.bound)
+    closed = proven.objective - bound <= gap * abs(proven.objective) + 2e-6
+    return replace(proven, bound=bound, limit=proven.limit and not closed)
+
+
+def _is_hard(problem: Problem) -> bool:
+    """Whether most free cells stand in three relations or more: no network, and too large to be searched."""
+    free = problem.free
+    if int(free.sum()) <= _EASY:
+        return False
+    count = np.bincount(problem.relations.indices, minlength=problem.n_cells)
+    return float(np.median(count[free])) >= 3
+
+
+def _coordinates(problem: Problem) -> Grid | None:
+    if (problem.base != problem.base[0]).any() or (problem.rhs != 0).any():
+        return None
+    from cellguard._rounding.blocks import find_blocks
+
+    blocks = find_blocks(problem.relations)
+    return None if blocks is None else make_grid(problem, blocks)

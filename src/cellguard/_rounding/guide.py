@@ -1,0 +1,162 @@
+"""The relaxation of a few areas that add up: a bound, and a guide for the flows.
+
+An interior point without crossover is the right tool: it is fast where the simplex drowns in ties,
+and a point in the middle of the optimal face says which cells are undecided. Its bound is computed
+here from its duals, so that nothing depends on how exactly it ended.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from cellguard._engine.lp import LinearProgram
+from cellguard._engine.mip import solve_mixed
+from cellguard._engine.reduce import reduce
+from cellguard._rounding.grid import Grid
+from cellguard._rounding.model import Pieces, make_pieces
+
+__all__ = ["Relaxed", "make_whole", "relax"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class Relaxed(NamedTuple):
+    """The solution of a relaxation."""
+
+    x: FloatArray
+    """Areas by lines by codes, the sum last if it was free."""
+    bound: float
+    """Proven: no rounding of these areas is cheaper (in `Grid.loss`)."""
+
+
+class _Program(NamedTuple):
+    A: csr_array
+    rhs: FloatArray
+    pieces: Pieces
+    shape: tuple[int, ...]
+
+
+def _program(grid: Grid, areas: IntArray, target: IntArray, parent: int | None) -> _Program:
+    """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
+    members = areas if parent is None else np.append(areas, parent)
+    low, high = grid.low[members], grid.high[members]
+    p = grid.prices
+    pieces = make_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
+    n, n_lines, _ = low.shape
+    n_rel, n_leaf = grid.blocks.n_relations, len(grid.leaf_codes)
+    area, line, code = np.unravel_index(pieces.cell, low.shape)
+    column = np.arange(len(pieces.cell))
+    of_leaf = np.where(grid.blocks.total_of < 0, np.cumsum(grid.blocks.total_of < 0) - 1, -1)
+    part, total, leaf = grid.blocks.part_of[code], grid.blocks.total_of[code], of_leaf[code]
+    own = area < len(areas)
+    lines_at, areas_at = n * n_lines * n_rel, n * n_lines * n_rel + n * n_leaf
+    entries = [  # which columns, their row, their coefficient
+        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(len(column))),
+        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(len(column))),
+        (leaf >= 0, lines_at + area * n_leaf + leaf, np.where(line == n_lines - 1, -1.0, 1.0)),
+        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(own, 1.0, -1.0)),
+    ]
+    row = np.concatenate([r[which] for which, r, _ in entries])
+    col = np.concatenate([column[which] for which, _, _ in entries])
+    value = np.concatenate([(v * pieces.sign)[which] for which, _, v in entries])
+    A = csr_array(coo_array((value, (row, col)), shape=(areas_at + n_lines * n_leaf, len(column))))
+    return _Program(A, _sides(grid, members, len(areas), target, pieces.start.reshape(low.shape)), pieces, low.shape)
+
+
+def _sides(grid: Grid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
+    """Right-hand sides once every cell is at its start."""
+    b, leaves = grid.blocks, grid.leaf_codes
+    moved = np.zeros((*start.shape[:2], b.n_relations), np.int64)
+    part, total = np.flatnonzero(b.part_of >= 0), np.flatnonzero(b.total_of >= 0)
+    np.add.at(moved.T, b.part_of[part], start[..., part].T)
+    np.subtract.at(moved.T, b.total_of[total], start[..., total].T)
+    lines = start[:, :-1].sum(axis=1) - start[:, -1]
+    areas = start[:n].sum(axis=0) - start[n:].sum(axis=0)
+    sides = [
+        (grid.code_sums[members] - moved).ravel(),
+        (grid.line_sums[members] - lines)[:, leaves].ravel(),
+        (target - areas)[:, leaves].ravel(),
+    ]
+    return np.concatenate(sides).astype(np.float64)
+
+
+def relax(
+    grid: Grid, areas: IntArray, target: IntArray, *, parent: int | None = None, time_limit_s: float = float("inf")
+) -> Relaxed | None:
+    """Solve the relaxation of areas that add up to the target; None if it gave nothing usable.
+
+    Parameters
+    ----------
+    grid, areas
+        Which areas.
+    target
+        Their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
+    time_limit_s
+        Of the solver.
+    """
+    A, rhs, pieces, shape = _program(grid, areas, target, parent)
+    x = pieces.start.astype(np.float64)
+    members = areas if parent is None else np.append(areas, parent)
+    constant = grid.price(members, pieces.start.reshape(shape))
+    if len(pieces.cell) == 0:
+        return Relaxed(x.reshape(shape), constant)
+    rows = reduce(A).rows
+    A, rhs = csr_array(A[rows]), rhs[rows]
+    program = LinearProgram(
+        A, rhs, rhs, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost,
+        solver="ipx", presolve=True, crossover=False, tolerance=1e-6,
+    )  # fmt: skip
+    program.options(ipm_optimality_tolerance=1e-6)
+    found = program.interior_point(time_limit_s=time_limit_s)
+    if found is None or np.abs(A @ found.x - rhs).max(initial=0.0) > 1e-4:
+        return None
+    y = np.clip(found.x, 0.0, pieces.upper)
+    np.add.at(x, pieces.cell, pieces.sign * y)
+    reduced = pieces.cost - A.T @ found.row_dual
+    bound = float(rhs @ found.row_dual + np.minimum(0.0, reduced) @ pieces.upper)
+    return Relaxed(x.reshape(shape), constant + bound * grid.scale)
+
+
+def make_whole(
+    grid: Grid,
+    areas: IntArray,
+    target: IntArray,
+    *,
+    time_limit_s: float,
+    rows: csr_array | None = None,
+    sides: FloatArray | None = None,
+    seed: int = 0,
+) -> IntArray | None:
+    """Find the cheapest rounding of a few areas that add up to the target, exactly; None if none was found.
+
+    Parameters
+    ----------
+    grid, areas, target
+        As in :func:`relax`.
+    rows, sides
+        More conditions ``rows x >= sides`` on the areas' cells, in their order.
+    time_limit_s, seed
+        Of the solver.
+    """
+    A, rhs, pieces, shape = _program(grid, areas, target, None)
+    lower, upper = rhs, rhs
+    if rows is not None and sides is not None:
+        from scipy.sparse import vstack
+
+        A = csr_array(vstack([A, rows[:, pieces.cell] * pieces.sign]))
+        lower = np.concatenate([lower, sides - rows @ pieces.start])
+        upper = np.concatenate([upper, np.full(len(sides), np.inf)])
+    found = solve_mixed(
+        A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost,
+        time_limit_s=time_limit_s, relative_gap=1e-4, seed=seed,
+    )  # fmt: skip
+    if not found.found:
+        return None
+    x = pieces.start.copy()
+    np.add.at(x, pieces.cell, np.rint(pieces.sign * found.x).astype(np.int64))
+    return x.reshape(shape)
