@@ -11,8 +11,8 @@ from cellguard.attack import CountRule, matching_attack
 from cellguard.resist import optimal_counts, resist_matching
 
 RULE = CountRule(minimum=5, width=8)
-LIMIT = 5_000_000
-"""Nodes per end of an interval; what needs more is not finished."""
+LIMIT = 50_000_000
+"""Nodes of an attack; what needs more is not finished."""
 
 
 def tables(side: int, number: int):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,9 +31,13 @@ __all__ = ["optimal_counts", "random_costs", "resist_matching", "rule_applies"]
 SPREADS = (0.15, 0.3, 0.6, 1.5)
 """Weights are exp(spread * E), E exponential with mean 1: at least 1, without an upper bound. The next spread
 is tried when all draws with the one before were refused: more patterns come up, at a higher price."""
+_SEARCH_LIMIT = 5_000_000
+"""Nodes of the search for one optimum: some ten seconds. Plain two-way tables of 64 cells need thousands."""
+_QUICK = 100
+"""Cells of a table whose optimum is found at once."""
 
 
-def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = 50_000_000) -> Suppression:
+def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = _SEARCH_LIMIT) -> Suppression:
     """Suppress a two-way frequency table by the deterministic optimum of a rule (minami2019 definition 4).
 
     This is the algorithm that the matching attack knows. Proven optimal unless `limit` nodes of the
@@ -50,12 +54,10 @@ def optimal_counts(table: Table, rule: CountRule | None = None, *, limit: int = 
     rule, grid = _prepared(table, rule)
     pattern, nodes = twoway.optimal_pattern(grid.counts, rule.law(grid), limit=limit)
     proven = nodes <= limit
-    options = {"method": "counts", "rule": rule}
+    options = {"method": "counts", "rule": asdict(rule)}
     seconds = {"solve": time.perf_counter() - begin}
     if pattern is None:
-        return _infeasible(
-            table, options, seconds, "even with all inner cells suppressed a sensitive one is too narrow."
-        )
+        return _nothing(table, options, seconds, proven=proven)
     suppressed = _scattered(table, grid, pattern)
     objective = float(table.weights[suppressed & ~table.sensitive].sum())
     return Suppression(
@@ -107,14 +109,18 @@ def resist_matching(
     begin = time.perf_counter()
     rule, grid = _prepared(table, rule)
     seed = secrets.randbits(63) if seed is None else seed
-    options = {"method": "counts", "rule": rule, "resist": "matching", "seed": seed, "draws": draws, "limit": limit}
+    options = {"method": "counts", "rule": asdict(rule), "resist": "matching"}
+    options |= {"seed": seed, "draws": draws, "limit": limit}
     law = rule.law(grid)
-    optimum, nodes = twoway.optimal_pattern(grid.counts, law)
+    optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
     solved = time.perf_counter()
-    drawn = None if optimum is None else _first_passing(grid, rule, np.random.default_rng(seed), draws, limit)
-    if optimum is None or drawn is None:
-        why = "no pattern of the search keeps the width of every cell that may be sensitive."
-        return _infeasible(table, options, {"solve": time.perf_counter() - begin}, why)
+    proven = nodes <= _SEARCH_LIMIT
+    if optimum is None or not proven:
+        return _nothing(table, options, {"solve": solved - begin}, proven=proven)
+    drawn = _first_passing(grid, rule, np.random.default_rng(seed), draws, limit)
+    if drawn is None:
+        seconds = {"solve": solved - begin, "test": time.perf_counter() - solved}
+        return _nothing(table, options, seconds, proven=True, why="every pattern that was drawn failed the public test.")
     pattern = drawn.pattern
     suppressed = _scattered(table, grid, pattern)
     loss = np.ones_like(grid.counts) if rule.loss == "cells" else grid.counts + grid.least
@@ -144,14 +150,15 @@ def resist_matching(
 
 
 def rule_applies(table: Table) -> bool:
-    """Whether the table asks for nothing but what a count rule with its weights gives."""
+    """Whether the table is small and asks for nothing but what a count rule with its weights gives."""
     if not table.sensitive.any() or table.lower.any() or table.upper.any() or table.attackers != (EXTERNAL,):
         return False
     try:
         rule, grid = _prepared(table, None)
     except InputError:
         return False
-    return _measures(rule, table, grid) and bool((table.sliding[table.sensitive] == rule.width).all())
+    quick = grid.counts.size <= _QUICK
+    return quick and _measures(rule, table, grid) and bool((table.sliding[table.sensitive] == rule.width).all())
 
 
 def random_costs(rule: CountRule, grid: Grid, rng: np.random.Generator, spread: float) -> twoway.CountLaw:
@@ -191,14 +198,16 @@ def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) ->
             tries += 1
             also = np.zeros(grid.counts.shape, bool)
             also.flat[rng.choice(others, decoys, replace=False)] = True
-            pattern, _ = twoway.optimal_pattern(grid.counts, random_costs(rule, grid, rng, spread), also=also)
-            if pattern is not None:
+            costs = random_costs(rule, grid, rng, spread)
+            pattern, nodes = twoway.optimal_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
+            if pattern is not None and nodes <= _SEARCH_LIMIT:
                 yield _Drawn(tries, spread, decoys, pattern)
 
 
 def _certificate(grid: Grid, pattern: BoolArray, law: twoway.CountLaw, limit: int) -> dict[str, Any]:
     """Return what anybody can check again: widths over the tables for which the pattern is minimal."""
-    found = twoway.effective_intervals(grid.counts, pattern, law, survive="minimal", limit=limit)
+    enough = 8 * int(pattern.sum()) * limit  # each end gets what it had in the test
+    found = twoway.effective_intervals(grid.counts, pattern, law, survive="minimal", limit=enough)
     may = pattern & (found.inner_low < law.minimum)
     widths = (found.inner_high - found.inner_low)[may]
     return {
@@ -246,8 +255,21 @@ def _measures(rule: CountRule, table: Table, grid: Grid) -> bool:
     return bool((weights == (weights.flat[0] if rule.loss == "cells" else grid.counts + grid.least)).all())
 
 
-def _infeasible(table: Table, options: dict[str, Any], seconds: dict[str, float], why: str) -> Suppression:
+def _nothing(
+    table: Table,
+    options: dict[str, Any],
+    seconds: dict[str, float],
+    *,
+    proven: bool,
+    why: str = "even with all inner cells suppressed a sensitive one is too narrow.",
+) -> Suppression:
+    """Return that there is no release: none exists, or the search stopped before it found one."""
     return Suppression(
-        table=table, status=Status.INFEASIBLE, objective=float("nan"), seconds=seconds, options=options,
-        explanation=why, suppressed=table.sensitive.copy(),
-    )  # fmt: skip
+        table=table,
+        status=Status.INFEASIBLE if proven else Status.TIME_LIMIT,
+        objective=float("nan"),
+        seconds=seconds,
+        options=options,
+        explanation=why if proven else "the table is too large: the search for the optimum reached its limit.",
+        suppressed=table.sensitive.copy(),
+    )

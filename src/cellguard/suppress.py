@@ -214,7 +214,7 @@ def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) ->
         return resist_matching(table, seed=seed or None)
     if not rule_applies(table) or (forced & ~table.sensitive).any():
         return None
-    release = optimal_counts(table, limit=1_000_000)
+    release = optimal_counts(table, limit=200_000)
     return release if release.status is Status.OPTIMAL else None
 
 

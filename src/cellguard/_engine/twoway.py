@@ -253,19 +253,21 @@ def effective_intervals(
         ``"minimal"`` (no part of it is safe: it is the cheapest under some positive costs), or those
         for which it is ``"optimal"``.
     limit
-        Nodes per end of a cell.
+        Nodes in all. Every end gets a share; those that need more try again with what the others left.
     cells
         Positions of the cells to settle, all suppressed ones unless given.
     """
     from cellguard._engine.kernels.twoway_search import LIMIT
 
     s = _Siege(x, pattern, law, survive)
-    finished = True
-    for cell in (np.flatnonzero(pattern) if cells is None else cells).tolist():
-        for end, stop in (("low", _NOWHERE), ("high", -1)):
-            finished &= s.scan(cell, end, stop, limit) != LIMIT
+    wanted = (np.flatnonzero(pattern) if cells is None else cells).tolist()
+    todo = [(cell, end, stop) for cell in wanted for end, stop in (("low", _NOWHERE), ("high", -1))]
+    share = max(1, limit // (4 * max(len(todo), 1)))
+    while todo and s.work < limit:
+        todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == LIMIT]
+        share = max(2 * share, (limit - s.work) // max(len(todo), 1))
     return Effective(
-        low=s.low, high=s.high, inner_low=s.inner_low, inner_high=s.inner_high, finished=finished, work=s.work
+        low=s.low, high=s.high, inner_low=s.inner_low, inner_high=s.inner_high, finished=not todo, work=s.work
     )
 
 

@@ -32,8 +32,8 @@ from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["MatchingAttack", "matching_attack"]
 
-_LIMIT = 20_000_000
-"""Nodes per end of an interval: about a minute."""
+_LIMIT = 50_000_000
+"""Nodes of an attack: a few minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,8 +169,8 @@ def matching_attack(
     cells
         ``"all"`` suppressed cells, or only the ``"primary"`` ones.
     limit
-        Nodes of the search per end of an interval. An end that is not settled by then keeps what is
-        proven: the attack is not exact.
+        Nodes of the search. Ends of intervals that are not settled by then keep what is proven: the
+        attack is not exact.
     algorithm
         The algorithm itself, from a table to the cells it suppresses, where the rule alone does not
         say: for tables that are not two-way, or for another algorithm than the optimum. With it
@@ -199,7 +199,7 @@ def matching_attack(
     if grid is None:
         intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
     else:
-        _check_rule(suppression, rule, grid, knows)
+        _check_rule(suppression, rule, grid, knows, limit)
         intervals = _listed(suppression, rule, grid, knows, cells, limit)
     return MatchingAttack(
         suppression=suppression,
@@ -288,7 +288,7 @@ def _rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
             raise InputError(f"rule: a CountRule is needed, not {type(rule).__name__}.")
         return rule
     made_with = suppression.options.get("rule")
-    return made_with if isinstance(made_with, CountRule) else rule_of(suppression.table)
+    return CountRule(**made_with) if isinstance(made_with, dict) else rule_of(suppression.table)
 
 
 def _require_grid(suppression: Suppression) -> Grid:
@@ -320,14 +320,14 @@ def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
         )
 
 
-def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: str) -> None:
+def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: str, limit: int) -> None:
     """Refuse a rule by which the table would not have been suppressed like this."""
     if knows == "mechanism" and suppression.details.get("decoys"):
         return  # more than the sensitive cells was protected, so a part of the pattern may suffice
     law, pattern = rule.law(grid), grid.pattern(suppression.suppressed)
     if knows == "algorithm":
-        optimum, _ = twoway.optimal_pattern(grid.counts, law)
-        same = optimum is not None and np.array_equal(optimum, pattern)
+        optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=limit)
+        same = nodes > limit or (optimum is not None and np.array_equal(optimum, pattern))
     else:
         same = twoway.is_safe(grid.counts, pattern, law)
         same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))

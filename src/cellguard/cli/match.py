@@ -52,8 +52,8 @@ def command(
         bool, typer.Option("--resist", help="Attack the suppression that resists instead of the optimum.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", metavar="NODES", min=1, help="Work per end of an interval.")
-    ] = 20_000_000,
+        int, typer.Option("--limit", metavar="NODES", min=1, help="Work of the attack; more gives up.")
+    ] = 50_000_000,
     samples: Annotated[
         int, typer.Option("--samples", metavar="N", min=1, help="Candidates tried where they cannot be listed.")
     ] = 200,

@@ -25,7 +25,7 @@ RULE = CountRule(minimum=5, width=8)
 """Section 4.1: counts below 5 are sensitive, their ranges at least 8 wide, as few cells as possible suppressed."""
 _SIZES = ("16", "25", "36", "49")
 _REPLICATIONS = 50
-_LIMIT = 5_000_000
+_LIMIT = 50_000_000
 
 _LISTED = 10_000
 """Candidates that are listed where each must be suppressed anew."""
