@@ -37,3 +37,8 @@ class Content:
     """Whether the audit refused the release and it was written all the same."""
     mark_primary: bool = True
     """Whether the public version tells primary from secondary suppressions."""
+
+    @property
+    def primaries_shown(self) -> bool:
+        """Whether the public version may tell them apart: the release can forbid it."""
+        return self.mark_primary and not getattr(self.release, "conceal", False)

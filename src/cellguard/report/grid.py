@@ -138,7 +138,7 @@ def _listed(table: Table, cells: Sequence[Cell]) -> Grid:
 
 def _cells(content: Content, *, public: bool) -> list[Cell]:
     release = content.release
-    texts, kinds = _published(release, mark_primary=content.mark_primary or not public)
+    texts, kinds = _published(release, mark_primary=content.primaries_shown or not public)
     notes = [""] * len(texts) if public else _notes(content)
     return [Cell(text, kind, note) for text, kind, note in zip(texts, kinds, notes, strict=True)]
 

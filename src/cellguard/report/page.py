@@ -126,7 +126,7 @@ def _parts(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
     if isinstance(release, Suppression):
         primary, secondary = int(release.primary.sum()), int(release.secondary.sum())
         rest = ("published", n - primary - secondary, pictures.SAFE)
-        if public and not content.mark_primary:
+        if public and not content.primaries_shown:
             return [rest, ("withheld", primary + secondary, pictures.SECONDARY)]
         return [rest, ("primary", primary, pictures.PRIMARY), ("secondary", secondary, pictures.SECONDARY)]
     if isinstance(release, Intervals):
