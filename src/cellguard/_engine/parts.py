@@ -61,6 +61,8 @@ def search_all(
 
 def _parts(system: System, request: Request, *, exact: bool, deadline: float) -> list[tuple[Part, IntArray]]:
     """Cut the work into parts that do not depend on how many run at the same time."""
+    if len(request.variable) == 0:
+        return []
     m, size = request.movable, np.abs(request.ratio)
     forward = request.ratio > 0
     need_high = np.where(forward, request.upper[m], request.lower[m]) / size

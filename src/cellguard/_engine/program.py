@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 
 _NOISE = 1e-11
 """Reduced costs below this share of the largest cost are rounding."""
+_SMALL = 200
+"""With fewer relations than this, calling the solver costs more than solving: a warm start is then worth more."""
 _WRONG = (SolveStatus.FAILED, SolveStatus.INFEASIBLE)
 """What the solver cannot rightly say: no movement at all is always feasible."""
 
@@ -129,7 +131,8 @@ class MovementProgram:
         self._size = abs(A)
         self._scale = 1.0
         self.solves = 0
-        few = N.shape[1] <= A.shape[0]
+        m, d = A.shape[0], N.shape[1]
+        few = d <= m and (2 * d <= m or m > _SMALL)
         self._form: _ByRelations | _ByNullSpace = (
             _ByNullSpace(N, -down / unit, up / unit) if few else _ByRelations(A, -down / unit, up / unit)
         )

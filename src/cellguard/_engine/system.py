@@ -41,8 +41,6 @@ class System:
     @classmethod
     def of(cls, T: csr_array, free: BoolArray, down: FloatArray, up: FloatArray) -> System:
         """Reduce; a variable that the bounds force to stay is published as well, so reduce again."""
-        from scipy.sparse.csgraph import connected_components
-
         moving = free
         while True:
             reduction = reduce(T, moving)
@@ -53,8 +51,7 @@ class System:
             if not forced.any():
                 break
             moving = moving & ~np.isin(reduction.alias, merged.cells[forced])
-        links = abs(merged.relations).T @ abs(merged.relations)
-        n_components, component = connected_components(links, directed=False)
+        n_components, component = _components(merged.relations)
         return cls(
             reduction=reduction,
             free=free,
@@ -62,9 +59,21 @@ class System:
             up=v_up,
             implied_down=implied_down,
             implied_up=implied_up,
-            component=component.astype(np.int64),
+            component=component,
             n_components=n_components,
         )
+
+
+def _components(A: csr_array) -> tuple[int, IntArray]:
+    """Number the connected components: of the graph whose nodes are variables and relations, so that it stays sparse."""
+    from scipy.sparse.csgraph import connected_components
+
+    m, k = A.shape
+    coo = A.tocoo()
+    graph = csr_array((np.ones(coo.nnz), (coo.col, k + coo.row)), shape=(k + m, k + m))
+    _, label = connected_components(graph, directed=False)
+    found, component = np.unique(label[:k], return_inverse=True)
+    return len(found), component.astype(np.int64)
 
 
 def _variable_room(reduction: Reduction, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
