@@ -150,6 +150,20 @@ class Audit:
         """Cells, lower and upper ends of their ranges, by the attacker's name."""
         return {f.attacker.name: (f.cells, f.low, f.high) for f in self.findings}
 
+    def range(self, cell: int, attacker: str | None = None) -> tuple[float, float]:
+        """Return the range of one protected cell against an attacker, the first unless named.
+
+        >>> from cellguard.examples import minami2019_figure2
+        >>> release = minami2019_figure2()
+        >>> audit(release, exact=True).range(release.table.cell({"M": "M1", "P": "P1"}))
+        (0.0, 17.0)
+        """
+        for f in self.findings:
+            place = np.flatnonzero(f.cells == cell)
+            if attacker in (None, f.attacker.name) and len(place):
+                return float(f.low[place[0]]), float(f.high[place[0]])
+        raise InputError(f"{self.release.table.label(cell)} is not protected against this attacker.")
+
     @property
     def witnesses(self) -> dict[str, Proof]:
         """The tables that prove safety, by the attacker's name (confidential)."""

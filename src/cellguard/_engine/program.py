@@ -66,10 +66,11 @@ class _ByRelations:
         changed = np.flatnonzero(cost != self._cost)
         self.program.set_costs(changed, cost[changed])
         self._cost = cost
-        solve = self.program.solve_anew if self._moved_bounds else self.program.solve
-        solution = solve(maximize=True, time_limit_s=time_limit_s)
-        if solution.status in _WRONG and not self._moved_bounds:
-            solution = self.program.solve_anew(maximize=True, time_limit_s=time_limit_s)
+        ways = [self.program.solve, self.program.solve_anew]
+        first, second = ways[::-1] if self._moved_bounds else ways
+        solution = first(maximize=True, time_limit_s=time_limit_s)
+        if solution.status in _WRONG:
+            solution = second(maximize=True, time_limit_s=time_limit_s)
         self._moved_bounds = False
         return solution, solution.x, cost - self.transposed @ solution.row_dual
 

@@ -105,6 +105,7 @@ def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, 
     table = found.release.table
     out: dict[str, Any] = {
         "method": method,
+        **found.summary(),
         "audit": found.summary(),
         "disclosed": len(found.disclosed),
         "attackers": [f.attacker.name for f in found.findings],
