@@ -16,6 +16,7 @@ from cellguard.table import BoolArray, Table
 
 if TYPE_CHECKING:
     from cellguard._suppress.improve import Search
+    from cellguard._suppress.large import LargeSearch
 
 __all__ = ["suppress"]
 
@@ -31,6 +32,8 @@ def suppress(
     gap: float = 0.0,
     seed: int = 0,
     weights: str | ArrayLike | None = None,
+    power: float = 0.5,
+    prefer: ArrayLike = (),
     must_publish: ArrayLike = (),
     already_suppressed: ArrayLike = (),
     resist: str | None = None,
@@ -53,7 +56,12 @@ def suppress(
     seed
         Decides ties and the random choices of the search.
     weights
-        Cost of withholding each cell: the table's, or one number per cell, or a kind of cost.
+        Cost of withholding each cell: the table's, one number per cell, or a kind: ``"unit"``, ``"value"``,
+        ``"log"``, ``"sqrt"``, ``"inverse"``, ``"frequency"`` (contributors) or ``"power"``.
+    power
+        Exponent of the value for ``weights="power"``; 0 is the logarithm.
+    prefer
+        Cells that are welcome as secondaries: they count a thousandth of their cost.
     must_publish
         Cells that are published in every pattern, for instance because they are published elsewhere.
     already_suppressed
@@ -95,7 +103,7 @@ def suppress(
         raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
-    table = _prepared(table, weights, must_publish)
+    table = _prepared(table, weights, power, prefer, must_publish)
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _count_table(table, forced, seed, resist=resist is not None)
@@ -118,26 +126,29 @@ def _run(
     progress: Callable[[float, float], None] | None,
 ) -> Suppression:
     from cellguard._suppress.improve import Search
+    from cellguard._suppress.large import LargeSearch
     from cellguard._suppress.problem import Problem
 
     problem = Problem.of(table, forced=forced)
-    search = Search(problem=problem, rng=np.random.default_rng(seed))
+    kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
+    search = kind(problem=problem, rng=np.random.default_rng(seed))
     proof = _Proof()
     reduced = time.monotonic()
     if progress is not None:
         search.on_better = lambda cost: progress(cost, proof.bound)
     try:
-        if search.start(float("inf")):
+        if search.start(deadline):
             _search_and_prove(search, proof, method, deadline, gap, seed, rounds)
     except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
         if search.best is None:
             raise
     seconds = {"reduce": reduced - begin, "solve": time.monotonic() - reduced, "total": time.monotonic() - begin}
     if search.best is None:
-        who = table.label(int(problem.requests.cell[search.unmet[0]])) if search.unmet else "a sensitive cell"
+        from cellguard._suppress.explain import explain
+
         return Suppression(
             table=table, status=Status.INFEASIBLE, objective=float("nan"), seconds=seconds, options=options,
-            explanation=f"{who} cannot be protected: too many cells must be published.",
+            explanation=explain(table, problem, search.unmet),
             suppressed=problem.forced,
         )  # fmt: skip
     met, _ = problem.verdicts(search.best)
@@ -164,14 +175,15 @@ class _Proof:
 
 
 _LARGE = 20_000
-"""Classes of cells beyond which cutting planes prove too little in the time they take."""
+"""Cells beyond which no program over the whole table is solved, and no bound is proven."""
 
 
 def _search_and_prove(
-    search: Search, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
+    search: Search | LargeSearch, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
 ) -> None:
     """Share the time: a quick search, the bound at the root, more search, and the tree for the rest."""
     from cellguard._suppress.exact import Exact
+    from cellguard._suppress.improve import Search
 
     def until(share: float, most: float = float("inf")) -> float:
         now = time.monotonic()
@@ -180,12 +192,14 @@ def _search_and_prove(
     def done() -> bool:
         return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or time.monotonic() >= deadline
 
-    large = len(search.space) > _LARGE
+    if not isinstance(search, Search):
+        search.improve(deadline, rounds)
+        return
     if method == "heuristic":
-        search.improve(deadline if large else until(0.85), rounds)
+        search.improve(until(0.85), rounds)
     else:
         search.improve(until(0.1, min(3.0, 0.1 + 0.005 * len(search.space))), rounds)
-    if large or done() or (method == "heuristic" and rounds is not None):
+    if done() or (method == "heuristic" and rounds is not None):
         return  # whoever counts rounds asks for the same work on every machine, not for a bound
     exact = Exact(search.space)
     exact.on_bound = lambda bound: setattr(proof, "bound", max(proof.bound, min(bound, search.cost)))
@@ -218,7 +232,11 @@ def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) ->
     return release if release.status is Status.OPTIMAL else None
 
 
-def _prepared(table: Table, weights: str | ArrayLike | None, must_publish: ArrayLike) -> Table:
+def _prepared(
+    table: Table, weights: str | ArrayLike | None, power: float, prefer: ArrayLike, must_publish: ArrayLike
+) -> Table:
+    from cellguard._suppress.costs import costs
+
     fixed = _cells(table, must_publish, "must_publish")
     bad = fixed & table.sensitive
     if bad.any():
@@ -228,11 +246,10 @@ def _prepared(table: Table, weights: str | ArrayLike | None, must_publish: Array
         )
     if fixed.any():
         table = table.with_(fixed=table.fixed | fixed)
-    if weights is None or (isinstance(weights, str) and weights == "table"):
+    welcome = _cells(table, prefer, "prefer")
+    if weights is None and not welcome.any():
         return table
-    if isinstance(weights, str):
-        raise InputError(f"weights {weights!r} are not known.")
-    return table.with_(weights=np.broadcast_to(np.asarray(weights, np.float64), table.n_cells))
+    return table.with_(weights=costs(table, weights, power, welcome))
 
 
 def _cells(table: Table, given: ArrayLike, name: str) -> BoolArray:

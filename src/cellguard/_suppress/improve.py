@@ -62,18 +62,29 @@ class Search:
         _, witnesses = self.problem.verdicts(self.problem.forced)
         bank = self.space.rows_of(witnesses) if len(witnesses) else np.zeros((0, len(self.space)))
         for largest_first in (False, True):
+            limit = float("inf") if self.best is None else deadline  # a first pattern is needed in any case
             rows, found, failed = construct(
-                self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=deadline
+                self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=limit
             )
-            if failed and self.best is None:
-                row = self.space.requests[1][failed]
-                self.unmet = np.flatnonzero(np.isin(self.space.row[self.problem.requests.cell], row)).tolist()
-                return False
             self._remember(found)
-            self._finish(rows, np.array([*bank, *found]))
-            if time.monotonic() > deadline:
+            if not failed:
+                self._finish(rows, np.array([*bank, *found]))
+            if self.best is None or time.monotonic() > deadline:
                 break
-        return self.best is not None
+        return self.best is not None or self._start_from_everything()
+
+    def _start_from_everything(self) -> bool:
+        """Begin with every cell that may be withheld: what fails even then cannot be protected."""
+        everything = self.problem.usable | self.problem.forced
+        met, _ = self.problem.verdicts(everything)
+        self.unmet = np.flatnonzero(~met).tolist()
+        if self.unmet:
+            return False
+        self.best, self.cost = everything, self.problem.cost(everything)
+        proof = prove(self.problem, everything)
+        if proof.safe:
+            self._take(clean(proof))
+        return True
 
     def _remember(self, found: list[FloatArray]) -> None:
         self.pool.extend(found)
@@ -107,15 +118,18 @@ class Search:
     def _take(self, pattern: BoolArray) -> _Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         proof = prove(self.problem, pattern)
-        if not proof.safe:
+        if not proof.safe and not self.problem.verdicts(pattern)[0].all():
             return None
         cost = self.problem.cost(pattern)
         if cost < self.cost:
             self.best, self.cost = pattern, cost
             if self.on_better is not None:
                 self.on_better(cost)
+        if not proof.safe:
+            return None
         lift = proof.space.lift[self.space.cells]
-        return _Current(cost=cost, Z=np.asarray((lift @ proof.Z.T).T), bank=np.asarray((lift @ proof.bank.T).T))
+        Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
+        return _Current(cost=cost, Z=np.asarray((lift @ Z.T).T), bank=np.asarray((lift @ bank.T).T))
 
     def adopt(self, rows: BoolArray) -> None:
         """Take a pattern found elsewhere, if the range engine confirms it and it is cheaper."""

@@ -1,8 +1,8 @@
 """The cheapest movement that protects one cell: the linear program under construction and repair.
 
-``min sum c |z|`` with ``T z = 0``, ``low <= z <= high`` and ``z_p = level``: its support is a cheap set
-of partners for the cell. Everything is divided by the level, so that tolerances mean the same for
-small and large cells, and aliases (cells that can only move together) are one variable.
+``min sum c |z|`` with ``A z = 0``, ``low <= z <= high`` and ``z_p = level``: its support is a cheap set of
+partners for the cell. Everything is divided by the level, so that tolerances mean the same for small
+and large cells.
 """
 
 from __future__ import annotations
@@ -10,22 +10,104 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._engine.lp import LinearProgram
 from cellguard._suppress.space import Space
 from cellguard.table import FloatArray
 
-__all__ = ["Protector"]
+__all__ = ["Protector", "cheapest", "plans"]
 
 _NOISE = 1e-7
 """Movements below this share of the level are rounding of the solver."""
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
+_LIMIT_S = 60.0
+"""After this long a program counts as unsolvable: a solver can hang."""
+
+Plan = list[tuple[float, bool]]
+"""Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
+
+
+def plans(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
+    """Ways to meet levels with the room below and above: one movement for both sides, or one for each.
+
+    >>> plans(2.0, 4.0, 0.0, below=3.0, above=9.0)
+    [[(4.0, False), (-2.0, False)]]
+    >>> plans(2.0, 2.0, 0.0, below=3.0, above=9.0)
+    [[(2.0, True)], [(2.0, False), (-2.0, False)]]
+    """
+    out: list[Plan] = []
+    level = max(lower, upper, sliding / 2.0)
+    if level <= min(below, above):
+        out.append([(level, True)])
+    rest = max(0.0, sliding - lower - upper)
+    more_up = min(rest, max(0.0, above - upper))  # the sliding level may be met on either side
+    up, down = upper + more_up, lower + rest - more_up
+    if up <= above * (1 + 1e-9) and down <= below * (1 + 1e-9):
+        out.append([(move, False) for move in (up, -down) if move])
+    return out
+
+
+def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
+    """Cost per unit of movement, when rooms are measured in levels: weights in units of a typical one."""
+    steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
+    return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
+
+
+def cheapest(
+    A: sparray,
+    row: int,
+    move: float,
+    weight: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    exact: bool = False,
+    split: csc_array | None = None,
+) -> FloatArray | None:
+    """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
+
+    Parameters
+    ----------
+    A
+        The relations.
+    row, move
+        The variable to be moved, and by how much (signed).
+    weight
+        Cost of each variable in units of a typical one; 0 for those already open.
+    low, high
+        Bounds of the movements.
+    exact
+        Keep even movements as small as rounding: cells of little room among large ones.
+    split
+        ``[A, -A]``, when it is at hand.
+    """
+    k, scale = len(weight), abs(move)
+    below, above = -low / scale, high / scale
+    cost = costs(weight, below, above)
+    lower, upper = np.zeros(2 * k), np.concatenate([above, below])
+    at, other = (row, k + row) if move > 0 else (k + row, row)
+    if upper[at] < 1.0 - 1e-7:
+        return None
+    lower[at] = upper[at] = 1.0
+    upper[other] = 0.0
+    both = np.concatenate([cost, cost])
+    both[at] = 0.0
+    split = csc_array(hstack([A, -A])) if split is None else split
+    lp = LinearProgram(split, 0.0, 0.0, lower, upper, both, simplex="dual", tolerance=1e-7)
+    s = lp.solve(time_limit_s=_LIMIT_S)
+    return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+
+
+def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
+    """The movement in the table's unit, without what is rounding only."""
+    v[np.abs(v) < (1e-13 if exact else _NOISE)] = 0.0
+    return v * scale
 
 
 class Protector:
-    """The programs over all cells that may be suppressed."""
+    """The programs over all cells that may be suppressed; aliases are one variable."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -35,87 +117,35 @@ class Protector:
 
     def movements(self, request: int, weight: FloatArray, *, exact: bool = False) -> list[FloatArray] | None:
         """Return movements that meet a request: one that works both ways where there is one, else two."""
-        attacker, rows, downs, ups, slides = self.space.requests
-        low, high = self.space.bounds_of(int(attacker[request]))
-        row, down, up = int(rows[request]), float(downs[request]), float(ups[request])
-        slide = float(slides[request])
-        level = max(down, up, slide / 2.0)
-        both = np.minimum(-low, high)
-        if level <= both[row]:
-            z = self.witness(row, level, weight, -both, both, exact=exact)
-            if z is not None:
-                return [z]
-        rest = max(0.0, slide - down - up)
-        more_up = min(rest, high[row] - up)  # the sliding level may be met on either side
-        found = []
-        for move, room in ((up + more_up, high[row]), (-(down + rest - more_up), -low[row])):
-            if move == 0:
-                continue
-            if abs(move) > room * (1 + 1e-9):
-                return None
-            z = self.witness(row, move, weight, low, high, exact=exact)
-            if z is None:
-                return None
-            found.append(z)
-        return found
+        attacker, rows, down, up, slide = (a[request] for a in self.space.requests)
+        low, high = self.space.bounds_of(int(attacker))
+        row = int(rows)
+        for plan in plans(float(down), float(up), float(slide), float(-low[row]), float(high[row])):
+            found = []
+            for move, both in plan:
+                room = np.minimum(-low, high)
+                z = self.witness(row, move, weight, *((-room, room) if both else (low, high)), exact=exact)
+                if z is None:
+                    break
+                found.append(z)
+            else:
+                return found
+        return None
 
     def witness(
-        self,
-        row: int,
-        move: float,
-        weight: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        *,
-        exact: bool = False,
-        time_limit_s: float = 60.0,
+        self, row: int, move: float, weight: FloatArray, low: FloatArray, high: FloatArray, *, exact: bool = False
     ) -> FloatArray | None:
-        """Return the cheapest movement with ``z[row] = move``, or None when there is none.
-
-        Parameters
-        ----------
-        row, move
-            The row to be moved, and by how much (signed).
-        weight
-            Cost of each row: 0 for those already open.
-        low, high
-            Bounds of the movements.
-        exact
-            Keep even movements as small as rounding: cells of little room among large ones.
-        time_limit_s
-            After this long the row counts as not protected.
-        """
-        scale = abs(move)
-        below, above = -low / scale, high / scale
-        steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
-        cost = (weight / self.unit + 1e-4 / len(weight) ** 0.5) * steep
-        solve = self._null_space if self._prefer_null_space else self._range_space
-        v = solve(row, np.sign(move), cost, below, above, time_limit_s)
-        if v is None:
-            return None
-        v[np.abs(v) < (1e-13 if exact else _NOISE)] = 0.0
-        return v * scale
+        """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
+        if self._prefer_null_space:
+            scale = abs(move)
+            v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
+            return None if v is None else cut_noise(v, scale, exact=exact)
+        return cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, split=self._split)
 
     @property
     def _prefer_null_space(self) -> bool:
         # the split form is far faster until degeneracy stalls the simplex method on it
-        return len(self.space) > 1800 and self.space.reduction.degrees_of_freedom < self.relations.shape[0] / 2
-
-    def _range_space(
-        self, q: int, sign: float, cost: FloatArray, below: FloatArray, above: FloatArray, limit: float
-    ) -> FloatArray | None:
-        k = len(self.space)
-        lower, upper = np.zeros(2 * k), np.concatenate([above, below])
-        at, other = (q, k + q) if sign > 0 else (k + q, q)
-        if upper[at] < 1.0 - 1e-7:
-            return None
-        lower[at] = upper[at] = 1.0
-        upper[other] = 0.0
-        costs = np.concatenate([cost, cost])
-        costs[at] = 0.0
-        lp = LinearProgram(self._split, 0.0, 0.0, lower, upper, costs, simplex="dual", tolerance=1e-7)
-        s = lp.solve(time_limit_s=limit)
-        return s.x[:k] - s.x[k:] if s.optimal else None
+        return len(self.space) > 1800 and self.space.reduction.degrees_of_freedom < self.relations.shape[0] / 6
 
     @cached_property
     def _split(self) -> csc_array:
@@ -130,24 +160,25 @@ class Protector:
         return csc_array(self._basis.T)
 
     def _null_space(
-        self, q: int, sign: float, cost: FloatArray, below: FloatArray, above: FloatArray, limit: float
+        self, q: int, sign: float, weight: FloatArray, below: FloatArray, above: FloatArray
     ) -> FloatArray | None:
         """Solve the dual in the null space: ``N' u = 0``, ``|u| <= c``, bounds as penalties; z = N x row duals."""
         k = len(self.space)
         if (above if sign > 0 else below)[q] < 1.0 - 1e-7:
             return None
+        cost = costs(weight, below, above)
         tight = np.flatnonzero(np.minimum(below, above) < 2.0)
         for _ in range(12):  # bounds that bind are added when a movement breaks them
             NT = self._transposed
             A = csc_array(hstack([NT, NT[:, tight], -NT[:, tight]]))
             lower = np.concatenate([-cost, np.zeros(2 * len(tight))])
             upper = np.concatenate([cost, np.full(2 * len(tight), np.inf)])
-            costs = np.concatenate([np.zeros(k), above[tight], below[tight]])
-            lower[q], upper[q], costs[q] = -np.inf, np.inf, -sign
+            objective = np.concatenate([np.zeros(k), above[tight], below[tight]])
+            lower[q], upper[q], objective[q] = -np.inf, np.inf, -sign
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
-            lp = LinearProgram(A, 0.0, 0.0, lower, upper, costs, solver="ipx", tolerance=1e-7)
-            s = lp.solve(time_limit_s=limit)
+            lp = LinearProgram(A, 0.0, 0.0, lower, upper, objective, solver="ipx", tolerance=1e-7)
+            s = lp.solve(time_limit_s=_LIMIT_S)
             if not s.optimal:
                 return None
             v = np.asarray(self._basis @ s.row_dual)
