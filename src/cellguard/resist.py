@@ -109,7 +109,7 @@ def resist_matching(
     begin = time.perf_counter()
     rule, grid = _prepared(table, rule)
     seed = secrets.randbits(63) if seed is None else seed
-    options = {"method": "counts", "rule": asdict(rule), "resist": "matching"}
+    options: dict[str, Any] = {"method": "counts", "rule": asdict(rule), "resist": "matching"}
     options |= {"seed": seed, "draws": draws, "limit": limit}
     law = rule.law(grid)
     optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
@@ -120,7 +120,9 @@ def resist_matching(
     drawn = _first_passing(grid, rule, np.random.default_rng(seed), draws, limit)
     if drawn is None:
         seconds = {"solve": solved - begin, "test": time.perf_counter() - solved}
-        return _nothing(table, options, seconds, proven=True, why="every pattern that was drawn failed the public test.")
+        return _nothing(
+            table, options, seconds, proven=True, why="every pattern that was drawn failed the public test."
+        )
     pattern = drawn.pattern
     suppressed = _scattered(table, grid, pattern)
     loss = np.ones_like(grid.counts) if rule.loss == "cells" else grid.counts + grid.least

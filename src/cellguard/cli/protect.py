@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,11 @@ Folder = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Where the outputs go, instead of where the job says.")
 ]
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")]
+
+_SHOWN = (
+    *("status", "gap", "table", "primary", "secondary", "base", "audit"),
+    *("attack", "folder", "report", "seconds"),
+)
 
 
 def command(
@@ -65,11 +70,20 @@ def command(
     elif dry_run:
         print_pairs(f"{job.name}: the plan", shown)
     else:
-        if not outcome.release.bound > 0:
-            del shown["gap"]  # the search proved no bound, and none was asked for
-        keep = ("status", "gap", "table", "primary", "secondary", "base", "audit", "folder", "report", "seconds")
-        print_pairs(f"{file.job.name}: {outcome.release.method}", {k: shown[k] for k in keep if k in shown})
+        print_pairs(f"{file.job.name}: {outcome.release.method}", _essentials(outcome))
         note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)
+
+
+def _essentials(outcome: Outcome) -> dict[str, Any]:
+    """Return what somebody at a terminal wants to know first; the reports have the rest."""
+    shown = outcome.summary()
+    if not outcome.release.bound > 0:
+        del shown["gap"]  # the search proved no bound, and none was asked for
+    if "attack" in shown:
+        wanted = ("scenario", "knows", "primary", "unsafe", "undecided", "disclosed", "hits", "verdict")
+        shown["attack"] = {k: shown["attack"][k] for k in wanted if k in shown["attack"]}
+    shown["seconds"] = {step: round(seconds, 2) for step, seconds in shown["seconds"].items()}
+    return {k: shown[k] for k in _SHOWN if k in shown}
 
 
 def _copy_report(outcome: Outcome, path: Path) -> None:

@@ -25,7 +25,7 @@ RULE_KEYS = {
 }
 """Rule -> the keys it needs, and those it may have besides."""
 METHOD_KEYS = {
-    "suppress": {"rounds", "search", "gap"},
+    "suppress": {"rounds", "search", "gap", "resist"},
     "adjust": {"norm", "senses", "whole"},
     "intervals": {"position", "gap"},
     "round": {"base", "step", "gap"},
@@ -120,6 +120,10 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
     except CellguardError as error:
         yield Mistake(("data", "file"), error.message, error.hint)
         return
+    if data.standalone and data.holding is None:
+        yield Mistake(
+            ("data", "standalone"), "is about records without a holding.", "say data.holding, or leave it out."
+        )
     wanted = {("data", role): column for role, column in _roles(job).items()}
     wanted |= {("dimensions", column): column for column in job.dimensions}
     for path, column in wanted.items():
@@ -140,6 +144,8 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
         for role in ("value", "weight", "shadow", "cost"):
             if roles.get(role) == name:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
+        if entry.hierarchy is not None and entry.digits is not None:
+            yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
         if isinstance(entry.hierarchy, str):
             path = folder / entry.hierarchy
             yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total)
@@ -226,6 +232,9 @@ def _method(job: Job, folder: Path) -> Iterator[Mistake]:
         if getattr(job.method, key) is not None:
             owners = [name for name, keys in METHOD_KEYS.items() if key in keys]
             yield Mistake(("method", key), f"{job.method.name} has no {key}.", f"it belongs to {' and '.join(owners)}.")
+    if job.method.resist is not None and (job.method.search is not None or job.method.rounds is not None):
+        yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
+    yield from _counts(job, ("method", "resist"), job.method.resist is not None)
     if job.method.name == "adjust" and job.attackers:
         yield Mistake(
             ("method", "name"),
@@ -275,6 +284,21 @@ def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(
             ("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
         )
+    yield from _counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
+
+
+def _counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
+    """The matching attack and what resists it are about counts that keep a width (minami2019)."""
+    if not asked or job.data.table is not None:  # a table may be one of counts: it is looked at when it is read
+        return
+    if job.data.value is not None or job.data.weight is not None:
+        yield Mistake(where, "matching is about tables of counts.", "leave out data.value and data.weight.")
+    if job.levels.width is None:
+        yield Mistake(
+            where, "matching needs to know how wide the range of a small count must be.", "say levels.width = 8."
+        )
+    if [entry.rule for entry in job.rules] != ["min_frequency"]:
+        yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
 
 
 def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
@@ -286,6 +310,8 @@ def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(
             ("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out."
         )
+    if levels.width is not None and len(levels.model_fields_set) > 1:
+        yield Mistake(("levels", "width"), "stands alone: it replaces all other levels.", "leave the others out.")
     if levels.sliding is not None and levels.upper is None:
         yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")
 

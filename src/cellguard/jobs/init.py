@@ -31,9 +31,13 @@ class Column:
     """Whole numbers only."""
     comma: bool
     """Numbers with a decimal comma."""
+    digits: bool
+    """Whole numbers of at least two digits: their first digits may be codes of a higher level."""
     distinct: int
     filled: int
     """Records that have an entry."""
+    gaps: int
+    """Records that have none."""
 
 
 def look(path: Path) -> tuple[list[Column], int]:
@@ -45,7 +49,7 @@ def look(path: Path) -> tuple[list[Column], int]:
     columns = []
     rows = 0
     for name, whole_column in read_frame(path).items():
-        column = whole_column.slice(0, _SAMPLE)
+        column = _without_blanks(whole_column.slice(0, _SAMPLE))
         rows = len(column)
         number, comma = _numbers(column)
         columns.append(
@@ -54,8 +58,10 @@ def look(path: Path) -> tuple[list[Column], int]:
                 numeric=number is not None and rows > column.null_count,
                 whole=number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py()),
                 comma=comma,
+                digits=_long_codes(column),
                 distinct=int(pc.count_distinct(column).as_py()),
                 filled=rows - column.null_count,
+                gaps=column.null_count,
             )
         )
     if not columns or not rows:
@@ -65,12 +71,38 @@ def look(path: Path) -> tuple[list[Column], int]:
     return columns, rows
 
 
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def _without_blanks(column: Any) -> Any:
+    """Return the column with nothing where a text is empty or blank."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_text(column):
+        return column
+    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
+
+
+def _long_codes(column: Any) -> bool:
+    """Whether all entries are digits, and as many of them, two or more."""
+    import pyarrow.compute as pc
+
+    text = column.cast("string").drop_null()
+    if not len(text) or not pc.all(pc.match_substring_regex(text, "^[0-9]{2,}$")).as_py():
+        return False
+    return bool(pc.count_distinct(pc.utf8_length(text)).as_py() == 1)
+
+
 def _numbers(column: Any) -> tuple[Any, bool]:
     """Return the column as numbers, or None, and whether their decimal sign is a comma."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    text = _is_text(column)
     trimmed = pc.utf8_trim_whitespace(column) if text else column
     for comma in (False, True) if text else (False,):
         try:
@@ -102,7 +134,8 @@ def _guess(columns: list[Column], rows: int) -> dict[str, Any]:
     fits = [c for c in columns if c.name not in taken and 2 <= c.distinct <= min(few, c.filled - 1)]
     dims = sorted(fits, key=lambda c: c.numeric and c.distinct > 100)  # numbers that few records share are hardly codes
     comma = any(c.comma for c in columns if c.name in (value, weight))
-    return {"value": value, "weight": weight, "holding": holding, "comma": comma, "dimensions": dims}
+    gaps = {c.name: c.gaps for c in columns}
+    return {"value": value, "weight": weight, "holding": holding, "comma": comma, "dimensions": dims, "gaps": gaps}
 
 
 def _active(dims: list[Column]) -> int:
@@ -133,14 +166,14 @@ def draft(path: Path, folder: Path) -> str:
     about = "\n".join(f"#   {c.name}: {_described(c)}" for c in columns)
     parts = [_HEAD.format(name=name, file=_text(shown), about=about), _data(guess)]
     active = _active(dims)
-    parts += [_dimension(d.name, path.parent, folder, active=k < active) for k, d in enumerate(dims[:8])]
+    parts += [_dimension(d, path.parent, folder, active=k < active) for k, d in enumerate(dims[:8])]
     parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if guess["value"] else _COUNTS))
     return "\n".join(parts)
 
 
 def _described(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
-    return f"{kind}, {column.distinct:,} different"
+    return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
 
 
 def _text(value: str) -> str:
@@ -163,14 +196,22 @@ def _data(guess: dict[str, Any]) -> str:
         column = guess[role]
         lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
     lines.append(f'{"" if guess["comma"] else "# "}decimal = ","    # decimal sign of numbers in text files')
-    lines.append("# skip_missing = true    # leave out records without a value\n")
+    lines.append(_gap(guess, "value", "skip_missing = true    # leave out records without a value"))
+    lines.append(_gap(guess, "holding", "standalone = true    # records without a holding stand alone") + "\n")
     return "\n".join(lines)
 
 
-def _dimension(name: str, beside: Path, folder: Path, *, active: bool) -> str:
+def _gap(guess: dict[str, Any], role: str, line: str) -> str:
+    """Return what to do with records that lack an entry; switched on where there are some, which is said."""
+    gaps = guess["gaps"].get(guess[role], 0)
+    return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
+
+
+def _dimension(column: Column, beside: Path, folder: Path, *, active: bool) -> str:
     """Return a section; a hierarchy file of the column's name beside the data is used."""
     import os
 
+    name = column.name
     off = "" if active else "# "
     found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
     lines = [f"{off}[dimensions.{_key(name)}]"]
@@ -178,6 +219,10 @@ def _dimension(name: str, beside: Path, folder: Path, *, active: bool) -> str:
         lines.append(f"{off}hierarchy = {_text(os.path.relpath(found, folder))}")
     else:
         lines.append('# hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total')
+    if found is None and column.digits:
+        lines.append("# digits = [1, 1]    # instead: how many digits each level of the codes adds")
+    if column.gaps:
+        lines.append(f'{off}missing = ["unknown"]    # a code of their own for {column.gaps:,} records without one')
     return "\n".join(lines) + "\n"
 
 

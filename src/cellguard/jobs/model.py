@@ -64,6 +64,8 @@ class DataSection(_Section):
     """Column to add up as the information lost with a cell; the value unless given."""
     skip_missing: bool = False
     """Leave out records without a value; they are refused otherwise."""
+    standalone: bool = False
+    """Records without a holding stand alone; they are refused otherwise."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
     encoding: str | None = None
@@ -75,6 +77,8 @@ class DimensionSection(_Section):
 
     hierarchy: str | dict[str, Any] | list[Any] | None = None
     """A file (.hrc, .txt, .csv, .parquet), or the tree itself; left out, all codes add up to the total."""
+    digits: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
+    """Instead of a hierarchy: digits of each level of the codes; [1, 2] puts 417 below 4 below the total."""
     total: str | None = None
     """Code of the total, where the hierarchy does not name it."""
     missing: list[str] = []
@@ -136,6 +140,8 @@ class LevelsSection(_Section):
     """Upper level of every sensitive cell as a share of its value, instead of the rules'."""
     sliding: Percent | None = None
     """Width that the range of every sensitive cell must have, as a share of its value."""
+    width: Positive | None = None
+    """Width that the range of every sensitive cell must have, in units, instead of all other levels: for counts."""
 
 
 class MethodSection(_Section):
@@ -147,6 +153,8 @@ class MethodSection(_Section):
     """suppress: rounds of improvement; more are cheaper patterns. 30 unless given."""
     search: Literal["auto", "heuristic", "exact"] | None = None
     """suppress: how the pattern is searched; heuristic unless given."""
+    resist: Literal["matching"] | None = None
+    """suppress: withstand an attacker who knows the algorithm; for two-way tables of counts. Keep the seed secret."""
     norm: Literal["l1", "l2", "linf", "l12"] | None = None
     """adjust: which distance from the truth is made least; l1 unless given."""
     senses: Literal["upper", "lower", "key"] | None = None
@@ -179,8 +187,8 @@ class AttackerSection(_Section):
 class AttackSection(_Section):
     """Attacks on the release by somebody who knows how it was made."""
 
-    scenario: Literal["A", "B1", "B2", "B3", "C", "matching"]
-    """The scenario: castro2012's for adjusted tables, matching for suppressed ones."""
+    scenario: Literal["B1", "B2", "B3", "C", "matching"]
+    """The scenario: castro2012's for adjusted tables, matching for suppressed tables of counts."""
     replications: Annotated[int, Field(ge=1)] = 10
     """How often the attacker draws what he does not know."""
 

@@ -31,6 +31,7 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
         self._begin = time.monotonic()
+        self._limit: float | None = None
         self._last = ""
         if not quiet and self._stream.isatty():
             self._bar = _bar(self._stream)
@@ -45,17 +46,16 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             if self._task is not None and error is None:
-                self._bar.update(self._task, total=1, completed=1, limit="")
+                self._bar.update(self._task, total=1, completed=1, limit=None)
             self._bar.stop()
 
     def phase(self, name: str, *, limit_s: float | None = None) -> None:
         """Begin a phase; `limit_s` is how long it may take at most."""
-        self._begin = time.monotonic()
+        self._begin, self._limit = time.monotonic(), limit_s
         if self._bar is not None:
             if self._task is not None:
-                self._bar.update(self._task, total=1, completed=1, limit="")
-            limit = "" if limit_s is None else f"at most {limit_s:.0f} s"
-            self._task = self._bar.add_task(name, total=None, figures="", limit=limit)
+                self._bar.update(self._task, total=1, completed=1, limit=None)
+            self._task = self._bar.add_task(name, total=None, figures="", limit=limit_s)
         else:
             self._line(name)
 
@@ -74,23 +74,36 @@ class Progress:
             self._bar.update(self._task, figures=figures)
         elif bound > 0 and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
-            self._line(f"  gap {100 * gap:.1f}% after {time.monotonic() - self._begin:.0f} s")
+            spent = time.monotonic() - self._begin
+            self._line(f"  gap {100 * gap:.1f}% after {spent:.0f} s{_left(self._limit, spent, ', ')}")
 
     def _line(self, text: str) -> None:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
 
+def _left(limit_s: float | None, spent_s: float, before: str = "") -> str:
+    """Say how long a phase may still take, where it has a limit."""
+    return "" if limit_s is None else f"{before}at most {max(0.0, limit_s - spent_s):.0f} s left"
+
+
 def _bar(stream: TextIO) -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
+
+    class Remaining(ProgressColumn):
+        """Counts down to the limit of a phase."""
+
+        def render(self, task: Any) -> Text:
+            return Text(_left(task.fields["limit"], task.elapsed or 0.0), style="dim")
 
     columns = (
         TextColumn("{task.description:<8}"),
         BarColumn(bar_width=10),
         TimeElapsedColumn(),
-        TextColumn("[dim]{task.fields[limit]}[/]"),
+        Remaining(),
         TextColumn("{task.fields[figures]}"),
     )
     return Bar(*columns, console=Console(file=stream), transient=False)

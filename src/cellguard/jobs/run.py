@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cellguard._engine.kernels import compiled
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.jobs import manifest as manifests
 from cellguard.jobs.checkpoint import Checkpoints
 from cellguard.jobs.outputs import Folders, write_internal, write_json, write_public
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.read import JobFile
-from cellguard.jobs.steps import flagged, inputs, method_options, protected, tabulated
-from cellguard.release import Release, Status
+from cellguard.jobs.steps import count_rule, flagged, inputs, method_options, protected, tabulated
+from cellguard.release import Release, Status, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -27,8 +28,8 @@ __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
 T = TypeVar("T")
 
-_CHANGING = ("report.html", "timing.json")
-"""Internal files that tell seconds: they differ between two runs of the same job, and are not hashed."""
+_CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
+"""Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
 
 
 _EXACT_RANGES = 2000
@@ -75,6 +76,8 @@ class Outcome:
             "resumed": list(self.resumed),
         }
         out["report"] = None if self.report is None else str(self.report)
+        if self.attack is not None:
+            out["attack"] = self.attack.summary()
         if self.comparison is not None:
             out["compare"] = list(self.comparison.rows)
         return out
@@ -109,6 +112,8 @@ def run(
         When there is no release, or the audit refuses it and `allow_unsafe` is not given.
     """
     work = _Run(file, Folders(folder or file.folder), progress or Progress(quiet=True), fresh)
+    if not compiled():
+        work.progress.note("first run after the installation: parts are compiled, which takes a minute or two")
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
@@ -214,17 +219,18 @@ def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
 
 
 def _attacked(release: Release, file: JobFile) -> Any:
-    import cellguard
+    from cellguard.attack import attack, matching_attack
 
     asked = file.job.attack
     assert asked is not None  # noqa: S101 - for the type checker
-    verb = "matching_attack" if asked.scenario == "matching" else "attack"
-    if not hasattr(cellguard, verb):
-        raise InputError(f"attack: scenario {asked.scenario} is not in this version.", hint="leave out [attack].")
-    if verb == "matching_attack":
-        return getattr(cellguard, verb)(release)
-    options = {"scenario": asked.scenario, "replications": asked.replications, "seed": file.job.seed}
-    return getattr(cellguard, verb)(release, **options)
+    if asked.scenario != "matching":
+        return attack(release, asked.scenario, replications=asked.replications, seed=file.job.seed)
+    if not isinstance(release, Suppression):
+        raise InputError(f"attack: matching is for suppressions, not for {release.method}.")
+    knows = "rule"  # a pattern that was searched for depends on more than its attacker can know
+    if "rule" in release.options:
+        knows = "mechanism" if "resist" in release.options else "algorithm"
+    return matching_attack(release, count_rule(release.table, file.job), knows=knows, seed=file.job.seed)
 
 
 # ---------------------------------------------------------------- writing
@@ -324,6 +330,6 @@ def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dic
         "safe": not outcome.unsafe,
         "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
         "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=_CHANGING)},
-        "not_hashed": list(_CHANGING),
+        "not_hashed": _CHANGING,
     }
     return out | ({"unsafe": True} if outcome.unsafe else {})

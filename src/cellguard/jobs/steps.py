@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cellguard.attack.counts import CountRule
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError
 from cellguard.jobs.model import Job, RuleSection
@@ -16,7 +17,7 @@ from cellguard.release import Release
 from cellguard.rules import Dominance, Manual, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.table import Table
 
-__all__ = ["flagged", "inputs", "method_options", "protected", "rule_of", "tabulated", "top_needed"]
+__all__ = ["count_rule", "flagged", "inputs", "method_options", "protected", "rule_of", "tabulated", "top_needed"]
 
 DEFAULT_ROUNDS = 30
 """Rounds of improvement by suppression: most of what many more would bring, in seconds."""
@@ -61,6 +62,8 @@ def tabulated(file: JobFile) -> Table:
         cost=data.cost,
         missing={name: d.missing for name, d in job.dimensions.items() if d.missing},
         skip_missing=data.skip_missing,
+        standalone=data.standalone,
+        total={name: d.total for name, d in job.dimensions.items() if d.total is not None},
         top=top_needed(job),
         decimal=data.decimal,
         encoding=data.encoding,
@@ -71,10 +74,12 @@ def tabulated(file: JobFile) -> Table:
 
 
 def _hierarchy(file: JobFile, name: str) -> Any:
-    """Return the hierarchy of a dimension, or None for codes that simply add up."""
+    """Return the hierarchy of a dimension, the digits of its levels, or None for codes that simply add up."""
     from cellguard.hierarchy import Hierarchy
 
     entry = file.job.dimensions[name]
+    if entry.digits is not None:
+        return tuple(entry.digits)
     given = file.file(entry.hierarchy) if isinstance(entry.hierarchy, str) else entry.hierarchy
     return None if given is None else Hierarchy.of(given, total=entry.total)
 
@@ -125,7 +130,11 @@ def flagged(table: Table, file: JobFile) -> Table:
 
             percent = 20.0 if entry.percent is None else entry.percent
             table = apply_apriori(table, read_hst(file.file(str(entry.file)), len(table.dimensions)), percent=percent)
-    if job.levels.upper is not None:
+    if job.levels.width is not None:
+        none = np.zeros(table.n_cells)
+        sliding = np.where(table.sensitive, job.levels.width, 0.0)
+        table = table.with_(lower=none, upper=none, sliding=sliding)
+    elif job.levels.upper is not None:
         table = table.with_levels(job.levels.lower or 0.0, job.levels.upper, sliding=job.levels.sliding or 0.0)
     table = table.with_weights(job.method.weights)
     if job.attackers:
@@ -147,12 +156,23 @@ def _attacker(table: Table, entry: Any) -> Attacker:
     return Attacker.coalition(table, known, name=entry.name, levels=levels)
 
 
+def count_rule(table: Table, job: Job) -> CountRule | None:
+    """Return the rule by which small counts are suppressed, as far as the job says; None leaves it to the table."""
+    minimum = next((entry.n for entry in job.rules if entry.rule == "min_frequency"), None)
+    if minimum is None or job.levels.width is None:
+        return None
+    by_cell = len(np.unique(table.weights[~table.fixed])) == 1
+    width = int(np.ceil(job.levels.width))
+    return CountRule(minimum=minimum, width=width, zeros=False, loss="cells" if by_cell else "counts")
+
+
 def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
     """Return every option of the method, defaults filled in."""
     m = job.method
     if m.name == "suppress":
         rounds = DEFAULT_ROUNDS if m.rounds is None else m.rounds
-        return {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
+        options = {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
+        return options if m.resist is None else options | {"resist": m.resist}
     if m.name == "adjust":
         whole = m.whole
         if whole is None and table is not None:  # otherwise decimals would tell which cells moved
@@ -175,7 +195,11 @@ def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
     options = method_options(job, table) | {"seed": job.seed}
     limit = job.limits.time_limit_s
     release: Release
-    if job.method.name == "suppress":
+    if job.method.resist is not None:
+        from cellguard.resist import resist_matching
+
+        release = resist_matching(table, count_rule(table, job), seed=job.seed or None)
+    elif job.method.name == "suppress":
         from cellguard.suppress import suppress
 
         release = suppress(table, time_limit_s=limit, progress=tell, **options)
@@ -198,4 +222,5 @@ def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
         release = perturb(table, time_limit_s=limit, **options)
     else:
         raise InputError(f"method {job.method.name!r} is not known.")
-    return replace(release, options={**options, "time_limit_s": limit})
+    made_with = {"rule": release.options["rule"]} if "rule" in release.options else {}
+    return replace(release, options={**options, **made_with, "time_limit_s": limit})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -20,7 +21,7 @@ from cellguard.tabulate.rollup import Cells, FloatArray, IntArray, Items
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Decoded", "decode", "hierarchies_of"]
+__all__ = ["Decoded", "decode", "hierarchies_of", "is_digits"]
 
 _SHOWN = 5
 
@@ -29,25 +30,43 @@ _SHOWN = 5
 
 
 def hierarchies_of(
-    by: Mapping[str, Any], seen: Mapping[str, Iterable[str]], missing: Mapping[str, Sequence[str]], total: str | None
+    by: Mapping[str, Any],
+    seen: Mapping[str, Iterable[str]],
+    missing: Mapping[str, Sequence[str]],
+    total: str | Mapping[str, str] | None,
 ) -> dict[str, Hierarchy]:
     """Make the hierarchy of each dimension; codes that stand for "missing" lie right below the total."""
+
+    def total_of(name: str) -> str | None:
+        return total if total is None or isinstance(total, str) else total.get(name)
+
     out = {}
     for name, given in by.items():
         absent = [code for code in missing.get(name, ()) if code]
         if isinstance(given, tuple) and given and all(isinstance(h, Hierarchy) for h in given):
             h = Hierarchy.join(*given)
         else:
-            codes = _in_order(set(seen[name]) - set(absent)) if given is None else ()
-            h = Hierarchy.of(given, codes=codes, total=total)
+            h = _hierarchy(given, _in_order(set(seen[name]) - set(absent)), total_of(name))
         out[name] = _with_codes(h, [code for code in absent if code not in h.codes])
     return out
 
 
+def is_digits(given: Any) -> bool:
+    """Whether a hierarchy is given as the digits of each level of its codes."""
+    return isinstance(given, (list, tuple)) and bool(given) and all(type(n) is int for n in given)
+
+
+def _hierarchy(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
+    if is_digits(given):
+        return Hierarchy.from_digits(codes, given, total=total or "Total")
+    return Hierarchy.of(given, codes=codes if given is None else (), total=total)
+
+
 def _in_order(codes: Iterable[str]) -> list[str]:
-    """Sort codes as people do: numbers by value, everything else as text."""
+    """Sort codes as people do: by the number they all begin with (50-249 before 250+), otherwise as text."""
     listed = sorted(codes)
-    return sorted(listed, key=int) if all(c.isdecimal() and c.isascii() for c in listed) else listed
+    first = {code: found[0] for code in listed if (found := re.match("[0-9]+", code))}
+    return sorted(listed, key=lambda code: int(first[code])) if len(first) == len(listed) else listed
 
 
 def _with_codes(h: Hierarchy, codes: Sequence[str]) -> Hierarchy:
@@ -88,7 +107,8 @@ class _Codes:
         if nothing.any():
             raise InputError(
                 f"dimension {name!r}: {int(records[index < 0].sum())} records have no code.",
-                hint=f"missing={{{name!r}: 'unknown'}} gives them a code of their own.",
+                hint=f"missing gives them a code of their own: {{{name!r}: 'unknown'}}, or in a job "
+                'missing = ["unknown"] in the section of the dimension.',
             )
         self._refuse(name, codes, index, records, place < 0, "that the hierarchy does not have", h)
         inner = (place >= 0) & ~self.is_leaf[d][place]

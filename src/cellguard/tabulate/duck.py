@@ -207,7 +207,7 @@ class DuckRecords:
         if roles.cost:
             columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")
         if roles.holding:
-            columns.append(f"{sql.name(roles.holding)} AS h")
+            columns.append(f"{self._holding(roles.holding) if roles.standalone else sql.name(roles.holding)} AS h")
         if roles.waiver:
             columns.append(f"{self._truth(roles.waiver)} AS q")
         if roles.request:
@@ -218,6 +218,11 @@ class DuckRecords:
             columns.append(f"CASE {kinds} ELSE 0 END AS r")
         where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
         return f"(SELECT {', '.join(columns)} FROM {_VIEW} {where}) AS items"
+
+    def _holding(self, column: str) -> str:
+        """Return SQL for the holding of a record; one without gets a holding of its own, by its number."""
+        name = sql.name(column)
+        return f"CASE WHEN {self._given(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || row_number() OVER () END"
 
     def _truth(self, column: str) -> str:
         name = sql.name(column)

@@ -32,6 +32,8 @@ class Roles:
     """Decimal sign of numbers that are text."""
     skip_missing: bool = False
     """Leave out records without a value instead of refusing them."""
+    standalone: bool = False
+    """Records without a holding stand alone instead of being refused."""
 
     @property
     def numeric(self) -> dict[str, str]:
@@ -168,20 +170,20 @@ def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
         if count:
             yield (
                 f"column {column!r} ({part}): {count} records hold something that is not a finite number.",
-                "is the decimal sign a comma? then say decimal=','." if roles.decimal == "." else "correct the data.",
+                "is the decimal sign a comma? then say decimal = ','." if roles.decimal == "." else "correct the data.",
             )
         count = facts.missing.get(part, 0)
         if count and not (part == "value" and roles.skip_missing):
             yield (
                 f"column {column!r} ({part}): {count} records have no number.",
-                "skip_missing=True leaves out records without a value." if part == "value" else "correct the data.",
+                "skip_missing leaves out records without a value." if part == "value" else "correct the data.",
             )
     if facts.negative.get("weight", 0):
         yield f"column {roles.weight!r} (weight): {facts.negative['weight']} records are negative.", "weights are >= 0."
     if facts.negative.get("cost", 0):
         yield f"column {roles.cost!r} (cost): {facts.negative['cost']} records are negative.", "costs are >= 0."
-    if facts.missing.get("holding", 0):
+    if facts.missing.get("holding", 0) and not roles.standalone:
         yield (
             f"column {roles.holding!r} (holding): {facts.missing['holding']} records belong to no holding.",
-            "give every record its holding; one that stands alone is its own holding.",
+            "standalone says that such a record stands alone: it is its own holding.",
         )

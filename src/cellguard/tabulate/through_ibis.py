@@ -70,9 +70,7 @@ class IbisRecords:
             if part in ("value", "shadow"):
                 wanted[f"plain_{part}"] = x.abs().sum(where=finite).cast("float64")
         if roles.holding:
-            h = t[roles.holding]
-            gap = h.isnull() | (h.strip() == "") if h.type().is_string() else h.isnull()
-            wanted["missing_holding"] = t.count(where=gap)
+            wanted["missing_holding"] = t.count(where=_gap(t[roles.holding]))
         return facts_of(self._run(t.aggregate(**wanted)).to_pylist()[0])
 
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
@@ -129,7 +127,7 @@ class IbisRecords:
         if roles.cost:
             columns["c"] = times(self._number(t, roles.cost, "cost"))
         if roles.holding:
-            columns["h"] = t[roles.holding]
+            columns["h"] = _standing_alone(t[roles.holding], looked_at) if roles.standalone else t[roles.holding]
         if roles.waiver:
             columns["q"] = _truth(t[roles.waiver])
         if roles.request:
@@ -137,6 +135,19 @@ class IbisRecords:
             kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
             columns["r"] = ibis.cases(*kinds, else_=0)
         return t.select(**columns)
+
+
+def _gap(holding: Any) -> Any:
+    """Return where a record has no holding."""
+    return holding.isnull() | (holding.strip() == "") if holding.type().is_string() else holding.isnull()
+
+
+def _standing_alone(holding: Any, order: Any) -> Any:
+    """Return the holdings; a record without gets one of its own, by a number."""
+    import ibis
+
+    number = ibis.row_number().over(ibis.window(order_by=order)).cast("string")
+    return ibis.ifelse(_gap(holding), ibis.literal("\x1f") + number, holding.cast("string"))
 
 
 def _truth(x: Any) -> Any:

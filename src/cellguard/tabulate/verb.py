@@ -15,7 +15,7 @@ from cellguard._engine.crossing import keys_of
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.hierarchy import Hierarchy
 from cellguard.table import Table
-from cellguard.tabulate.decode import decode, hierarchies_of
+from cellguard.tabulate.decode import decode, hierarchies_of, is_digits
 from cellguard.tabulate.holdings import judge
 from cellguard.tabulate.margins import Part, exact, in_order, statistics_of, with_records
 from cellguard.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
@@ -43,9 +43,10 @@ def tabulate(
     cost: str | None = None,
     missing: Mapping[str, str | Sequence[str]] | None = None,
     skip_missing: bool = False,
+    standalone: bool = False,
     empty: str = "zero",
     top: int = 3,
-    total: str | None = None,
+    total: str | Mapping[str, str] | None = None,
     decimal: str = ".",
     encoding: str | None = None,
     threads: int | None = None,
@@ -65,7 +66,8 @@ def tabulate(
         wildcards), a DuckDB relation, or an Ibis table.
     by
         Columns of codes: names, or name -> hierarchy (a :class:`Hierarchy`, a tuple of them over the
-        same leaves, nested dicts or lists, a file, or None for codes that simply add up).
+        same leaves, nested dicts or lists, a file, whole numbers, the digits of each level of the codes
+        as in ``(1, 2)``, or None for codes that simply add up).
     value
         Column to add up; None counts records.
     tables
@@ -93,6 +95,8 @@ def tabulate(
         without any code get the first of them; they are refused otherwise.
     skip_missing
         Leave out records without a value; they are refused otherwise.
+    standalone
+        Records without a holding stand alone; they are refused otherwise.
     empty
         What cells without records are: ``"zero"`` (published zeros, known to everybody), or ``"drop"``:
         the same, but left out of the table, for wide tables of which most cells are empty.
@@ -100,7 +104,7 @@ def tabulate(
         How many of the largest contributions of each cell to keep: n for dominance (n, k), the size
         of the coalition and one more for the p% and (p, q) rules.
     total
-        Code of the total in dimensions whose hierarchy does not name it.
+        Code of the total in dimensions whose hierarchy does not name it; or dimension -> code.
     decimal, encoding
         Of text files: decimal sign of numbers, and encoding (UTF-8, else Latin-1, unless given).
     threads, memory_limit
@@ -138,6 +142,7 @@ def tabulate(
         cost=cost,
         decimal=decimal,
         skip_missing=skip_missing,
+        standalone=standalone,
     )
     if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
         raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
@@ -215,7 +220,7 @@ class _Tabulation:
         missing: Mapping[str, Sequence[str]],
         crossings: Sequence[Any] | None,
         units: int,
-        total: str | None,
+        total: str | Mapping[str, str] | None,
         *,
         drop: bool,
     ) -> None:
@@ -249,7 +254,7 @@ class _Tabulation:
         seen: dict[str, set[str]] = {name: set() for name in self.dims}
         for names, finest in zip(largest, answers, strict=True):
             for d, name in enumerate(names):
-                if self.dims[name] is None:
+                if self.dims[name] is None or is_digits(self.dims[name]):
                     seen[name].update(encode(finest.cells.column(f"d{d}"))[0])
         return seen
 

@@ -56,3 +56,21 @@ def test_semicolons_decimal_commas_and_latin_letters(tmp_path, capsys):
     assert job["data"] == {"file": "betriebe.csv", "value": "Umsatz", "holding": "Gruppe", "decimal": ","}
     assert list(job["dimensions"]) == ["Region", "NACE"]
     assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0
+
+
+def test_gaps_are_seen_and_dealt_with(tmp_path, capsys):
+    rows = [
+        f'"{"Nord" if i % 3 else "Süd"}";{"" if i == 7 else "1-9" if i % 2 else "250+"};'
+        f"{'' if i == 5 else str(i * 7 % 90) + ',5'};{'G' if i % 9 == 0 else ''};{10 + i % 4}"
+        for i in range(120)
+    ]
+    text = "\r\n".join(["Bundesland;Größe;Umsatz (Tsd. €);Konzern;WZ", *rows]) + "\r\n"
+    (tmp_path / "betriebe 2025.csv").write_bytes(text.encode("utf-8-sig"))
+    assert main(["init", str(tmp_path / "betriebe 2025.csv")]) == 0
+    written = (tmp_path / "job.toml").read_text()
+    job = tomllib.loads(written)
+    assert job["data"]["skip_missing"] is True
+    assert job["data"]["standalone"] is True
+    assert job["dimensions"]["Größe"] == {"missing": ["unknown"]}
+    assert "# digits = [1, 1]" in written
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0

@@ -20,7 +20,7 @@ def test_plain_lines_tell_phases_and_gaps_but_no_sum():
     stream = io.StringIO()
     work(Progress(stream=stream))
     lines = stream.getvalue().splitlines()
-    assert lines == ["protect", "  gap 19.0% after 0 s", "a remark", "audit"]
+    assert lines == ["protect", "  gap 19.0% after 0 s, at most 60 s left", "a remark", "audit"]
 
 
 def test_a_bar_on_a_terminal(monkeypatch):

@@ -291,3 +291,74 @@ def test_a_folder_of_somebody_else_is_not_replaced(office, capsys):
     assert main(["protect", str(office / "job.toml"), "--quiet"]) == 1
     assert "was not written by cellguard" in capsys.readouterr().err
     assert (office / "out" / "public" / "index.html").read_text() == "my web site"
+
+
+@pytest.mark.parametrize("search", ["exact", "auto"])
+def test_a_pattern_with_a_proof(office, search):
+    text = (office / "job.toml").read_text().replace("rounds = 2", f'search = "{search}"')
+    (office / "job.toml").write_text(text)
+    outcome = run(read_job(office / "job.toml"))
+    assert str(outcome.release.status) == "optimal"
+    assert outcome.audit.safe
+    manifest = json.loads((office / "out" / "internal" / "manifest.json").read_text())
+    assert manifest["options"]["method"] == search
+    assert manifest["repeatable"] is True
+    assert manifest["not_hashed"].keys() == {"report.html", "timing.json"}
+
+
+def test_levels_by_digits_and_records_that_stand_alone(tmp_path):
+    lines = [f"{11 + 10 * (i % 3) + i % 2};{i + 1},5;{'G' if i % 4 == 0 else ''}" for i in range(60)]
+    (tmp_path / "d.csv").write_text("\n".join(["nace;umsatz;gruppe", *lines]))
+    (tmp_path / "job.toml").write_text(
+        '[data]\nfile = "d.csv"\nvalue = "umsatz"\nholding = "gruppe"\nstandalone = true\ndecimal = ","\n'
+        '[dimensions.nace]\ndigits = [1, 1]\ntotal = "all"\n[[rules]]\nrule = "min_frequency"\nn = 3\n'
+    )
+    table = run(read_job(tmp_path / "job.toml")).release.table
+    assert table.codes[0] == ("all", "1", "11", "12", "2", "21", "22", "3", "31", "32")
+    assert table.values[0] == sum(i + 1.5 for i in range(60))
+    assert table.counts[0] == 46  # fifteen records of one holding, and the others
+    assert table.counts[1] == 16
+
+
+COUNTS = """\
+name = "people"
+seed = 5
+[data]
+file = "people.csv"
+[dimensions.town]
+[dimensions.age]
+[[rules]]
+rule = "min_frequency"
+n = 5
+[levels]
+width = 8
+[method]
+{method}
+weights = "unit"
+[attack]
+scenario = "matching"
+[output]
+folder = "out"
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "knows"), [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ("", "rule")]
+)
+def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
+    counts = [[3, 12, 9, 14], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
+    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
+    (tmp_path / "people.csv").write_text("\n".join(["town,age", *lines]))
+    (tmp_path / "job.toml").write_text(COUNTS.format(method=method))
+    assert main(["protect", str(tmp_path / "job.toml"), "--json", "--quiet"]) == 0
+    found = json.loads(capsys.readouterr().out)["attack"]
+    assert found["knows"] == knows
+    assert found["primary"] == 3
+    if knows == "mechanism":
+        assert found["unsafe"] == 0
+        assert {row["status"] for row in rows_of(tmp_path / "out" / "public" / "people.csv")} == {
+            "suppressed",
+            "published",
+        }
+    assert "matching" not in (tmp_path / "out" / "public" / "report.html").read_text()
+    assert "mechanism" in (tmp_path / "out" / "internal" / "report.html").read_text() or knows != "mechanism"
