@@ -75,6 +75,10 @@ def test_wrong_calls_are_refused(release: cg.Release) -> None:
         cg.attack(release, "B2", replications=0)
     with pytest.raises(cg.InputError):
         cg.attack(release, "B2", level_error=-1)
+    with pytest.raises(cg.InputError, match="beta"):
+        cg.attack(release, "B2", beta=-1)
+    with pytest.raises(cg.InputError, match="published"):
+        cg.attack(release, "B2", levels_around="truth")
     with pytest.raises(ReleaseError, match="matching_attack"):
         cg.attack(cg.examples.salazar2004_figure2()["suppress"])
     with pytest.raises(ReleaseError):

@@ -40,6 +40,7 @@ CLASSES = ("0", "(0,5]", "(5,10]", "(10,20]", "(20,30]", "(30,50]", "(50,100]", 
 _EDGES = np.array([5.0, 10.0, 20.0, 30.0, 50.0, 100.0])
 _HIT = 1e-3
 """An estimate closer than this, in per cent, has found the true value."""
+_AROUND = ("guess", "published")
 _PENALTY = 100.0
 _DELTA = 1e-6
 """Stands for a value of 0 where a level is divided by it."""
@@ -126,6 +127,8 @@ def attack(
     replications: int = 10,
     seed: int = 0,
     level_error: float = 0.2,
+    beta: float | None = None,
+    levels_around: str = "guess",
     soft: bool | None = None,
     n_jobs: int = 1,
 ) -> Attack:
@@ -143,6 +146,11 @@ def attack(
         Of his guesses.
     level_error
         Delta: how far his guess of a level, relative to the cell, may be off (B1 and B2; 0.2 in the paper).
+    beta
+        How far his guesses may be from the published values, relative to them; unless given, the largest
+        deviation of a sensitive cell relative to its true value, which an office may have published.
+    levels_around
+        What a drawn level is a share of: the ``"guess"``, or the ``"published"`` value as the paper prints.
     soft
         Whether all bounds are soft from the start; unless given, in B1 and B2 only. Elsewhere a
         draw that fits no table is solved again with soft bounds.
@@ -159,7 +167,8 @@ def attack(
     import time
 
     begin = time.perf_counter()
-    intruder = _Intruder(release, scenario, level_error, scenario in ("B1", "B2") if soft is None else soft)
+    soft = scenario in ("B1", "B2") if soft is None else soft
+    intruder = _Intruder(release, scenario, level_error, beta, levels_around, soft)
     if replications < 1:
         raise InputError(f"replications {replications}: at least 1 is needed.")
     seeds = np.random.SeedSequence(seed).spawn(replications)
@@ -186,7 +195,9 @@ def attack(
 class _Intruder:
     """What does not change between replications: the structure, the published table, the knowledge."""
 
-    def __init__(self, release: Release, scenario: str, level_error: float, soft: bool) -> None:
+    def __init__(
+        self, release: Release, scenario: str, level_error: float, beta: float | None, levels_around: str, soft: bool
+    ) -> None:
         if not isinstance(release, Adjustment):
             raise ReleaseError(
                 f"a release by {release.method!r} is not attacked by scenarios.",
@@ -199,18 +210,23 @@ class _Intruder:
             )
         if not (np.isfinite(level_error) and level_error >= 0):
             raise InputError(f"level_error {level_error!r}: a finite number of at least 0 is needed.")
+        if beta is not None and not (np.isfinite(beta) and beta >= 0):
+            raise InputError(f"beta {beta!r}: a finite number of at least 0 is needed.")
+        if levels_around not in _AROUND:
+            raise InputError(f"levels_around {levels_around!r} is not known.", hint=f"one of {', '.join(_AROUND)}.")
         self.norm = str(release.options.get("norm", "l1"))
         if self.norm not in ("l1", "l2"):
             raise ReleaseError(f"scenarios are defined for the norms l1 and l2, not {self.norm!r} (castro2012).")
         self.table: Table = release.table
         self.x = release.values
-        self.scenario, self.level_error, self.soft = scenario, level_error, soft
+        self.scenario, self.level_error, self.levels_around, self.soft = scenario, level_error, levels_around, soft
         t, s = self.table, self.table.sensitive_cells
         self.sensitive = s
         self.cells = s[t.values[s] > 0]
         if not len(self.cells):
             raise ReleaseError("no sensitive cell with a positive value: there is nothing to attack.")
-        self.beta = float((np.abs(self.x - t.values)[self.cells] / t.values[self.cells]).max())
+        largest = float((np.abs(self.x - t.values)[self.cells] / t.values[self.cells]).max())
+        self.beta = largest if beta is None else float(beta)
         self.senses = self.x[s] >= t.values[s]
 
     @property
@@ -255,13 +271,12 @@ class _Intruder:
     def _bounds(self, guess: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray]:
         """Bounds of the deviations as the intruder sees them: (5) in scenario C, (11) with his guesses otherwise."""
         t, s = self.table, self.sensitive
-        reference = t.values if self.scenario == "C" else guess
         if self.scenario == "C":
             lower, upper = t.lb - t.values, t.ub - t.values
         else:
             lower, upper = guess - t.ub, guess - t.lb
         up = self.senses if self.scenario != "B1" else rng.random(len(s)) < 0.5
-        raise_by, lower_by = self._levels(reference[s], rng)
+        raise_by, lower_by = self._levels((self.x if self.levels_around == "published" else guess)[s], rng)
         lower, upper = lower.copy(), upper.copy()
         lower[s] = np.where(up, raise_by, lower[s])
         upper[s] = np.where(up, np.maximum(upper[s], raise_by), -lower_by)

@@ -24,6 +24,10 @@ def command(
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each solve that may take long.")
     ] = 60.0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="Another reading of the paper, as in level_error=0.2."),
+    ] = None,
     seed: Seed = 1,
     out: Annotated[
         Path,
@@ -43,6 +47,7 @@ def command(
         replications=replications,
         seed=seed,
         time_limit_s=time_limit,
+        options=_options(option or []),
     )
     with only_json_on_stdout(as_json):
         chosen = experiment(name)
@@ -51,6 +56,16 @@ def command(
         print_json(report.summary())
         return
     _show(report)
+
+
+def _options(given: list[str]) -> dict[str, str]:
+    from cellguard.exceptions import InputError
+
+    pairs = [text.partition("=") for text in given]
+    for name, sign, value in pairs:
+        if not (name.strip() and sign and value.strip()):
+            raise InputError(f"--option {name}{sign}{value}: a name and a value are needed.", hint="level_error=0.2")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _with_progress(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:

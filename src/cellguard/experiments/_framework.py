@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.table import Table
 
 __all__ = [
@@ -49,6 +49,8 @@ class Settings:
     """Of everything random."""
     time_limit_s: float = 60.0
     """For each solve that may take long."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What the experiment lets one choose (:attr:`Experiment.options`), by name; as text or as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,28 @@ class Experiment:
     """Sets the results beside the paper's figures."""
     remark: str = ""
     """What differs from the paper and why, as far as it is known."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What one may choose: name -> what is chosen unless told."""
+
+    def chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return every option, those that were given instead of what is chosen unless told."""
+        for name in given:
+            if name not in self.options:
+                known = f"it has {', '.join(self.options)}." if self.options else "it has none."
+                raise UnknownCodeError(
+                    f"{self.name} has no option {name!r}.", hint=did_you_mean(name, self.options) or known
+                )
+        return {name: _as(default, given.get(name, default), name) for name, default in self.options.items()}
+
+
+def _as(default: Any, value: Any, name: str) -> Any:
+    """Return a value, possibly given as text, as what its default is."""
+    if not isinstance(value, str) or isinstance(default, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(f"option {name}: {value!r} is not a number.") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +199,7 @@ def reproduce(
     """Compute what is not yet kept in the folder, and set everything beside the paper's figures."""
     if settings.replications is not None and settings.replications < 1:
         raise InputError(f"replications {settings.replications}: at least 1 is needed.")
+    settings = replace(settings, options=experiment.chosen(settings.options))
     units, skipped = experiment.units(settings)
     folder.mkdir(parents=True, exist_ok=True)
     kept = _Kept(folder / f"{experiment.name}.jsonl")
