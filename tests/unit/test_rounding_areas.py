@@ -12,7 +12,9 @@ from scipy.sparse import csr_array
 import cellguard as cg
 from cellguard._engine.kernels.flows import FAR, adjacency, cheapest_flow, negative_cycle
 from cellguard._rounding.blocks import find_blocks
-from cellguard._rounding.grid import Prices
+from cellguard._rounding.grid import Prices, make_grid
+from cellguard._rounding.guide import Relaxation
+from cellguard._rounding.problem import make_problem
 from cellguard.generate import census, cube, geography
 
 
@@ -126,6 +128,34 @@ def test_prices_towards_a_point_are_the_distance_from_it():
     p = Prices.towards(np.array([0.25, -1.5, 2.0]))
     assert p.kink.tolist() == [0, -2, 2]
     assert p.slope.tolist() == [0.5, 0.0, 1.0]
+
+
+def test_a_relaxation_follows_what_is_decided():
+    """After one area is fixed, a few hundred steps lead near the optimum that solving again would give."""
+    table = cube(8, sides=(8, 9, 10))
+    zeros, wide = np.zeros(table.n_cells), np.full(table.n_cells, np.inf)
+    problem = make_problem(
+        relations=table.relations, rhs=table.rhs, values=table.values, base=np.full(table.n_cells, 5.0), step=1,
+        weights=table.weights, lb=zeros, ub=wide, least=-wide, most=wide, fixed=zeros > 0,
+    )  # fmt: skip
+    grid = make_grid(problem, find_blocks(table.relations))
+    areas = grid.parts[grid.top]
+    free = Relaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
+    assert free.solve()
+    assert free.bound == pytest.approx(
+        free.constant + grid.scale * (free.pieces.cost @ free.y), abs=1e-3
+    )  # the bound of the duals is the price of the relaxed solution
+    whole = np.rint(free.x[0]).astype(np.int64)
+    free.settle(0, whole)
+    free.follow(4000)
+    np.testing.assert_array_equal(free.x[0], whole)
+    again = Relaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
+    again.pieces.upper[again.area == 0] = 0.0
+    again.rhs = free.sides
+    again.solve()
+    price = free.pieces.cost[free.area > 0] @ free.y[free.area > 0]
+    assert price == pytest.approx(again.pieces.cost @ again.y, abs=0.1)
+    assert np.abs(free.A @ free.y - free.rhs).max() < 0.05
 
 
 def check(table, release, base=5):

@@ -5,7 +5,7 @@
 2. The relaxation of every family of areas: its bounds add up to a bound for the table (sums above the
    families are left out of the relations: a Lagrangian relaxation with multipliers of 0), and it guides
    a second rounding.
-3. Families are decided again, guided by relaxations of ever fewer areas, as thoroughly as time allows.
+3. Families are decided again, area by area, each decision followed by the relaxation, as thoroughly as time allows.
 
 Levels that the bounds of single cells do not ensure are checked for every rounding that is kept, and
 mended by small programs with the violated cuts.
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.kernels.areas import decide_one, decide_parts
-from cellguard._rounding.dissection import OutOfTimeError, dissect
 from cellguard._rounding.exact import Outcome
 from cellguard._rounding.grid import Grid, Prices
-from cellguard._rounding.guide import make_whole, relax
+from cellguard._rounding.guide import Relaxation, make_whole
 from cellguard._rounding.levels import LevelCuts
 from cellguard._rounding.moves import Moves
+from cellguard._rounding.one_by_one import OutOfTimeError, decide_one_by_one
 from cellguard._rounding.problem import Problem
 
 __all__ = ["solve_by_areas"]
@@ -33,9 +33,9 @@ __all__ = ["solve_by_areas"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_THOROUGH = (6, 12, 25)
-"""Passes over the families: sets of at most so many areas are decided one area at a time."""
-_WORTHWHILE = 0.05
+_THOROUGH = (100, 400, 1600)
+"""Passes over the families: steps that a relaxation takes after every decision."""
+_WORTHWHILE = 0.02
 """A pass that closes less than this share of the gap is the last."""
 _LEVEL_ROUNDS = 12
 """Rounds of mending levels."""
@@ -61,6 +61,8 @@ class _Search:
         self.problem, self.grid, self.cuts, self.deadline, self.gap = problem, grid, cuts, deadline, gap
         self.moves = Moves(grid, np.random.default_rng(seed))
         self.constant = problem.loss(np.zeros(problem.n_cells, np.int64))
+        self.relaxations: dict[int, Relaxation] = {}
+        """Of the families, by the area that their parts add up to."""
         self.best: IntArray | None = None
         self.best_loss = np.inf
         self.bound = -np.inf
@@ -76,7 +78,7 @@ class _Search:
 
     @property
     def closed(self) -> bool:
-        return self.best is not None and self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 1e-9
+        return self.best is not None and self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 1e-6
 
     def offer(self, x: IntArray) -> None:
         """Keep a rounding that is better than the best so far and meets every level."""
@@ -98,11 +100,13 @@ class _Search:
             x = self.from_the_top(Prices.towards(guide))
             self.moves.sweep(x, self.grid.prices, 4)
             self.offer(x)
-            self.improve(guide)
+            self.improve()
+        best = None if self.best is None else self.grid.cells(self.best)
+        loss = self.best_loss if best is None else self.problem.loss(best)
         return Outcome(
-            x=None if self.best is None else self.grid.cells(self.best),
-            objective=self.best_loss,
-            bound=min(self.bound, self.best_loss),
+            x=best,
+            objective=loss,
+            bound=min(self.bound, loss),
             limit=not self.closed,
             cuts=len(self.sides),
         )
@@ -128,22 +132,23 @@ class _Search:
         grid, p = self.grid, self.grid.prices
         guide = p.kink + 0.5 * (1.0 - p.slope / np.maximum(p.outer, 1e-12))
         alone = np.ones(grid.shape[0], np.bool_)
-        bound, complete = self.constant, True
+        bound = self.constant
         for g in grid.families:
             parts = grid.parts[g]
+            relaxation = Relaxation(grid, parts, grid.area_sums[g], parent=g)
             left_s = self.deadline - time.monotonic()
-            found = relax(grid, parts, grid.area_sums[g], parent=g, time_limit_s=left_s) if left_s > 0 else None
-            complete &= left_s > 0
-            if found is not None:
-                bound += found.bound
-                guide[parts], guide[g] = found.x[:-1], found.x[-1]
-                alone[parts] = alone[g] = False
+            if left_s <= 0 or not relaxation.solve(time_limit_s=left_s):
+                continue
+            self.relaxations[g] = relaxation
+            bound += relaxation.bound
+            guide[parts], guide[g] = relaxation.x[:-1], relaxation.x[-1]
+            alone[parts] = alone[g] = False
         bound += sum(self.alone(int(g)) for g in np.flatnonzero(alone))
         unit = self.problem.unit
         if unit > 0:
             bound = self.constant + unit * float(np.ceil((bound - self.constant) / unit - 1e-4))
         self.bound = max(self.bound, bound)
-        return guide if complete else None
+        return None if self.late else guide
 
     def alone(self, g: int) -> float:
         """Least price of one area when all others are left out."""
@@ -153,37 +158,29 @@ class _Search:
         decide_one(self.moves.net, *(a[g].ravel() for a in arrays), grid.area_needs[g], grid.soft.ravel(), x)
         return grid.price(np.array([g]), x.reshape(1, *grid.shape[1:]))
 
-    def improve(self, guide: FloatArray) -> None:
+    def improve(self) -> None:
         """Decide every family again, its sum kept, more and more thoroughly."""
-        largest = max(len(self.grid.parts[g]) for g in self.grid.families)
-        for single in _THOROUGH:
+        for steps in _THOROUGH:
             if self.best is None or self.closed or self.late:
                 return
             before = self.best_loss
             x = self.best.copy()
-            self.decide_again(x, single, guide)
+            self.decide_again(x, steps)
             self.moves.sweep(x, self.grid.prices, 3)
             self.offer(x)
-            if single >= largest or before - self.best_loss < _WORTHWHILE * (before - self.bound):
+            if before - self.best_loss < _WORTHWHILE * (before - self.bound):
                 return
 
-    def decide_again(self, x: IntArray, single: int, guide: FloatArray) -> None:
-        """Dissect every family; keep what is better."""
+    def decide_again(self, x: IntArray, steps: int) -> None:
+        """Decide the areas of every family one by one; keep what is better."""
         grid = self.grid
-        for g in grid.families:
+        for g, relaxation in self.relaxations.items():
             parts = grid.parts[g]
             old = x[parts].copy()
+            relaxation.restart()
+            relaxation.settle(len(parts), x[g])
             try:
-                dissect(
-                    grid,
-                    parts,
-                    x[g] + grid.area_sums[g],
-                    x,
-                    single=single,
-                    deadline=self.deadline,
-                    guide=guide[parts],
-                    fresh=single == _THOROUGH[0] and len(parts) > single,
-                )
+                decide_one_by_one(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.deadline)
             except OutOfTimeError:
                 x[parts] = old
                 return

@@ -28,6 +28,10 @@ class Prices:
     slope: FloatArray
     outer: FloatArray
 
+    def of(self, areas: IntArray) -> Prices:
+        """Return the prices of some areas."""
+        return Prices(kink=self.kink[areas], slope=self.slope[areas], outer=self.outer[areas])
+
     @classmethod
     def towards(cls, x: FloatArray) -> Prices:
         """Prices that are least at x: the distance from it."""

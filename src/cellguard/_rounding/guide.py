@@ -7,11 +7,12 @@ here from its duals, so that nothing depends on how exactly it ended.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 
 from cellguard._engine.lp import LinearProgram
 from cellguard._engine.mip import solve_mixed
@@ -19,19 +20,14 @@ from cellguard._engine.reduce import reduce
 from cellguard._rounding.grid import Grid
 from cellguard._rounding.model import Pieces, make_pieces
 
-__all__ = ["Relaxed", "make_whole", "relax"]
+__all__ = ["Relaxation", "make_whole"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 
-class Relaxed(NamedTuple):
-    """The solution of a relaxation."""
-
-    x: FloatArray
-    """Areas by lines by codes, the sum last if it was free."""
-    bound: float
-    """Proven: no rounding of these areas is cheaper (in `Grid.loss`)."""
+_IMPRECISE = 1e-4
+"""A relaxed solution that misses a relation by so much is not used."""
 
 
 class _Program(NamedTuple):
@@ -85,10 +81,8 @@ def _sides(grid: Grid, members: IntArray, n: int, target: IntArray, start: IntAr
     return np.concatenate(sides).astype(np.float64)
 
 
-def relax(
-    grid: Grid, areas: IntArray, target: IntArray, *, parent: int | None = None, time_limit_s: float = float("inf")
-) -> Relaxed | None:
-    """Solve the relaxation of areas that add up to the target; None if it gave nothing usable.
+class Relaxation:
+    """The relaxation of areas that add up: solved once, then followed while area after area is decided.
 
     Parameters
     ----------
@@ -96,30 +90,89 @@ def relax(
         Which areas.
     target
         Their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
-    time_limit_s
-        Of the solver.
     """
-    A, rhs, pieces, shape = _program(grid, areas, target, parent)
-    x = pieces.start.astype(np.float64)
-    members = areas if parent is None else np.append(areas, parent)
-    constant = grid.price(members, pieces.start.reshape(shape))
-    if len(pieces.cell) == 0:
-        return Relaxed(x.reshape(shape), constant)
-    rows = reduce(A).rows
-    A, rhs = csr_array(A[rows]), rhs[rows]
-    program = LinearProgram(
-        A, rhs, rhs, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost,
-        solver="ipx", presolve=True, crossover=False, tolerance=1e-6,
-    )  # fmt: skip
-    program.options(ipm_optimality_tolerance=1e-6)
-    found = program.interior_point(time_limit_s=time_limit_s)
-    if found is None or np.abs(A @ found.x - rhs).max(initial=0.0) > 1e-4:
-        return None
-    y = np.clip(found.x, 0.0, pieces.upper)
-    np.add.at(x, pieces.cell, pieces.sign * y)
-    reduced = pieces.cost - A.T @ found.row_dual
-    bound = float(rhs @ found.row_dual + np.minimum(0.0, reduced) @ pieces.upper)
-    return Relaxed(x.reshape(shape), constant + bound * grid.scale)
+
+    def __init__(self, grid: Grid, areas: IntArray, target: IntArray, *, parent: int | None = None) -> None:
+        self.grid, self.areas = grid, areas
+        members = areas if parent is None else np.append(areas, parent)
+        A, rhs, self.pieces, self.shape = _program(grid, areas, target, parent)
+        rows = reduce(A).rows
+        self.A, self.rhs = csc_array(A[rows]), rhs[rows]
+        self.constant = grid.price(members, self.pieces.start.reshape(self.shape))
+        self.area = self.pieces.cell // (self.shape[1] * self.shape[2])
+        self.solved: tuple[FloatArray, FloatArray] | None = None
+        """Primal and dual solution with nothing decided."""
+        self.restart()
+
+    def solve(self, *, time_limit_s: float = float("inf")) -> bool:
+        """Solve by interior point; returns whether that gave something usable."""
+        y, dual = np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs))
+        if len(y):
+            program = LinearProgram(
+                self.A, self.rhs, self.rhs, y, self.pieces.upper, self.pieces.cost,
+                solver="ipx", presolve=True, crossover=False, tolerance=1e-6,
+            )  # fmt: skip
+            program.options(ipm_optimality_tolerance=1e-6)
+            found = program.interior_point(time_limit_s=time_limit_s)
+            if found is None or np.abs(self.A @ found.x - self.rhs).max(initial=0.0) > _IMPRECISE:
+                return False
+            y, dual = np.clip(found.x, 0.0, self.pieces.upper), found.row_dual
+        self.solved = y, dual
+        self.restart()
+        return True
+
+    def restart(self) -> None:
+        """Go back to the solution with nothing decided."""
+        y, dual = self.solved or (np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs)))
+        self.y, self.dual, self.sides = y.copy(), dual.copy(), self.rhs.copy()
+        self.open = np.ones(len(y), np.bool_)
+
+    @property
+    def x(self) -> FloatArray:
+        """Areas by lines by codes, the parent last if there is one."""
+        x = self.pieces.start.astype(np.float64)
+        np.add.at(x, self.pieces.cell, self.pieces.sign * self.y)
+        return x.reshape(self.shape)
+
+    @property
+    def bound(self) -> float:
+        """Proven by the duals: no rounding of these areas is cheaper, with what is decided."""
+        reduced = self.pieces.cost - self.A.T @ self.dual
+        return self.constant + self.grid.scale * float(
+            self.rhs @ self.dual + np.minimum(0.0, reduced) @ self.pieces.upper
+        )
+
+    def settle(self, number: int, x: IntArray) -> None:
+        """Fix an area, by its place in the program, to a decision; outside of its bounds it counts as at them."""
+        columns = np.flatnonzero(self.area == number)
+        whole = self.pieces.start.reshape(self.shape).copy()
+        whole[number] = x
+        self.y[columns] = self.pieces.y(whole.ravel())[columns]
+        self.sides = self.sides - self.A[:, columns] @ self.y[columns]
+        self.open[columns] = False
+
+    def follow(self, steps: int) -> None:
+        """Let what is open follow what was decided."""
+        from cellguard._engine.kernels.saddle import saddle_steps
+
+        A, columns = self.A, np.flatnonzero(self.open)
+        last, mean = self.y.copy(), self.y.copy()
+        saddle_steps(
+            A.indptr, A.indices, A.data, self.sides, self.pieces.cost, self.pieces.upper, columns,
+            last, self.dual, self.length, steps, mean,
+        )  # fmt: skip
+        self.y = mean
+
+    @cached_property
+    def length(self) -> float:
+        """A safe length of steps: below one over the norm of A."""
+        v = np.ones(self.A.shape[1])
+        norm = 1.0
+        for _ in range(40):
+            v = self.A.T @ (self.A @ v)
+            norm = float(np.linalg.norm(v))
+            v /= norm
+        return 0.9 / float(np.sqrt(norm))
 
 
 def make_whole(
@@ -137,7 +190,7 @@ def make_whole(
     Parameters
     ----------
     grid, areas, target
-        As in :func:`relax`.
+        As in :class:`Relaxation`.
     rows, sides
         More conditions ``rows x >= sides`` on the areas' cells, in their order.
     time_limit_s, seed

@@ -62,13 +62,8 @@ class Model:
         return x
 
     def y(self, x: IntArray) -> FloatArray:
-        """Return the columns that give x: the step from 0 to 1 first, since it is the cheapest."""
-        left = (x - self.start)[self.cell] * self.sign
-        y = np.clip(left, 0.0, self.upper)
-        # a cell's columns follow each other in this order: 0 to 1, above 1
-        again = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0)) + 1
-        y[again] = np.clip(left[again] - self.upper[again - 1], 0.0, self.upper[again])
-        return np.asarray(y)
+        """Return the columns that give x."""
+        return Pieces(self.cell, self.upper, self.cost, self.sign, self.start).y(x)
 
 
 class Pieces(NamedTuple):
@@ -84,6 +79,15 @@ class Pieces(NamedTuple):
     """1 for steps up, -1 for steps down."""
     start: IntArray
     """x of every cell when no column moves."""
+
+    def y(self, x: IntArray) -> FloatArray:
+        """Return the columns that give x: the step from 0 to 1 first, since it is the cheapest."""
+        left = (x - self.start)[self.cell] * self.sign
+        y = np.clip(left, 0.0, self.upper)
+        # a cell's columns follow each other in this order: 0 to 1, above 1
+        again = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0)) + 1
+        y[again] = np.clip(left[again] - self.upper[again - 1], 0.0, self.upper[again])
+        return np.asarray(y)
 
 
 def make_pieces(low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray) -> Pieces:
