@@ -174,6 +174,8 @@ class _Proof:
     nodes: int = 0
 
 
+_NEAR = 0.02
+"""Gap at the root that a small tree closes without a better pattern."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
 
@@ -197,15 +199,21 @@ def _search_and_prove(
         return
     if method == "heuristic":
         search.improve(until(0.85), rounds)
-    else:
-        search.improve(until(0.1, min(3.0, 0.1 + 0.005 * len(search.space))), rounds)
-    if done() or (method == "heuristic" and rounds is not None):
-        return  # whoever counts rounds asks for the same work on every machine, not for a bound
+        if done() or rounds is not None:
+            return  # whoever counts rounds asks for the same work on every machine, not for a bound
     exact = Exact(search.space)
     exact.on_bound = lambda bound: setattr(proof, "bound", max(proof.bound, min(bound, search.cost)))
-    exact.root(deadline if method == "heuristic" else until(0.3), search.cost)
+    if method == "heuristic":
+        exact.root(deadline, search.cost)
+        proof.cuts = exact.cuts
+        return
+    exact.root(until(0.3), search.cost)
+    if not done() and exact.y is not None:
+        search.follow(exact.y, until(0.1))
+    if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
+        search.improve(until(0.1, min(3.0, 0.1 + 0.005 * len(search.space))), rounds)
     proof.cuts = exact.cuts
-    if method == "heuristic" or done():
+    if done():
         return
     if method == "auto":
         search.improve(until(0.3), rounds)

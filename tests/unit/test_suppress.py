@@ -13,7 +13,7 @@ QUICK = {"method": "heuristic", "rounds": 30}
 
 
 def figure_1(**levels):
-    return salazar2004_figure1().with_(**{name: _at(6, level) for name, level in levels.items()})
+    return salazar2004_figure1().with_(**{name: _at(11, level) for name, level in levels.items()})
 
 
 def _at(cell, level):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.lazy import LazySolution, Row, solve_lazy
-from cellguard._engine.lp import LinearProgram
+from cellguard._engine.lp import LinearProgram, weak_duality_bound
 from cellguard._suppress.inequalities import Inequalities, matrix
 from cellguard._suppress.space import Space
 from cellguard.table import BoolArray, FloatArray
@@ -22,6 +22,8 @@ _ROUNDS_BELOW_ROOT = 3
 _VIOLATION = 1e-2
 """By how much a row must be violated to be worth adding in the tree."""
 _ROWS_PER_ROUND = 30
+_PATIENCE = 2
+"""Rounds without progress at the root after which the dear kinds of rows are left alone."""
 _EVERY = 20
 """The dear kinds of rows are looked for at every so manieth node."""
 
@@ -46,80 +48,88 @@ class Exact:
         self.inequalities = Inequalities(self.space)
         self.rng = np.random.default_rng(0)
         self.cost = np.where(self.space.keep, 0.0, self.space.weight)
+        self.unit = _unit(self.cost)
         positive = self.cost[self.cost > 0]
-        whole = bool((self.cost == np.rint(self.cost)).all()) and self.cost.max(initial=0.0) < 1e6
-        self.scale = 1.0 if whole or not len(positive) else float(np.median(positive))
+        self.scale = self.unit or (float(np.median(positive)) if len(positive) else 1.0)
+        n = len(self.cost)
+        self._lower = self.space.keep.astype(np.float64)
+        self._lp = LinearProgram(
+            csr_array((0, n)), np.zeros(0), np.zeros(0), self._lower, np.ones(n), self.cost / self.scale,
+            simplex="dual", tolerance=1e-9,
+        )  # fmt: skip
+        self._active: list[Row] = []
+        self._add(self.inequalities.pool.add(self.inequalities.first_bridges()))
 
     # ------------------------------------------------------------------ root
 
     def root(self, deadline: float, upper_bound: float = np.inf, max_rounds: int = 400) -> float:
-        """Solve the relaxation by cutting planes; returns the bound."""
-        n = len(self.cost)
-        lower = self.space.keep.astype(np.float64)
-        lp = LinearProgram(
-            csr_array((0, n)), np.zeros(0), np.zeros(0), lower, np.ones(n), self.cost / self.scale,
-            simplex="dual", tolerance=1e-9,
-        )  # fmt: skip
-        active = self._add(lp, [], self.inequalities.pool.add(self.inequalities.first_bridges()))
+        """Solve the relaxation by cutting planes, from where it was left; returns the bound."""
         stalled = 0
         for _ in range(max_rounds):
-            solution = lp.solve(time_limit_s=max(1.0, deadline - time.monotonic()))
+            solution = self._lp.solve(time_limit_s=max(1.0, deadline - time.monotonic()))
             if not solution.optimal:
                 break
-            value = solution.objective * self.scale
-            stalled = stalled + 1 if value < self.bound + 1e-4 * max(self.bound, 1e-9) else 0
-            self._raise(value)
+            before = self.bound
+            self._raise(self._proven(solution.row_dual))
+            stalled = stalled + 1 if self.bound < before + 1e-4 * max(before, 1e-9) else 0
             self.y, self.reduced_cost = np.clip(solution.x, 0.0, 1.0), solution.reduced_cost * self.scale
-            self.rows = [row for row, dual in zip(active, solution.row_dual, strict=True) if abs(dual) > 1e-9]
-            if time.monotonic() > deadline or stalled > 10 or self.bound >= upper_bound * (1 - 1e-9):
+            self.rows = [row for row, dual in zip(self._active, solution.row_dual, strict=True) if abs(dual) > 1e-9]
+            if time.monotonic() > deadline or self.bound >= upper_bound * (1 - 1e-9):
                 break
-            found = self.violated(self.y)
+            found = [] if stalled > 10 else self.violated(self.y, dear=stalled <= _PATIENCE)
             if not found:
                 break
-            if len(active) > 3 * n:
-                active = self._purge(lp, active, self.y)
-            active = self._add(lp, active, found)
+            if len(self._active) > 3 * len(self.cost):
+                self._purge(self.y)
+            self._add(found)
         return self.bound
 
+    def _proven(self, dual: FloatArray) -> float:
+        """The bound that the multipliers of the rows prove, whatever the solver says."""
+        A, rhs = matrix(self._active, len(self.cost)), np.array([row.rhs for row in self._active])
+        ones, free = np.ones(len(self.cost)), np.full(len(rhs), np.inf)
+        cost = self.cost / self.scale
+        return self.scale * weak_duality_bound(A, rhs, free, self._lower, ones, cost, np.maximum(dual, 0.0))
+
     def _raise(self, value: float) -> None:
+        if self.unit:  # costs are multiples of it, then so is the cost of every pattern
+            steps = value / self.unit
+            value = self.unit * float(np.ceil(steps - max(1e-6, 1e-9 * abs(steps))))
         if value > self.bound:
             self.bound = value
             if self.on_bound is not None:
                 self.on_bound(value)
 
-    def _add(self, lp: LinearProgram, active: list[Row], rows: list[Row]) -> list[Row]:
+    def _add(self, rows: list[Row]) -> None:
         if rows:
             A = matrix(rows, len(self.cost))
-            lp.add_rows(A, np.array([r.rhs for r in rows]), np.full(len(rows), np.inf))
+            self._lp.add_rows(A, np.array([r.rhs for r in rows]), np.full(len(rows), np.inf))
             self.cuts += len(rows)
-        return active + rows
+        self._active += rows
 
-    @staticmethod
-    def _purge(lp: LinearProgram, active: list[Row], y: FloatArray) -> list[Row]:
-        slack = np.array([-row.violation(y) for row in active])
-        drop = np.flatnonzero(slack > 0.1)
-        lp.delete_rows(drop)
-        gone = set(drop.tolist())
-        return [row for k, row in enumerate(active) if k not in gone]
+    def _purge(self, y: FloatArray) -> None:
+        slack = np.array([-row.violation(y) for row in self._active])
+        self._lp.delete_rows(np.flatnonzero(slack > 0.1))
+        self._active = [row for row, s in zip(self._active, slack, strict=True) if s <= 0.1]
 
-    def violated(self, y: FloatArray) -> list[Row]:
-        """Inequalities that a fractional point violates: cheap kinds first."""
+    def violated(self, y: FloatArray, *, dear: bool) -> list[Row]:
+        """Inequalities that a fractional point violates: cheap kinds first, dear ones if nothing else is found."""
         i = self.inequalities
         found = i.pool.add(i.bridges(y))
         if i.few_movements:
             for k in range(4):
                 found += i.pool.add(i.circuits(y, order=y * (self.rng.uniform(0.5, 1.5, len(y)) if k else 1.0)))
         if len(found) < 5:
-            found += i.pool.add(i.capacities(y, clipped=True))
-            found += i.pool.add(i.partners(y))
-        return found or i.pool.add(i.capacities(y, clipped=False))
+            found += i.pool.add(i.capacities(y, clipped=False))
+        if found or not dear:
+            return found
+        return i.pool.add(i.capacities(y, clipped=True)) + i.pool.add(i.partners(y))
 
     # ------------------------------------------------------------------ tree
 
     def solve(self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int) -> LazySolution:
         """Branch and cut, from the root's rows and the heuristic's pattern (rows of the space)."""
-        lower = self.space.keep.astype(np.float64)
-        upper = np.ones(len(lower))
+        lower, upper = self._lower, np.ones(len(self._lower))
         if self.reduced_cost is not None and np.isfinite(cost):  # a row dearer than the gap is in no better pattern
             upper[(self.reduced_cost > cost - self.bound + 1e-6 * abs(cost)) & (lower == 0)] = 0.0
         start = None
@@ -150,7 +160,7 @@ class Exact:
             found += i.pool.add(i.circuits(y, order=y, violation=_VIOLATION, most=_ROWS_PER_ROUND))
         if depth > 0 and self._calls % _EVERY:
             return found
-        return found or self.violated(y)
+        return found or i.pool.add(i.capacities(y, clipped=False))
 
     def _check(self, y: FloatArray) -> list[Row]:
         """Rows that a 0/1 point violates; an empty list is the proof that the pattern is safe."""
@@ -158,5 +168,13 @@ class Exact:
         pool = i.pool.violated(y, 1e-6, 20)
         if pool:
             return pool
-        found = i.bridges(y, 0.5) or i.capacities(y, clipped=True, violation=1e-6, most=10)
-        return i.pool.add(found) or i.capacities(y, clipped=False, violation=1e-6, most=10)
+        found = i.bridges(y, 0.5)
+        return i.pool.add(found) or i.capacities(y, clipped=False, violation=1e-6, most=5)
+
+
+def _unit(cost: FloatArray) -> float:
+    """The largest number of which all costs are multiples; 0 when they are not whole, or too large to tell."""
+    whole = np.rint(cost)
+    if not (cost == whole).all() or cost.sum() > 1e12:
+        return 0.0
+    return float(np.gcd.reduce(whole.astype(np.int64), initial=0))

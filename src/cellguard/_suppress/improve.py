@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._suppress.construct import construct
-from cellguard._suppress.pattern import Proof, clean, prove
+from cellguard._suppress.pattern import Movements, Proof, clean, prove
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.protect import Protector
 from cellguard._suppress.space import Space
@@ -18,6 +18,8 @@ from cellguard.table import BoolArray, FloatArray
 __all__ = ["Search"]
 
 _POOL = 600
+_DENSE = 1_000_000
+"""Entries of a pattern's movements beyond which recombining them takes too long."""
 
 
 @dataclass(eq=False)
@@ -44,6 +46,8 @@ class Search:
     """Requests of the problem that no pattern can meet, once construction has failed."""
     rounds: int = 0
     on_better: Callable[[float], None] | None = None
+    _kept: _Current | None = None
+    """The best pattern's movements, if they are at hand."""
 
     def __post_init__(self) -> None:
         self.space = Space.of(self.problem, self.problem.usable)
@@ -83,7 +87,7 @@ class Search:
         self.best, self.cost = everything, self.problem.cost(everything)
         proof = prove(self.problem, everything)
         if proof.safe:
-            self._take(clean(proof))
+            self._take(*clean(proof))
         return True
 
     def _remember(self, found: list[FloatArray]) -> None:
@@ -95,13 +99,12 @@ class Search:
         proof = self._secure(rows, found)
         if proof is None:
             return None
-        return self._take(clean(proof))
+        return self._take(*clean(proof))
 
     def _secure(self, rows: BoolArray, found: FloatArray) -> Proof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
-        movements = (self.space.lift @ found.T).T if len(found) else None
         for _ in range(5):
-            proof = prove(self.problem, self.space.pattern(rows), movements)
+            proof = prove(self.problem, self.space.pattern(rows), (self.space, found) if len(found) else None)
             if proof.safe:
                 return proof
             rows = rows.copy()
@@ -115,30 +118,41 @@ class Search:
                     rows |= z != 0
         return None
 
-    def _take(self, pattern: BoolArray) -> _Current | None:
+    def _take(self, pattern: BoolArray, hints: Movements | None = None) -> _Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
-        proof = prove(self.problem, pattern)
+        proof = prove(self.problem, pattern, hints)
         if not proof.safe and not self.problem.verdicts(pattern)[0].all():
             return None
         cost = self.problem.cost(pattern)
+        current = None
+        if proof.safe:
+            Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
+            Z, bank = (self.space.translated(proof.space, movements) for movements in (Z, bank))
+            current = _Current(cost=cost, Z=Z, bank=bank)
+        self._better(pattern, cost, current)
+        return current
+
+    def _better(self, pattern: BoolArray, cost: float, current: _Current | None) -> None:
         if cost < self.cost:
-            self.best, self.cost = pattern, cost
+            self.best, self.cost, self._kept = pattern, cost, current
             if self.on_better is not None:
                 self.on_better(cost)
-        if not proof.safe:
-            return None
-        lift = proof.space.lift[self.space.cells]
-        Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
-        return _Current(cost=cost, Z=np.asarray((lift @ Z.T).T), bank=np.asarray((lift @ bank.T).T))
 
     def adopt(self, rows: BoolArray) -> None:
         """Take a pattern found elsewhere, if the range engine confirms it and it is cheaper."""
         pattern = self.space.pattern(rows | self.forced_rows)
         cost = self.problem.cost(pattern)
         if cost < self.cost and self.problem.verdicts(pattern)[0].all():
-            self.best, self.cost = pattern, cost
-            if self.on_better is not None:
-                self.on_better(cost)
+            self._better(pattern, cost, None)
+
+    def follow(self, y: FloatArray, deadline: float) -> None:
+        """Construct along a fractional point: the more of a row it suppresses, the less the row counts."""
+        weight = self.space.weight * (1.0 - y) + 1e-6 * self.space.weight
+        bank = np.zeros((0, len(self.space)))
+        rows, found, failed = construct(self.protector, self.forced_rows, bank, weight=weight, deadline=deadline)
+        self._remember(found)
+        if not failed:
+            self._finish(rows, np.array(found))
 
     # ------------------------------------------------------------------ improvement
 
@@ -146,8 +160,9 @@ class Search:
         """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
         if self.best is None or self.cost <= 0:
             return
-        current = best = self._take(self.best)
+        current = best = self._kept or self._take(self.best)
         begin, stale = time.monotonic(), 0
+        often = 0.98 if current is None or current.Z.size < _DENSE else 0.0
         for done in range(1 << 40 if max_rounds is None else max_rounds):
             now = time.monotonic()
             if now >= deadline or current is None or best is None:
@@ -156,7 +171,7 @@ class Search:
             share = done / max_rounds if max_rounds else (now - begin) / max(deadline - begin, 1e-9)
             slack = 0.01 * (1.0 - share)
             limit = current.cost * (1.0 + slack)
-            got = self._recombine(current, limit) if self.rng.random() < 0.98 else self._ruin(current)
+            got = self._recombine(current, limit) if self.rng.random() < often else self._ruin(current)
             stale += 1
             if got is not None and got.cost <= limit:
                 if got.cost < best.cost * (1 - 1e-12):

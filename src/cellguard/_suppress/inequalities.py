@@ -24,7 +24,14 @@ from cellguard.table import BoolArray, FloatArray, IntArray
 __all__ = ["Inequalities", "Pool", "matrix"]
 
 _NOISE = 1e-9
+_NEAR = 1.0 - 1e-7
 _LIMIT_S = 20.0
+_FAR = 1e9
+_BANK = 300
+"""Movements remembered for each attacker."""
+
+Target = tuple[int, int, int, float]
+"""An attack: request, row, direction and level."""
 
 
 class Pool:
@@ -85,7 +92,9 @@ class Inequalities:
         self.pool = Pool(len(space))
         self.programs = 0
         self._targets = self._list_targets()
-        self._of_row: dict[int, list[tuple[int, int, int, float]]] = {}
+        self._last: dict[tuple[int, int, int], FloatArray] = {}
+        self._bank: dict[int, list[FloatArray]] = {}
+        self._of_row: dict[int, list[Target]] = {}
         for target in self._targets:
             self._of_row.setdefault(target[1], []).append(target)
         d = space.reduction.degrees_of_freedom
@@ -95,7 +104,7 @@ class Inequalities:
             self.movements, parameter = space.echelon()
             self._form = self.movements.copy(), parameter.copy()
 
-    def _list_targets(self) -> list[tuple[int, int, int, float]]:
+    def _list_targets(self) -> list[Target]:
         """Request, row, direction and level of every attack, largest level first."""
         attacker, row, down, up, _ = self.space.requests
         targets = []
@@ -226,7 +235,7 @@ class Inequalities:
         used, reach = used[~forced], reach[~forced]
         return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
 
-    def capacities(  # noqa: C901 - one loop over the requests; each step depends on the last
+    def capacities(
         self, y: FloatArray, *, clipped: bool, violation: float = 1e-3, most: int = 1 << 30
     ) -> list[Row]:
         """Attack every request at the point y; each attack that falls short gives an inequality.
@@ -236,32 +245,24 @@ class Inequalities:
         finding nothing at a 0/1 point proves the pattern safe.
         """
         found: list[Row] = []
-        reached: dict[tuple[int, int], float] = {}
-        requests = self.space.requests
-        for q, p, direction, level in self._targets:
+        shown = set() if clipped else self._shown(y)
+        for target in self._targets:
             if len(found) >= most:
                 break
-            low, high = self.space.bounds_of(int(requests[0][q]))
-            if reached.get((q, direction), 0.0) >= level * (1 - 1e-7):
+            if target[:3] in shown:
                 continue
-            down, up = -low / level, high / level
-            if clipped:
-                down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
-            down, up = _part(down, y), _part(up, y)
-            down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
-            if not (self.forced[p]):
-                down[p], up[p] = down[p] * y[p], up[p] * y[p]
+            down, up = self._room(target, y, clipped=clipped)
+            if clipped and self._still_moves(target, down, up):
+                continue
+            q, p, direction, level = target
             r, value, z = self._push(p, direction, down, up)
-            if r is None:
+            if r is None or z is None:
                 continue
-            if not clipped and z is not None:  # what this movement shows of the other requests
-                for other, row, side, need in self._targets:
-                    if requests[0][other] == requests[0][q]:
-                        gain = side * z[row] * level
-                        if gain > reached.get((other, side), 0.0):
-                            reached[other, side] = gain
-                        if gain >= need and np.array_equal(low, -high):
-                            reached[other, -side] = max(gain, reached.get((other, -side), 0.0))
+            if clipped:
+                self._last[target[:3]] = z
+            else:
+                self._keep(int(self.space.requests[0][q]), z * level)
+                shown |= self._shown(y, latest=True)
             if value < 1.0 - violation:
                 short = self._minimal(r, p, y) * direction if clipped and self.few_movements else r
                 cuts = (self._capacity(c, q, p, level) for c in (short, r))
@@ -269,6 +270,53 @@ class Inequalities:
         if not clipped:
             found += self._widths(y, violation)
         return found
+
+    def _room(self, target: Target, y: FloatArray, *, clipped: bool) -> tuple[FloatArray, FloatArray]:
+        """How far each row can move at the point y, in levels of the target; the target itself by one level."""
+        q, p, _, level = target
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        down, up = -low / level, high / level
+        if clipped:
+            down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
+        down, up = _part(down, y), _part(up, y)
+        down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
+        if not self.forced[p]:
+            down[p], up[p] = down[p] * y[p], up[p] * y[p]
+        return down, up
+
+    def _still_moves(self, target: Target, down: FloatArray, up: FloatArray) -> bool:
+        """Whether the movement that met the target last time is still possible."""
+        z = self._last.get(target[:3])
+        if z is None or target[2] * z[target[1]] < _NEAR:
+            return False
+        return bool((z <= up + _NOISE).all() and (z >= -down - _NOISE).all())
+
+    def _keep(self, attacker: int, z: FloatArray) -> None:
+        """Remember a true movement; it may meet requests at other points too."""
+        bank = self._bank.setdefault(attacker, [])
+        bank.append(z)
+        del bank[:-_BANK]
+
+    def _shown(self, y: FloatArray, *, latest: bool = False) -> set[tuple[int, int, int]]:
+        """Targets that remembered movements meet at the point y, or the latest of them."""
+        met: set[tuple[int, int, int]] = set()
+        for attacker, bank in self._bank.items():
+            low, high = self.space.bounds_of(attacker)
+            low, high = -_part(-low, y), _part(high, y)
+            Z = np.array(bank[-1:] if latest else bank)
+            size = np.abs(Z)
+            moves = size > _NOISE * size.max(axis=1, keepdims=True)
+            size = np.where(moves, size, 1.0)
+            forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
+            back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
+            forth, back = (np.minimum(step, _FAR)[:, None] for step in (forth, back))  # rooms may be infinite
+            highest = np.maximum(Z * forth, -Z * back).max(axis=0)
+            lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
+            for q, p, direction, level in self._targets:
+                reach = highest[p] if direction > 0 else -lowest[p]
+                if self.space.requests[0][q] == attacker and reach >= level * _NEAR:
+                    met.add((q, p, direction))
+        return met
 
     def _widths(self, y: FloatArray, violation: float) -> list[Row]:
         attacker, row, down, up, slide = self.space.requests

@@ -157,7 +157,7 @@ class LargeSearch:
         if self.best is not None:
             proof = prove(self.problem, self.best)
             if proof.safe:
-                self._take(clean(proof))
+                self._take(clean(proof)[0])
 
     def _group(self, request: int) -> IntArray:
         """A request, and some that are protected by the same movements or cells."""

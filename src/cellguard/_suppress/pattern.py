@@ -11,7 +11,10 @@ from cellguard._suppress.problem import Problem
 from cellguard._suppress.space import Known, Levels, Space
 from cellguard.table import BoolArray, FloatArray, IntArray
 
-__all__ = ["Part", "Proof", "clean", "prove"]
+__all__ = ["Movements", "Part", "Proof", "clean", "prove"]
+
+Movements = tuple[Space, FloatArray]
+"""Movements of the rows of a space, one line each."""
 
 _DENSE = 8_000_000
 """Entries of an echelon form beyond which a part is left to the range engine."""
@@ -119,12 +122,12 @@ class Proof:
         return out
 
 
-def prove(problem: Problem, pattern: BoolArray, movements: FloatArray | None = None) -> Proof:
-    """Look for witnesses of all requests; `movements` of all cells probably serve."""
+def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) -> Proof:
+    """Look for witnesses of all requests; the hints, movements of another space, probably serve."""
     from cellguard._engine.kernels.patterns import prove as kernel
 
     space = Space.of(problem, pattern)
-    hints = space.rows_of(movements) if movements is not None and len(movements) else np.zeros((0, len(space)))
+    likely = space.translated(*hints) if hints is not None else np.zeros((0, len(space)))
     failed = np.zeros(len(space.requests[1]), bool)
     found, banks = [], []
     undecided: list[IntArray] = []
@@ -134,7 +137,7 @@ def prove(problem: Problem, pattern: BoolArray, movements: FloatArray | None = N
             banks.append(np.zeros((0, len(part.rows))))
             undecided.append(part.asked)
             continue
-        bank = hints[:, part.rows]
+        bank = likely[:, part.rows]
         bank = np.ascontiguousarray(bank[bank.any(axis=1)])
         order = np.arange(len(part.asked))
         bank, n, bad = kernel(
@@ -152,8 +155,8 @@ def prove(problem: Problem, pattern: BoolArray, movements: FloatArray | None = N
     return Proof(space=space, parts=found, banks=banks, failed=failed)
 
 
-def clean(proof: Proof, noise: FloatArray | None = None, *, stop_above: float = np.inf) -> BoolArray:
-    """Return the pattern without what it does not need; heaviest classes first, weights times `noise`.
+def clean(proof: Proof) -> tuple[BoolArray, Movements]:
+    """Return the pattern without what it does not need, heaviest classes first, and movements that prove it.
 
     Cells that cost nothing are published last, if they are not needed.
     """
@@ -162,18 +165,17 @@ def clean(proof: Proof, noise: FloatArray | None = None, *, stop_above: float = 
     space = proof.space
     open_rows = np.zeros(len(space), bool)
     least = 1e-9 * float(space.weight.max(initial=0.0)) + 1e-12
+    banks = []
     for part, bank in zip(proof.parts, proof.banks, strict=True):
-        if not len(part.asked):
-            continue  # nothing to protect here
-        if not part.dense:
+        left, n = bank, 0
+        if len(part.asked) and part.dense:
+            weight = np.maximum(part.weight, least)
+            published, _, _, left, n = kernel(
+                part.Z, part.parameter, weight, part.keep, part.low, part.high, part.known, part.requests,
+                bank, len(bank), np.inf,
+            )  # fmt: skip
+            open_rows[part.rows[~published]] = True
+        elif len(part.asked):
             open_rows[part.rows] = True
-            continue
-        weight = np.maximum(part.weight, least)
-        if noise is not None:
-            weight = weight * noise[space.cells[part.rows]]
-        published, *_ = kernel(
-            part.Z, part.parameter, weight, part.keep, part.low, part.high, part.known, part.requests,
-            bank, len(bank), stop_above,
-        )  # fmt: skip
-        open_rows[part.rows[~published]] = True
-    return space.pattern(open_rows)
+        banks.append(left[:n])
+    return space.pattern(open_rows), (space, proof.spread(banks))

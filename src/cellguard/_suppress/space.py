@@ -148,6 +148,11 @@ class Space:
         """Movements of all cells in terms of the rows, one line each."""
         return np.ascontiguousarray(np.atleast_2d(movements)[:, self.cells], np.float64)
 
+    def translated(self, other: Space, movements: FloatArray) -> FloatArray:
+        """Movements of another space in terms of these rows."""
+        row = other.row[self.cells]
+        return np.ascontiguousarray(movements[:, row] * np.where(row >= 0, other.reduction.ratio[self.cells], 0.0))
+
     def pattern(self, rows: BoolArray) -> BoolArray:
         """The pattern in which these rows and the forced cells are suppressed."""
         cells, row, _ = self.members
