@@ -14,7 +14,13 @@ from figures import CSPLIB, figure, peak_gib
 import cellguard as cg
 from cellguard import generate
 
-EXACT = {"targus": (2033155, 5.0), "table8": (103, 5.0), "osorio": (None, 5.0), "cbs": (403, 5.0), "table1": (None, 6.8)}
+EXACT = {
+    "targus": (2033155, 5.0),
+    "table8": (103, 5.0),
+    "osorio": (None, 5.0),
+    "cbs": (403, 5.0),
+    "table1": (None, 6.8),
+}
 """Optimal cost where it is known, and seconds: the larger of 5 and twice tau-ARGUS's optimal solver."""
 HEURISTIC = (
     ("hie1372d", 2, 640e3), ("hie1327d", 2, 2.2e6), ("hier13", 2, 8.0e6),

@@ -211,7 +211,7 @@ def _search_and_prove(
     if not done() and exact.y is not None:
         search.follow(exact.y, until(0.1))
     if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
-        search.improve(until(0.1, min(3.0, 0.1 + 0.005 * len(search.space))), rounds)
+        search.improve(until(0.1, min(1.0, 0.1 + 0.005 * len(search.space))), rounds)
     proof.cuts = exact.cuts
     if done():
         return

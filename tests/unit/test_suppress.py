@@ -184,7 +184,9 @@ def test_infeasible_says_which_cell_and_what_to_free():
     assert release.status is cg.Status.INFEASIBLE
     assert "cell 0" in release.explanation
     assert "cell 1" in release.explanation or "cell 2" in release.explanation
-    freed = table.with_(fixed=np.array([False, "cell 1" not in release.explanation, "cell 2" not in release.explanation]))
+    freed = table.with_(
+        fixed=np.array([False, "cell 1" not in release.explanation, "cell 2" not in release.explanation])
+    )
     assert cg.suppress(freed, **QUICK).audit().safe
 
 

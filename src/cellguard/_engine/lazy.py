@@ -81,7 +81,7 @@ def solve_lazy(
     gap: float = 0.0,
     seed: int = 0,
     on_bound: Callable[[float], None] | None = None,
-    settings: dict[str, Any] | None = None,
+    heuristics: bool = True,
 ) -> LazySolution:
     """Minimise ``cost y`` over binary y that satisfy all rows, the given ones and those found on the way.
 
@@ -99,8 +99,8 @@ def solve_lazy(
         When to stop, and which way to go in ties.
     on_bound
         Called with every better bound.
-    settings
-        Parameters of SCIP by their names.
+    heuristics
+        Whether SCIP looks for better points; needless for a caller who does.
     """
     import pyscipopt
 
@@ -115,9 +115,10 @@ def solve_lazy(
             "misc/allowstrongdualreds": False,  # rows that are not there yet could forbid what they fix
             "misc/allowweakdualreds": False,
             "conflict/enable": False,
-            **(settings or {}),
         }
     )
+    if not heuristics:
+        model.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
     free = np.flatnonzero(lower < upper)
     constant = float(cost @ lower)
     names = [model.addVar(vtype="B", obj=float(cost[j])) for j in free]

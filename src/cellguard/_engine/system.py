@@ -65,7 +65,7 @@ class System:
 
 
 def _components(A: csr_array) -> tuple[int, IntArray]:
-    """Number the connected components: of the graph whose nodes are variables and relations, so that it stays sparse."""
+    """Number the connected components of the graph whose nodes are variables and relations: it stays sparse."""
     from scipy.sparse.csgraph import connected_components
 
     m, k = A.shape

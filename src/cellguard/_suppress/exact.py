@@ -141,7 +141,7 @@ class Exact:
             self.cost / self.scale, lower, upper, self.rows,
             check=self._check, separate=self._separate, start=start,
             time_limit_s=max(0.0, deadline - time.monotonic()), gap=gap, seed=seed,
-            on_bound=lambda b: self._raise(b * self.scale),
+            on_bound=lambda b: self._raise(b * self.scale), heuristics=incumbent is None,
         )  # fmt: skip
         self.nodes, self.cuts = result.nodes, self.cuts + result.rows
         self._raise(result.bound * self.scale)

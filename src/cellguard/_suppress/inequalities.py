@@ -71,8 +71,9 @@ class Pool:
 def matrix(rows: list[Row], n: int) -> csr_array:
     """Rows as a sparse matrix."""
     pointer = np.concatenate([[0], np.cumsum([len(r.columns) for r in rows])])
-    data = np.concatenate([r.coefficients for r in rows])
-    return csr_array((data, np.concatenate([r.columns for r in rows]), pointer), shape=(len(rows), n))
+    data = np.concatenate([np.zeros(0), *(r.coefficients for r in rows)])
+    columns = np.concatenate([np.zeros(0, np.int64), *(r.columns for r in rows)])
+    return csr_array((data, columns, pointer), shape=(len(rows), n))
 
 
 class Inequalities:
@@ -235,9 +236,7 @@ class Inequalities:
         used, reach = used[~forced], reach[~forced]
         return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
 
-    def capacities(
-        self, y: FloatArray, *, clipped: bool, violation: float = 1e-3, most: int = 1 << 30
-    ) -> list[Row]:
+    def capacities(self, y: FloatArray, *, clipped: bool, violation: float = 1e-3, most: int = 1 << 30) -> list[Row]:
         """Attack every request at the point y; each attack that falls short gives an inequality.
 
         With `clipped`, no room counts for more than the level: the multipliers then suit the

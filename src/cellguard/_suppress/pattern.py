@@ -141,7 +141,16 @@ def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) 
         bank = np.ascontiguousarray(bank[bank.any(axis=1)])
         order = np.arange(len(part.asked))
         bank, n, bad = kernel(
-            part.Z, part.parameter, part.low, part.high, part.known, part.requests, bank, len(bank), order, len(order) + 1
+            part.Z,
+            part.parameter,
+            part.low,
+            part.high,
+            part.known,
+            part.requests,
+            bank,
+            len(bank),
+            order,
+            len(order) + 1,
         )
         banks.append(bank[:n])
         failed[part.asked] = bad

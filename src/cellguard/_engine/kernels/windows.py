@@ -60,7 +60,7 @@ def window(p, row_ptr, row_cell, cell_ptr, cell_row, cost, usable, width, most, 
                 out[n] = best[b]
                 n += 1
     first = 1
-    while first < n and n <= most:
+    while first < n <= most:
         last = n
         for a in range(first, last):
             for k in range(cell_ptr[out[a]], cell_ptr[out[a] + 1]):
