@@ -1,4 +1,4 @@
-"""Compiled accumulation of the dense system in the widths (see :mod:`cellguard._engine.widths`).
+"""Compiled work on the copies of the table in the range form (see :mod:`cellguard._engine.copies`).
 
 ``G = M' H^-1 M`` for sparse M (a column per cell) is never formed: row i of G is a combination of the
 few rows of ``B = H^-1 M`` that cell i touches, scaled and added to the system at once.
@@ -13,18 +13,42 @@ from numba import njit
 
 
 @njit(cache=True, fastmath=True)
+def normal(indptr, indices, data, diagonal, H):
+    """Fill the lower triangle of ``H = M diag M'``."""
+    H[:, :] = 0.0
+    for j in range(len(indptr) - 1):
+        for k in range(indptr[j], indptr[j + 1]):
+            i, scaled = indices[k], data[k] * diagonal[j]
+            for m in range(indptr[j], k + 1):
+                H[i, indices[m]] += scaled * data[m]  # indices ascend within a cell
+
+
+@njit(cache=True)
+def mirror(H):
+    """Copy the lower triangle to the upper one."""
+    for i in range(H.shape[0]):
+        for j in range(i):
+            H[j, i] = H[i, j]
+
+
+@njit(cache=True, fastmath=True)
 def spread(indptr, indices, data, inverse):
     """``B = H^-1 M`` for M given by cell: B[:, j] combines the columns of the inverse that cell j touches."""
-    cells = len(indptr) - 1
-    B = np.zeros((inverse.shape[0], cells))
-    for p in range(inverse.shape[0]):
-        row = inverse[p]
-        out = B[p]
-        for j in range(cells):
-            total = 0.0
+    cells, rank = len(indptr) - 1, inverse.shape[0]
+    B = np.empty((rank, cells))
+    block = np.empty((16, rank))  # cells in small blocks: whole rows of the inverse are added, then turned
+    for start in range(0, cells, 16):
+        stop = min(cells, start + 16)
+        for j in range(start, stop):
+            row = block[j - start]
+            row[:] = 0.0
             for k in range(indptr[j], indptr[j + 1]):
-                total += data[k] * row[indices[k]]
-            out[j] = total
+                c, source = data[k], inverse[indices[k]]
+                for p in range(rank):
+                    row[p] += c * source[p]
+        for p in range(rank):
+            for j in range(start, stop):
+                B[p, j] = block[j - start, p]
     return B
 
 
@@ -72,3 +96,30 @@ def accumulate(S: Any, indptr: Any, indices: Any, data: Any, B: Any, *parts: Any
         _tied(S, indptr, indices, data, B, *parts)
     else:
         _split(S, indptr, indices, data, B, *parts)
+
+
+@njit(cache=True, fastmath=True)
+def project(indptr, indices, data, inverse, reciprocal, b):
+    """``D^-1 b - D^-1 M' H^-1 M D^-1 b`` for every request, H^-1 and D^-1 its own."""
+    requests, rank = inverse.shape[0], inverse.shape[1]
+    cells = len(indptr) - 1
+    out = np.empty_like(b)
+    right, y = np.empty(rank), np.empty(rank)
+    for k in range(requests):
+        right[:] = 0.0
+        for j in range(cells):
+            scaled = b[k, j] * reciprocal[k, j]
+            for m in range(indptr[j], indptr[j + 1]):
+                right[indices[m]] += data[m] * scaled
+        for p in range(rank):
+            total = 0.0
+            row = inverse[k, p]
+            for q in range(rank):
+                total += row[q] * right[q]
+            y[p] = total
+        for j in range(cells):
+            total = b[k, j]
+            for m in range(indptr[j], indptr[j + 1]):
+                total -= data[m] * y[indices[m]]
+            out[k, j] = total * reciprocal[k, j]
+    return out
