@@ -54,6 +54,10 @@ class Widths:
     bound: float
     movements: FloatArray
     """One movement of the table per request."""
+    level_price: FloatArray
+    """Multiplier of each request's level, at the iterate that gave the bound."""
+    cell_price: FloatArray
+    """Requests by cells: multiplier of the upper width less that of the lower, there."""
     iterations: int
     finished: bool
     """Whether the asked gap was proven."""
@@ -95,14 +99,16 @@ def narrowest_widths(
     started = time.monotonic()
     state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
     best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
-    bound = 0.0
+    bound, prices = 0.0, state.prices()
     iterations = stalled = 0
     while iterations < _MOST_ITERATIONS:
         iterations += 1
         widths = state.feasible_widths()
         if widths is not None and (best is None or widths[0] < best[0]):
             best = widths
-        bound = max(bound, state.lower_bound())
+        proven = state.lower_bound()
+        if proven > bound:
+            bound, prices = proven, state.prices()
         value = np.inf if best is None else best[0]
         if progress is not None:
             progress(value, bound)
@@ -128,6 +134,8 @@ def narrowest_widths(
         objective=objective,
         bound=bound,
         movements=movements,
+        level_price=prices[0],
+        cell_price=prices[1],
         iterations=iterations,
         finished=finished,
     )

@@ -87,6 +87,7 @@ class State:
         most_lower: FloatArray,
         hard_upper: FloatArray | None,
         hard_lower: FloatArray | None,
+        start: FloatArray | None = None,
     ) -> None:
         self.scale = float(np.median(requests.level))
         self.weight_scale = float(np.median(weight))
@@ -104,11 +105,10 @@ class State:
 
         limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
         limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
-        z = self._start_movements(limits)
+        z = self._start_movements(limits) if start is None else start / self.scale
         g = self.sign * z[self.rows, self.cell] - self.level
-        reach = np.abs(z).max(axis=0)
-        width = 1.2 * reach + 0.05 * reach.mean()
-        self.sides: list[FloatArray] = [width.copy() for _ in limits]
+        self.sides: list[FloatArray] = self._start_widths(z, limits)
+        width = self.sides[0] if tied else np.maximum(*self.sides)
         # a side that must stay closed has no variable: its width is 0 for good
         self.open = [limit > 0 for limit in limits]
         self.limited = [(side, np.flatnonzero(limit < 1e11)) for side, limit in enumerate(limits)]
@@ -118,19 +118,21 @@ class State:
         self.z = z
         self.dz: FloatArray = np.zeros_like(z)
         self.dx: list[FloatArray] = []
-        share = 1.0 / K
-        up = np.broadcast_to(self.w * share * (0.5 if tied else 1.0), (K, C)).copy()
-        self.p = _Pair(np.maximum(self.upper - z, 0.1 * width), up)
-        self.q = _Pair(np.maximum(self.lower + z, 0.1 * width), up.copy())
+        # large multipliers, all alike: from below the path the first steps would be short
+        up = np.full((K, C), (5.0 if tied else 10.0) * float(self.w.mean()) / K)
+        thin = 0.3 * width
+        self.p = _Pair(np.maximum(self.upper - z, thin), up)
+        self.q = _Pair(np.maximum(self.lower + z, thin), up.copy())
         self.g = _Pair(g, np.full(K, float(self.w.mean())))
         mu = self.p.product() / self.p.slack.size  # all products start alike: a central start
         self.g.dual = mu / self.g.slack
         self.caps = []
         for side, at in self.limited:
-            slack = np.maximum(limits[side][at] - self.sides[side][at], 0.1 * width[at])
+            slack = np.maximum(limits[side][at] - self.sides[side][at], thin[at])
             self.caps.append(_Pair(slack, mu / slack))
         self.cap_limits = [limits[side][at] for side, at in self.limited]
-        self.floors = [] if tied else [_Pair(width.copy(), mu / width) for _ in self.sides]
+        floors = [np.maximum(x, 0.1 * width) for x in self.sides]
+        self.floors = [] if tied else [_Pair(slack, mu / slack) for slack in floors]
         self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
         for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
             if given is not None:
@@ -138,6 +140,15 @@ class State:
                 limit = given[k, i] / self.scale
                 slack = np.maximum(limit - direction * z[k, i], 0.1 * width[i])
                 self.hard.append((direction, k, i, limit, _Pair(slack, mu / slack)))
+
+    def _start_widths(self, z: FloatArray, limits: list[FloatArray]) -> list[FloatArray]:
+        """Widths with some room around the movements, half way to the limit at most."""
+        above, below = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
+        out = []
+        for reach, limit in zip([np.maximum(above, below)] if self.tied else [above, below], limits, strict=True):
+            width = 1.2 * reach + 0.05 * reach.mean()
+            out.append(np.where(reach < limit, np.minimum(width, (reach + limit) / 2), width))
+        return out
 
     @property
     def upper(self) -> FloatArray:
@@ -220,6 +231,10 @@ class State:
         # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
         return max(0.0, price * factor) * self.scale * self.weight_scale
 
+    def prices(self) -> tuple[FloatArray, FloatArray]:
+        """Multipliers of the levels, and of the widths (upper less lower) for each request, in the given units."""
+        return self.g.dual * self.weight_scale, (self.p.dual - self.q.dual) * self.weight_scale
+
     def _hard_net(self) -> Any:
         net: Any = 0.0
         for direction, k, i, _, pair in self.hard:
@@ -262,7 +277,7 @@ class State:
                 self.dz, self.dx = kept[1], kept[2]
                 break
             primal, dual = longer
-        primal, dual = 0.99 * primal, 0.99 * dual
+        primal, dual = 0.9 * primal, 0.9 * dual  # nearer to the boundary the next steps are shorter
         for pair in pairs:
             pair.move(primal, dual)
         self.z += primal * self.dz

@@ -1,0 +1,1 @@
+"""The parts of interval protection; :func:`cellguard.intervals` is the way in."""
