@@ -8,6 +8,7 @@ import pytest
 import cellguard as cg
 from cellguard import generate
 from cellguard.examples import salazar2004_figure1
+from cellguard.release import Suppression
 
 QUICK = {"method": "heuristic", "rounds": 30}
 
@@ -197,3 +198,17 @@ def test_infeasible_whatever_is_freed():
     release = cg.suppress(table)
     assert release.status is cg.Status.INFEASIBLE
     assert "bounds" in release.explanation
+
+
+def test_a_large_cell_among_small_ones_hides_behind_its_totals_in_large_tables_too():
+    from cellguard._suppress.large import LargeSearch
+    from cellguard._suppress.problem import Problem
+
+    table = generate.hierarchical(1, branching=((4, 5), (4, 4), (3,)), sensitive=0.3, zeros=0.05)
+    search = LargeSearch(problem=Problem.of(table, forced=table.sensitive), rng=np.random.default_rng(0))
+    assert search.start(float("inf"))
+    assert (
+        cg.Suppression(table=table, status=cg.Status.FEASIBLE, objective=search.cost, suppressed=search.best)
+        .audit()
+        .safe
+    )

@@ -98,7 +98,7 @@ def test_a_window_closes():
     cost = np.random.default_rng(0).uniform(1, 2, n * n)
     arrays = [a.astype(np.int64) for a in (T.indptr, T.indices, C.indptr, C.indices)]
     mark, touched = np.zeros(n * n, np.int64), np.zeros(2 * n, np.int64)
-    cells = window(17, *arrays, cost, np.ones(n * n, bool), 3, 500, mark, touched, 2)
+    cells = window(17, *arrays, cost, np.ones(n * n, bool), 3, 1, 500, mark, touched, 2)
     cells = close(cells, *arrays, mark, 2)
     assert len(cells) == 16  # four rows by four columns
     assert 17 in cells

@@ -22,9 +22,11 @@ from cellguard.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["LargeSearch"]
 
-_WINDOWS = ((6, 500), (15, 3_000), (60, 20_000), (400, 200_000))
-"""Partners per relation and cells per window, tried in turn."""
+_WINDOWS = ((6, 1, 500), (15, 1, 3_000), (15, 2, 10_000), (60, 3, 50_000), (0, 0, 0))
+"""Partners per relation, generations of them, and cells per window, tried in turn; the last is the whole table."""
 _NOISE = 0.2
+_CLEAN = 0.4
+"""Share of the time that is left for the clean-up at the end, which gains most."""
 
 
 @dataclass(eq=False)
@@ -61,17 +63,25 @@ class LargeSearch:
         for first in range(len(_WINDOWS)):  # what the engine does not confirm gets a larger window
             for q in np.argsort(-level, kind="stable"):
                 if not met[q] and not self._protect(int(q), first):
-                    self.unmet = [int(q)]
-                    return False
+                    return self._start_from_everything()
             met, _ = p.verdicts(self.ledger.pattern)
             if met.all():
                 break
         if not met.all():
-            self.unmet = np.flatnonzero(~met).tolist()
-            return False
+            return self._start_from_everything()
         self._take(self.ledger.pattern)
         if time.monotonic() < deadline:
             self._again(np.arange(len(r)), deadline)
+        return True
+
+    def _start_from_everything(self) -> bool:
+        """Withhold every cell that may be: what fails even then cannot be protected."""
+        everything = self.problem.usable | self.problem.forced
+        met, _ = self.problem.verdicts(everything)
+        self.unmet = np.flatnonzero(~met).tolist()
+        if self.unmet:
+            return False
+        self.best, self.cost = everything, self.problem.cost(everything)
         return True
 
     def _take(self, pattern: BoolArray) -> None:
@@ -97,8 +107,8 @@ class LargeSearch:
         """Movements that meet a request, in the smallest window that allows it."""
         r = self.problem.requests
         p = int(r.cell[request])
-        for width, most in _WINDOWS[first:]:
-            cells = self.window(p, self.ledger.price, width, most)
+        for size in _WINDOWS[first:]:
+            cells = self.window(p, self.ledger.price, *size)
             if not len(cells):
                 continue
             below, above = self.ledger.room(int(r.attacker[request]), cells)
@@ -122,12 +132,15 @@ class LargeSearch:
                     return found
         return None
 
-    def window(self, p: int, price: FloatArray, width: int, most: int) -> IntArray:
+    def window(self, p: int, price: FloatArray, width: int, depth: int, most: int) -> IntArray:
         """Cells around a cell in which it can move; none if it cannot."""
         from cellguard._engine.kernels.windows import close, window
 
+        if not most:
+            return np.flatnonzero(self.problem.usable)
         self._stamp += 2
-        cells = window(p, *self._index, price, self.problem.usable, width, most, self._mark, self._touched, self._stamp)
+        scratch = self._mark, self._touched, self._stamp
+        cells = window(p, *self._index, price, self.problem.usable, width, depth, most, *scratch)
         cells = close(cells, *self._index, self._mark, self._stamp)
         return np.sort(cells) if self._mark[p] == self._stamp else np.zeros(0, np.int64)
 
@@ -145,11 +158,12 @@ class LargeSearch:
         if not len(active):
             return
         last = time.monotonic()
+        stop = deadline - _CLEAN * max(0.0, deadline - last)
         for done in range(1 << 40 if max_rounds is None else max_rounds):
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= stop:
                 break
             self.rounds = done + 1
-            self._again(self._group(int(self.rng.choice(active))), deadline, noisy=True)
+            self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
             if time.monotonic() - last > 10.0:
                 self._take(self.ledger.pattern)
                 last = time.monotonic()

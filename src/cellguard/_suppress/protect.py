@@ -64,7 +64,7 @@ def cheapest(
     high: FloatArray,
     *,
     exact: bool = False,
-    split: csc_array | None = None,
+    program: LinearProgram | None = None,
 ) -> FloatArray | None:
     """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
 
@@ -80,8 +80,8 @@ def cheapest(
         Bounds of the movements.
     exact
         Keep even movements as small as rounding: cells of little room among large ones.
-    split
-        ``[A, -A]``, when it is at hand.
+    program
+        The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
     """
     k, scale = len(weight), abs(move)
     below, above = -low / scale, high / scale
@@ -94,10 +94,19 @@ def cheapest(
     upper[other] = 0.0
     both = np.concatenate([cost, cost])
     both[at] = 0.0
-    split = csc_array(hstack([A, -A])) if split is None else split
-    lp = LinearProgram(split, 0.0, 0.0, lower, upper, both, simplex="dual", tolerance=1e-7)
-    s = lp.solve(time_limit_s=_LIMIT_S)
+    program = split(A) if program is None else program
+    columns = np.arange(2 * k)
+    program.set_costs(columns, both)
+    program.set_bounds(columns, lower, upper)
+    program.forget()  # warm starts were slower
+    s = program.solve(time_limit_s=_LIMIT_S)
     return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+
+
+def split(A: sparray) -> LinearProgram:
+    """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
+    nothing = np.zeros(2 * A.shape[1])
+    return LinearProgram(csc_array(hstack([A, -A])), 0.0, 0.0, nothing, nothing, simplex="dual", tolerance=1e-7)
 
 
 def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
@@ -140,7 +149,7 @@ class Protector:
             scale = abs(move)
             v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
             return None if v is None else cut_noise(v, scale, exact=exact)
-        return cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, split=self._split)
+        return cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, program=self._program)
 
     @property
     def _prefer_null_space(self) -> bool:
@@ -148,8 +157,8 @@ class Protector:
         return len(self.space) > 1800 and self.space.reduction.degrees_of_freedom < self.relations.shape[0] / 6
 
     @cached_property
-    def _split(self) -> csc_array:
-        return csc_array(hstack([self.relations, -self.relations]))
+    def _program(self) -> LinearProgram:
+        return split(self.relations)
 
     @cached_property
     def _basis(self) -> csr_array:
