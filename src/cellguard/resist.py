@@ -32,7 +32,12 @@ SPREADS = (0.15, 0.3, 0.6, 1.5)
 """Weights are exp(spread * E), E exponential with mean 1: at least 1, without an upper bound. The next spread
 is tried when all draws with the one before were refused: more patterns come up, at a higher price."""
 _SEARCH_LIMIT = 5_000_000
-"""Nodes of the search for one optimum: some ten seconds. Plain two-way tables of 64 cells need thousands."""
+"""Nodes of the search for one optimum: some seconds. Plain two-way tables of 64 cells need thousands."""
+_DRAWING_LIMIT = 4 * _SEARCH_LIMIT
+"""Nodes of all draws and their tests, after which it is said that none was found."""
+_NONE_DRAWN = "every pattern that was drawn failed the public test, or took too long to find."
+_TOO_NARROW = "even with all inner cells suppressed a sensitive one is too narrow."
+_TOO_LARGE = "the table is too large: the search for the optimum reached its limit."
 _QUICK = 100
 """Cells of a table whose optimum is found at once."""
 
@@ -120,10 +125,9 @@ def resist_matching(
     drawn = _first_passing(grid, rule, np.random.default_rng(seed), draws, limit)
     if drawn is None:
         seconds = {"solve": solved - begin, "test": time.perf_counter() - solved}
-        return _nothing(
-            table, options, seconds, proven=True, why="every pattern that was drawn failed the public test."
-        )
+        return _nothing(table, options, seconds, proven=False, why=_NONE_DRAWN)
     pattern = drawn.pattern
+    assert pattern is not None  # noqa: S101 - it passed the test
     suppressed = _scattered(table, grid, pattern)
     loss = np.ones_like(grid.counts) if rule.loss == "cells" else grid.counts + grid.least
     paid, least = float(loss[pattern].sum()), float(loss[optimum].sum())
@@ -174,14 +178,24 @@ class _Drawn(NamedTuple):
     tries: int
     spread: float
     decoys: int
-    pattern: BoolArray
+    nodes: int
+    """Of all searches so far."""
+    pattern: BoolArray | None
+    """None when the search did not end."""
 
 
 def _first_passing(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int, limit: int) -> _Drawn | None:
-    """Return the first drawn pattern that passes the public test."""
+    """Return the first drawn pattern that passes the public test; None when there is none, or within the limit."""
     law = rule.law(grid)
+    tested = 0
     for drawn in _drawn(grid, rule, rng, draws):
-        if twoway.keeps_width(grid.counts, drawn.pattern, law, limit=limit):
+        if drawn.nodes + tested > _DRAWING_LIMIT:
+            return None
+        if drawn.pattern is None:
+            continue
+        passed, work = twoway.keeps_width(grid.counts, drawn.pattern, law, limit=limit)
+        tested += work
+        if passed:
             return drawn
     return None
 
@@ -194,7 +208,7 @@ def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) ->
     """
     others = np.flatnonzero(~rule.law(grid).sensitive(grid.counts))
     stages = [(spread, 0) for spread in SPREADS] + [(SPREADS[-1], n) for n in range(1, len(others) + 1)]
-    tries = 0
+    tries = total = 0
     for spread, decoys in stages:
         for _ in range(draws):
             tries += 1
@@ -202,8 +216,8 @@ def _drawn(grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int) ->
             also.flat[rng.choice(others, decoys, replace=False)] = True
             costs = random_costs(rule, grid, rng, spread)
             pattern, nodes = twoway.optimal_pattern(grid.counts, costs, also=also, limit=_SEARCH_LIMIT)
-            if pattern is not None and nodes <= _SEARCH_LIMIT:
-                yield _Drawn(tries, spread, decoys, pattern)
+            total += nodes
+            yield _Drawn(tries, spread, decoys, total, pattern if nodes <= _SEARCH_LIMIT else None)
 
 
 def _certificate(grid: Grid, pattern: BoolArray, law: twoway.CountLaw, limit: int) -> dict[str, Any]:
@@ -263,7 +277,7 @@ def _nothing(
     seconds: dict[str, float],
     *,
     proven: bool,
-    why: str = "even with all inner cells suppressed a sensitive one is too narrow.",
+    why: str | None = None,
 ) -> Suppression:
     """Return that there is no release: none exists, or the search stopped before it found one."""
     return Suppression(
@@ -272,6 +286,6 @@ def _nothing(
         objective=float("nan"),
         seconds=seconds,
         options=options,
-        explanation=why if proven else "the table is too large: the search for the optimum reached its limit.",
+        explanation=why or (_TOO_NARROW if proven else _TOO_LARGE),
         suppressed=table.sensitive.copy(),
     )

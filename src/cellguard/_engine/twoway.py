@@ -271,10 +271,11 @@ def effective_intervals(
     )
 
 
-def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> bool:
+def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> tuple[bool, int]:
     """Whether every cell that may be sensitive keeps its width over the candidates that no part of P suits.
 
-    Depends on what is published only: whoever sees the release can repeat the test.
+    Depends on what is published only: whoever sees the release can repeat the test. Also returns the
+    nodes it took; an end of an interval may take `limit`.
     """
     from cellguard._engine.kernels.twoway_match import EXCLUDED, SURVIVOR
     from cellguard._engine.kernels.twoway_search import LIMIT
@@ -288,11 +289,11 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
         if status == EXCLUDED:  # no survivor has a sensitive count here
             continue
         if status != SURVIVOR or s.scan(cell, "high", s.low[i, j], limit) == LIMIT:
-            return False
+            return False, s.work
         if s.inner_high[i, j] - s.inner_low[i, j] < law.width:
-            return False
+            return False, s.work
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
-    return bool(s.inner_high[pattern].max(initial=0) >= 0)
+    return bool(s.inner_high[pattern].max(initial=0) >= 0), s.work
 
 
 def optimal_share(
