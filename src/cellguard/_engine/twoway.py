@@ -8,6 +8,7 @@ compiled (:mod:`cellguard._engine.kernels`). Everything about a release starts f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ __all__ = [
     "MAX_LINES",
     "CountLaw",
     "Effective",
+    "Kept",
     "candidates",
     "count_candidates",
     "degrees_of_freedom",
@@ -271,29 +273,52 @@ def effective_intervals(
     )
 
 
-def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> tuple[bool, int]:
-    """Whether every cell that may be sensitive keeps its width over the candidates that no part of P suits.
+class Kept(NamedTuple):
+    """What the public test found."""
 
-    Depends on what is published only: whoever sees the release can repeat the test. Also returns the
-    nodes it took; an end of an interval may take `limit`.
+    passed: bool
+    """Whether every cell that may be sensitive keeps its width."""
+    work: int
+    """Nodes it took."""
+    may_be_sensitive: int
+    """Cells that are sensitive in a survivor that was found."""
+    narrowest: int
+    """The least width of these, as far as it was needed to pass."""
+
+
+def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> Kept:
+    """Test whether every cell that may be sensitive keeps its width over the candidates that no part of P suits.
+
+    Depends on what is published only: whoever sees the release can repeat it. What is not settled
+    after `limit` nodes does not pass.
     """
+    s = _Siege(x, pattern, law, "minimal")
+    passed = all(_wide(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
+    passed = passed and bool(s.inner_high[pattern].max(initial=0) >= 0)
+    may = pattern & (s.inner_low < law.minimum)
+    widths = (s.inner_high - s.inner_low)[may]
+    return Kept(passed, s.work, int(may.sum()), int(widths.min()) if len(widths) else law.width)
+
+
+def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
+    """Whether a cell keeps its width, or is sensitive in no survivor."""
     from cellguard._engine.kernels.twoway_match import EXCLUDED, SURVIVOR
     from cellguard._engine.kernels.twoway_search import LIMIT
 
-    s = _Siege(x, pattern, law, "minimal")
-    for cell in np.flatnonzero(pattern).tolist():
-        i, j = divmod(cell, x.shape[1])
-        if s.inner_high[i, j] - s.inner_low[i, j] >= law.width:
-            continue
-        status = s.scan(cell, "low", law.minimum, limit)
-        if status == EXCLUDED:  # no survivor has a sensitive count here
-            continue
-        if status != SURVIVOR or s.scan(cell, "high", s.low[i, j], limit) == LIMIT:
-            return False, s.work
-        if s.inner_high[i, j] - s.inner_low[i, j] < law.width:
-            return False, s.work
-    # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
-    return bool(s.inner_high[pattern].max(initial=0) >= 0), s.work
+    i, j = divmod(cell, s.low.shape[1])
+
+    def enough() -> bool:
+        return bool(s.inner_high[i, j] - s.inner_low[i, j] >= law.width)
+
+    if enough():
+        return True
+    status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else LIMIT
+    if status == EXCLUDED:  # no survivor has a sensitive count here
+        return True
+    if status != SURVIVOR or s.work >= limit or s.scan(cell, "high", s.low[i, j], limit - s.work) == LIMIT:
+        return False
+    return enough()
 
 
 def optimal_share(
