@@ -30,7 +30,7 @@ from cellguard.table import FloatArray, IntArray, Table
 if TYPE_CHECKING:
     from cellguard._engine.adjuster import Adjuster
 
-__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack"]
+__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack"]
 
 SCENARIOS = ("B1", "B2", "B3", "C")
 """What the intruder knows, from little to nearly everything."""
@@ -167,10 +167,9 @@ def attack(
     import time
 
     begin = time.perf_counter()
+    check_attack(scenario, replications)
     soft = scenario in ("B1", "B2") if soft is None else soft
     intruder = _Intruder(release, scenario, level_error, beta, levels_around, soft)
-    if replications < 1:
-        raise InputError(f"replications {replications}: at least 1 is needed.")
     seeds = np.random.SeedSequence(seed).spawn(replications)
     if n_jobs == 1:
         found = [intruder.guess(s) for s in seeds]
@@ -192,6 +191,17 @@ def attack(
     )
 
 
+def check_attack(scenario: str, replications: int) -> None:
+    """Refuse a scenario that does not exist, and fewer than one replication."""
+    if scenario not in SCENARIOS:
+        near = did_you_mean(str(scenario).upper(), SCENARIOS)
+        raise UnknownCodeError(
+            f"scenario {scenario!r} is not known.", hint=near or f"known are {', '.join(SCENARIOS)}."
+        )
+    if replications < 1:
+        raise InputError(f"replications {replications}: at least 1 is needed.")
+
+
 class _Intruder:
     """What does not change between replications: the structure, the published table, the knowledge."""
 
@@ -202,11 +212,6 @@ class _Intruder:
             raise ReleaseError(
                 f"a release by {release.method!r} is not attacked by scenarios.",
                 hint="scenarios are for adjusted tables; cellguard.audit and matching_attack are for the others.",
-            )
-        if scenario not in SCENARIOS:
-            near = did_you_mean(str(scenario).upper(), SCENARIOS)
-            raise UnknownCodeError(
-                f"scenario {scenario!r} is not known.", hint=near or f"known are {', '.join(SCENARIOS)}."
             )
         if not (np.isfinite(level_error) and level_error >= 0):
             raise InputError(f"level_error {level_error!r}: a finite number of at least 0 is needed.")

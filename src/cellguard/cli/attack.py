@@ -44,10 +44,11 @@ def command(
     from dataclasses import replace
 
     from cellguard.adjust import adjust
-    from cellguard.attack.scenarios import attack
+    from cellguard.attack.scenarios import attack, check_attack
     from cellguard.foreign import read_release
     from cellguard.release import Release
 
+    check_attack(scenario, replications)
     with only_json_on_stdout(as_json):
         table = load_table(path, levels=levels)
         weights = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2

@@ -37,6 +37,8 @@ def command(
     from cellguard._io.files import atomic_writer
     from cellguard.jobs.init import draft
 
+    if not data.is_file():
+        raise InputError(f"{data}: no such file.", hint="check the name and the folder.")
     path = data.parent / "job.toml" if out is None else out
     if path.exists() and not force:
         raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")

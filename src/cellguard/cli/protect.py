@@ -11,6 +11,7 @@ import typer
 from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, note, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
+    from cellguard.jobs.model import Job
     from cellguard.jobs.run import Outcome
 
 __all__ = ["command"]
@@ -54,6 +55,8 @@ def command(
 
     with only_json_on_stdout(as_json):
         file = read_job(job)
+        if report is not None and not dry_run:
+            _check_report(file.job, report)
         if dry_run:
             shown = plan(file)
         else:
@@ -86,11 +89,20 @@ def _essentials(outcome: Outcome) -> dict[str, Any]:
     return {k: shown[k] for k in _SHOWN if k in shown}
 
 
-def _copy_report(outcome: Outcome, path: Path) -> None:
-    from cellguard._io.files import atomic_writer
+def _check_report(job: Job, path: Path) -> None:
+    """Refuse, before any work is done, a report that cannot be written."""
     from cellguard.exceptions import InputError
 
-    if outcome.report is None:
+    if not job.output.report:
         raise InputError("--report: the job asks for no report.", hint="set output.report = true.")
+    if not path.parent.is_dir():
+        raise InputError(f"--report {path}: there is no folder {path.parent}.", hint="make the folder first.")
+
+
+def _copy_report(outcome: Outcome, path: Path) -> None:
+    from cellguard._io.files import atomic_writer
+
+    if outcome.report is None:  # the check before the run has seen that one is asked for
+        return
     with outcome.report.open("rb") as source, atomic_writer(path, "wb") as target:
         shutil.copyfileobj(source, target)  # type: ignore[misc]
