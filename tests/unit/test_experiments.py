@@ -69,3 +69,15 @@ def test_missing_instances_are_skipped_plainly(tmp_path: Path, monkeypatch, capf
     printed = json.loads(capfd.readouterr().out)
     assert printed["rows"] == []
     assert "hier13: skipped, file not found" in printed["skipped"]
+
+
+def test_lines_tell_what_is_left(capfd, monkeypatch) -> None:
+    from cellguard.cli import reproduce as verb
+
+    now = iter([0.0, 0.0, 3.0, 10.0, 20.0])
+    monkeypatch.setattr(verb.time, "monotonic", lambda: next(now))
+    lines = verb._Lines("counting")
+    for done in range(4):
+        lines(done, 3, f"unit {done}")
+    told = capfd.readouterr().err.splitlines()
+    assert told == ["counting: 0 of 3 done; now unit 0", "counting: 2 of 3 done, about 5 s left; now unit 2"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, Quiet, Seed, only_json_on_stdout, print_json
+from cellguard.cli._common import Json, Quiet, Seed, note, only_json_on_stdout, print_json
 
 __all__ = ["command"]
+
+_SECONDS_BETWEEN_LINES = 5.0
 
 
 def command(
@@ -69,20 +73,37 @@ def _options(given: list[str]) -> dict[str, str]:
 
 
 def _with_progress(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:
-    """Run with a bar that tells how long it will still take, on standard error."""
+    """Run, and tell on standard error how long it will still take: a bar on a terminal, lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from cellguard.experiments import reproduce
 
+    if quiet or not sys.stderr.isatty():
+        return reproduce(chosen, settings, out, progress=None if quiet else _Lines(chosen.name))
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet, transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(chosen.name)
 
         def progress(done: int, total: int, unit: str) -> None:
             bar.update(task, completed=done, total=max(total, 1), description=f"{chosen.name}: {unit}")
 
         return reproduce(chosen, settings, out, progress=progress)
+
+
+class _Lines:
+    """Tells every few seconds what is done and how long the rest will take, if it goes on like this."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.begin, self.told = name, time.monotonic(), float("-inf")
+
+    def __call__(self, done: int, total: int, unit: str) -> None:
+        now = time.monotonic()
+        if now - self.told < _SECONDS_BETWEEN_LINES or done == total:
+            return
+        self.told = now
+        left = f", about {(now - self.begin) / done * (total - done):.0f} s left" if done else ""
+        note(f"{self.name}: {done} of {total} done{left}; now {unit}")
 
 
 def _show(report: Any) -> None:
