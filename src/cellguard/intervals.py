@@ -88,8 +88,9 @@ def intervals(
     lower, upper = problem.ends(widths, gap)
     weight = problem.weight
     objective = float(weight @ (upper - lower))
-    proven = objective - widths.bound <= gap * objective
-    late = time.perf_counter() > deadline
+    found_any = bool(np.isfinite(objective))  # the limit may come before the first intervals
+    proven = found_any and objective - widths.bound <= gap * objective
+    late = time.perf_counter() > deadline or not found_any
     seconds["solve"] = time.perf_counter() - reduced
     place = _positions(table, lower, upper)
     return Intervals(
@@ -105,10 +106,16 @@ def intervals(
             "iterations": widths.iterations,
             "requests": widths.requests,
         },
-        explanation="" if widths.bound > 0 or objective == 0 else "no useful bound was proven.",
+        explanation=_explained(widths.bound, objective),
         lower=lower,
         upper=upper,
     )
+
+
+def _explained(bound: float, objective: float) -> str:
+    if not np.isfinite(objective):
+        return "the limit was reached before any intervals were found."
+    return "" if bound > 0 or objective == 0 else "no useful bound was proven."
 
 
 def _with_random_levels(table: Table, seed: int) -> Table:

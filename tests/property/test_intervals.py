@@ -158,3 +158,11 @@ def test_small_levels_count_beside_large_ones() -> None:
     assert table.values[s].max() > 1000 * table.values[s].min()
     release = cg.intervals(table)
     assert release.audit().safe
+
+
+def test_a_limit_that_comes_before_any_intervals_is_no_optimum():
+    table = cg.generate.onehier(1, instance=1).with_levels(0.05, 0.20)
+    release = cg.intervals(table, time_limit_s=0.0)
+    assert str(release.status) == "time_limit"
+    assert not release.published
+    assert "limit was reached" in release.explanation
