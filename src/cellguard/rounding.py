@@ -174,7 +174,9 @@ class _Run:
             if outcome.x is not None:
                 return self.release(step, problem, outcome, outcome.x)
             if not outcome.infeasible:
-                return self.nothing(step, Status.TIME_LIMIT, "the limit was reached before a rounding was found.")
+                return self.nothing(
+                    step, Status.TIME_LIMIT, "the limit was reached before a rounding was found.", outcome.bound
+                )
         reach = "its base" if steps[-1] == 1 else f"{steps[-1]} bases"
         return self.nothing(
             steps[-1],
@@ -228,10 +230,10 @@ class _Run:
             },
         )  # fmt: skip
 
-    def nothing(self, step: int, status: Status, why: str) -> Rounding:
+    def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
         return Rounding(
-            table=self.table, status=status, objective=float("nan"), values=np.full(self.table.n_cells, np.nan),
-            base=self.base, step=step, seconds=self.seconds(), options=self.options, explanation=why,
+            table=self.table, status=status, objective=float("nan"), bound=bound,
+            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step, seconds=self.seconds(), options=self.options, explanation=why,
         )  # fmt: skip
 
     def seconds(self) -> dict[str, float]:

@@ -44,6 +44,11 @@ class Push:
         """Whether the solver claims an optimum."""
         return self.status is SolveStatus.OPTIMAL
 
+    @classmethod
+    def of(cls, movement: FloatArray | None) -> Push:
+        """Wrap a feasible movement that was found without the program."""
+        return cls(status=SolveStatus.LIMIT, movement=movement, prices=np.zeros(0))
+
 
 class _ByRelations:
     """``A v = 0`` as it stands: for few relations between many variables.

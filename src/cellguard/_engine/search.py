@@ -22,6 +22,10 @@ LEVEL_TOLERANCE = 1e-6
 """A level is met when this share of it, at most, is missing."""
 _KEEP = 1.0 - LEVEL_TOLERANCE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
+_LARGE = 2000
+"""Parts with so many variables are asked without a program first."""
+_WORTHWHILE = 0.02
+"""That is repeated while it settles this share of the open levels."""
 _MAGNITUDE = 1e3
 """Levels within this factor are served by one unit of the solver."""
 
@@ -124,6 +128,8 @@ class _Search:
         self.program = MovementProgram(part.A, part.N, part.down, part.up, unit=self.unit)
 
     def run(self) -> Reach:
+        if len(self.part.up) > _LARGE:
+            self._small_movements()
         for side in (1, -1):
             self._levels(side)
         self._widths()
@@ -175,6 +181,25 @@ class _Search:
                 continue
             self._each_component(missing, level, side)
             together = True
+
+    def _small_movements(self) -> None:
+        """Reach most levels of a large part by movements of a few variables, without a program over all of them."""
+        from cellguard._engine.small_movements import SmallMovements
+
+        moves = SmallMovements(self.part.N, self.part.down, self.part.up)
+        while time.time() < self.part.deadline:
+            wanted = [(side, *self._missing(side)) for side in (1, -1)]
+            before = sum(len(variables) for _, variables, _ in wanted)
+            if before == 0:
+                return
+            self._learn(Push.of(moves.piled_up(wanted)))
+            if before - sum(len(self._missing(side)[0]) for side in (1, -1)) < _WORTHWHILE * before:
+                break
+        for side in (1, -1):
+            for j, level in zip(*self._missing(side), strict=True):
+                if time.time() > self.part.deadline:
+                    return
+                self._learn(Push.of(moves.around(int(j), side, float(level))))
 
     def _each_component(self, missing: IntArray, level: FloatArray, side: int) -> None:
         """Settle the highest level of every component: components share nothing, one program does for all."""

@@ -23,7 +23,7 @@ from cellguard._engine.kernels.areas import decide_one, decide_parts
 from cellguard._rounding.exact import Outcome
 from cellguard._rounding.grid import Grid, Prices
 from cellguard._rounding.guide import Relaxation, make_whole
-from cellguard._rounding.levels import LevelCuts
+from cellguard._rounding.levels import LevelCuts, LevelsOpenError
 from cellguard._rounding.moves import Moves
 from cellguard._rounding.one_by_one import OutOfTimeError, decide_one_by_one
 from cellguard._rounding.problem import Problem
@@ -197,7 +197,10 @@ class _Search:
             return x
         x = x.copy()
         for _ in range(_LEVEL_ROUNDS):
-            C, sides = self.cuts.violated(self.grid.cells(x).astype(np.float64), max_cuts=50)
+            try:
+                C, sides = self.cuts.violated(self.grid.cells(x).astype(np.float64), max_cuts=50)
+            except LevelsOpenError:
+                return None
             if len(sides) == 0:
                 return x
             self.rows, self.sides = csr_array(vstack([self.rows, C])), np.concatenate([self.sides, sides])

@@ -50,7 +50,7 @@ def solve(
     if len(problem.impossible):
         return Outcome(x=None, objective=np.inf, bound=np.inf)
     begin = time.monotonic()
-    cuts = LevelCuts(problem, demands) if any(len(d.cells) for d in demands) else None
+    cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
     grid = _coordinates(problem) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
     if grid is None:
         if method == "areas":

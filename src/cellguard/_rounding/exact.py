@@ -11,6 +11,7 @@ relaxation first (salazar2004 section 3.1).
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.mip import MixedSolution, solve_mixed
-from cellguard._rounding.levels import LevelCuts
+from cellguard._rounding.levels import LevelCuts, LevelsOpenError
 from cellguard._rounding.model import Model, make_model
 from cellguard._rounding.problem import Problem
 
@@ -92,9 +93,11 @@ def solve_exactly(
     if len(problem.impossible):
         return Outcome(x=None, objective=np.inf, bound=np.inf)
     search = _Search(problem, cuts, deadline, gap, seed, threads)
-    if start is not None:
-        search.accept(start)
-    return search.run()
+    with suppress(LevelsOpenError):
+        if start is not None:
+            search.accept(start)
+        search.run()
+    return search.outcome()
 
 
 class _Search:
@@ -111,7 +114,7 @@ class _Search:
         self.sides = np.zeros(0)
         self.best: IntArray | None = None
         self.best_loss = np.inf
-        self.bound = -np.inf
+        self.bound = self.nearest()
         self.fractional = 0
 
     # ------------------------------------------------------------------ bookkeeping
@@ -125,6 +128,10 @@ class _Search:
         if self.best is None:
             return self.bound == np.inf
         return self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 2e-6
+
+    def nearest(self) -> float:
+        """Price of every cell at the multiple it likes best: a bound before anything is solved."""
+        return self.model.constant + float(np.minimum(self.model.cost, 0.0) @ self.model.upper)
 
     def raise_bound(self, bound: float) -> None:
         """Take a proven bound, up to the next value that the objective can take."""
@@ -154,7 +161,7 @@ class _Search:
 
     # ------------------------------------------------------------------ the search
 
-    def run(self) -> Outcome:
+    def run(self) -> None:
         again = self.model.n_columns > 0
         if not again:  # no cell has a choice
             self.bound = self.best_loss if self.accept(self.model.start) else np.inf
@@ -170,6 +177,9 @@ class _Search:
             known = len(self.sides)
             self.decide(relaxed)
             again = len(self.sides) > known  # a rounding missed a level that the relaxation had met
+
+    def outcome(self) -> Outcome:
+        """What was found so far."""
         return Outcome(
             x=self.best,
             objective=self.best_loss,

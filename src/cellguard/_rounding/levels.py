@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from cellguard._engine.cuts import Separator
 from cellguard._engine.ranges import ranges
 from cellguard._rounding.problem import Problem
 
-__all__ = ["Demand", "LevelCuts", "trivial_limits"]
+__all__ = ["Demand", "LevelCuts", "LevelsOpenError", "trivial_limits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -54,11 +55,19 @@ _MANY = 100
 """Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
 
 
-class LevelCuts:
-    """Finds the capacity constraints that a table violates."""
+_GRACE_S = 3.0
+"""Even after the deadline so many seconds are spent on a table before its levels are left open."""
 
-    def __init__(self, problem: Problem, demands: list[Demand]) -> None:
-        self.problem = problem
+
+class LevelsOpenError(Exception):
+    """The deadline passed before it was clear whether a table meets every level."""
+
+
+class LevelCuts:
+    """Finds the capacity constraints that a table violates, until a deadline (of :func:`time.monotonic`)."""
+
+    def __init__(self, problem: Problem, demands: list[Demand], deadline: float = float("inf")) -> None:
+        self.problem, self.deadline = problem, deadline
         self.demands = [demand for demand in demands if len(demand.cells)]
         self._kept: dict[int, Separator] = {}
 
@@ -90,8 +99,11 @@ class LevelCuts:
         found = ranges(
             self.problem.relations, lo, hi, a, demand.cells,
             lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
+            time_limit_s=max(self.deadline - time.monotonic(), _GRACE_S),
         )  # fmt: skip
         open_ = np.flatnonzero(~found.safe)
+        if len(open_) and time.monotonic() > self.deadline:
+            raise LevelsOpenError
         return self._attacks(demand, open_) if len(open_) else None
 
     def _attacks(self, demand: Demand, which: IntArray) -> Separator:
