@@ -216,7 +216,7 @@ def _search_and_prove(
     if done():
         return
     if method == "auto":
-        search.improve(until(0.3), rounds)
+        search.improve(until(0.15, 60.0), rounds)
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]

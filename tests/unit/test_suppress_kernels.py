@@ -105,3 +105,13 @@ def test_a_window_closes():
     inside = np.zeros(n * n, bool)
     inside[cells] = True
     assert set((T @ inside).tolist()) <= {0.0, 4.0}
+
+
+def test_a_movement_that_cancels_is_not_blown_up_from_its_rounding():
+    from cellguard._engine.kernels.patterns import _without
+
+    used = np.array([3.0, 0.1, -0.7])
+    bank = np.array([used / 7.0, [1.0, 1.0, 1.0]])
+    left = _without(bank, 2, used, 0)
+    assert not left[0].any()
+    assert left[1] == pytest.approx(bank[1] - used / 3.0)

@@ -121,9 +121,9 @@ class Search:
     def _take(self, pattern: BoolArray, hints: Movements | None = None) -> _Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         proof = prove(self.problem, pattern, hints)
-        if not proof.safe and not self.problem.verdicts(pattern)[0].all():
-            return None
         cost = self.problem.cost(pattern)
+        if (cost < self.cost or not proof.safe) and not self.problem.verdicts(pattern)[0].all():
+            return None  # what becomes the best is confirmed by the range engine
         current = None
         if proof.safe:
             Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)

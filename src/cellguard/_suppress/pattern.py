@@ -127,7 +127,7 @@ def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) 
     from cellguard._engine.kernels.patterns import prove as kernel
 
     space = Space.of(problem, pattern)
-    likely = space.translated(*hints) if hints is not None else np.zeros((0, len(space)))
+    likely = _valid(space, space.translated(*hints)) if hints is not None else np.zeros((0, len(space)))
     failed = np.zeros(len(space.requests[1]), bool)
     found, banks = [], []
     undecided: list[IntArray] = []
@@ -162,6 +162,13 @@ def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) 
         attacker, row = space.requests[:2]
         failed[asked] = [(int(attacker[q]), int(row[q])) in unmet for q in asked]
     return Proof(space=space, parts=found, banks=banks, failed=failed)
+
+
+def _valid(space: Space, movements: FloatArray) -> FloatArray:
+    """Those that satisfy the relations: rounding piles up in movements that were changed again and again."""
+    A = space.reduction.merged.relations
+    error, size = np.abs(A @ movements.T), abs(A) @ np.abs(movements).T
+    return movements[(error <= 1e-9 * size).all(axis=0)]
 
 
 def clean(proof: Proof) -> tuple[BoolArray, Movements]:

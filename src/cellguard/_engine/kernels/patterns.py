@@ -16,6 +16,7 @@ from cellguard._engine.kernels.echelon import echelon, eliminate, push, stronges
 _ZERO = 1e-7  # coefficients of an echelon form below this are rounding
 _NEAR = 1.0 - 1e-7
 _ROUNDING = 1e-13
+_CANCELLED = 1e-6  # a difference that is so much smaller than its terms is rounding, which stretching would blow up
 
 
 @njit(cache=True, error_model="numpy")
@@ -94,11 +95,15 @@ def _without(bank, n, used, i):
             continue
         size = 0.0
         for k in range(bank.shape[1]):
-            size = max(size, abs(bank[q, k]) * _ROUNDING)
+            size = max(size, abs(bank[q, k]), abs(factor * used[k]))
+        left = 0.0
         for k in range(bank.shape[1]):
             v = bank[q, k] - factor * used[k]
-            out[q, k] = v if abs(v) > size else 0.0
+            out[q, k] = v if abs(v) > size * _ROUNDING else 0.0
+            left = max(left, abs(v))
         out[q, i] = 0.0
+        if left < size * _CANCELLED:
+            out[q] = 0.0
     return out
 
 
