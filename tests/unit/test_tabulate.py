@@ -272,6 +272,26 @@ def test_the_same_bytes_whatever_the_number_of_threads():
 # ---------------------------------------------------------------- what is refused
 
 
+def test_records_without_a_holding_may_stand_alone():
+    frame = {"r": ["N", "N", "N", "S", "S"], "x": [4.0, 3.0, 2.0, 5.0, 1.0], "h": ["a", None, " ", "a", None]}
+    table = cg.tabulate(frame, ["r"], "x", holding="h", standalone=True)
+    assert table.counts.tolist() == [4, 3, 2]  # the holding a counts once in the total
+    assert table.statistics.top[0].tolist()[:2] == [9.0, 3.0]
+
+
+def test_hierarchies_by_digits_and_totals_by_dimension():
+    frame = {"nace": ["11", "12", "21", "21"], "r": ["N", "S", "N", "S"], "x": [1.0, 2.0, 3.0, 4.0]}
+    table = cg.tabulate(frame, {"nace": (1, 1), "r": None}, "x", total={"r": "all"})
+    assert table.codes == (("Total", "1", "11", "12", "2", "21"), ("all", "N", "S"))
+    with pytest.raises(InputError, match="digits"):
+        cg.tabulate(frame, {"nace": (1, 2)}, "x")
+
+
+def test_codes_are_sorted_by_the_number_they_begin_with():
+    frame = {"size": ["250+", "50-249", "1-9", "10-49"], "x": [1.0, 2.0, 3.0, 4.0]}
+    assert cg.tabulate(frame, ["size"], "x").codes[0] == ("Total", "1-9", "10-49", "50-249", "250+")
+
+
 def test_unknown_codes_are_counted_and_the_first_are_shown():
     frame = {"r": ["N1"] + ["X"] * 3 + ["Y1", "Y2", "Y3", "Y4", "Y5"], "x": [1.0] * 9}
     with pytest.raises(

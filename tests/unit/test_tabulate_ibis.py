@@ -103,6 +103,15 @@ def test_facts_are_checked_as_elsewhere():
         cg.tabulate(table, ["r"], "x", holding="h")
 
 
+def test_records_without_a_holding_may_stand_alone():
+    frame = pd.DataFrame({"r": list("NNNSS"), "x": [4.0, 3.0, 2.0, 5.0, 1.0], "h": ["a", None, " ", "a", None]})
+    here, there = (
+        cg.tabulate(data, ["r"], "x", holding="h", standalone=True) for data in (frame, ibis.memtable(frame))
+    )
+    assert here.counts.tolist() == there.counts.tolist() == [4, 3, 2]
+    assert here.statistics.top.tolist() == there.statistics.top.tolist()
+
+
 def test_errors_of_a_database_show_no_record():
     connection = ibis.duckdb.connect()
     table = connection.sql("SELECT 'A' AS r, CAST(t AS DOUBLE) AS x FROM (VALUES ('secret')) v(t)")

@@ -170,7 +170,9 @@ def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
         if count:
             yield (
                 f"column {column!r} ({part}): {count} records hold something that is not a finite number.",
-                "is the decimal sign a comma? then say decimal = ','." if roles.decimal == "." else "correct the data.",
+                "is the decimal sign a comma? then say decimal = ','."
+                if roles.decimal == "."
+                else "correct the data; numbers must not have signs between thousands.",
             )
         count = facts.missing.get(part, 0)
         if count and not (part == "value" and roles.skip_missing):
