@@ -131,5 +131,5 @@ TABLES3AND4 = Experiment(
     units=_units(("ip",)),
     run=_run,
     rows=_rows34,
-    remark=_REMARK + " With symmetric levels the truth is the midpoint of most intervals, with asymmetric ones of few.",
+    remark=_REMARK + " With symmetric levels the truth is the midpoint of many intervals, with asymmetric ones of few.",
 )
