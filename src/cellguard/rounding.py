@@ -233,7 +233,8 @@ class _Run:
     def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
         return Rounding(
             table=self.table, status=status, objective=float("nan"), bound=bound,
-            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step, seconds=self.seconds(), options=self.options, explanation=why,
+            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step, seconds=self.seconds(),
+            options=self.options, explanation=why,
         )  # fmt: skip
 
     def seconds(self) -> dict[str, float]:

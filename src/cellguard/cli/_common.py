@@ -63,7 +63,9 @@ TimeLimit = Annotated[
 ]
 Gap = Annotated[float, typer.Option("--gap", metavar="SHARE", min=0.0, help="Stop when proven this close to the best.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same release.")]
-Threads = Annotated[int, typer.Option("--threads", metavar="N", min=1, help="Processor cores to use.")]
+Threads = Annotated[
+    int, typer.Option("--threads", metavar="N", min=1, help="Processor cores to use, where the work can be shared.")
+]
 Levels = Annotated[
     str | None,
     typer.Option(
@@ -214,6 +216,7 @@ def run_method(
     out: Path | None = None,
     as_json: bool = False,
     quiet: bool = False,
+    threads: int = 1,
 ) -> None:
     """Read a table, protect it, audit the release, print it, and write it if it is safe.
 
@@ -229,6 +232,8 @@ def run_method(
         Print the JSON object and nothing else on standard output.
     quiet
         No progress on standard error.
+    threads
+        Processor cores for the audit.
 
     Raises
     ------
@@ -244,7 +249,7 @@ def run_method(
         note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
         release = method(table)
         solved = time.perf_counter()
-        audit = release.audit() if release.published else None
+        audit = release.audit(jobs=threads) if release.published else None
         audited = time.perf_counter()
         if out is not None and audit is not None and audit.safe:
             release.save(out)

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, TimeLimit, Weights, run_method
+from cellguard.cli._common import (
+    Gap,
+    Json,
+    Levels,
+    Out,
+    Quiet,
+    Seed,
+    TableFile,
+    Threads,
+    TimeLimit,
+    Weights,
+    run_method,
+)
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -47,6 +59,7 @@ def command(
     gap: Gap = 1e-3,
     levels: Levels = None,
     seed: Seed = 0,
+    threads: Threads = 1,
     out: Out = None,
     internal: Internal = None,
     as_json: Json = False,
@@ -73,4 +86,4 @@ def command(
             release.save_internal(internal)
         return release
 
-    run_method(method, table, levels=levels, out=out, as_json=as_json, quiet=quiet)
+    run_method(method, table, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)

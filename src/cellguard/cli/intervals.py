@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, TimeLimit, Weights, run_method
+from cellguard.cli._common import (
+    Gap,
+    Json,
+    Levels,
+    Out,
+    Quiet,
+    Seed,
+    TableFile,
+    Threads,
+    TimeLimit,
+    Weights,
+    run_method,
+)
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -26,6 +38,7 @@ def command(
     gap: Gap = 1e-3,
     time_limit: TimeLimit = 600.0,
     seed: Seed = 0,
+    threads: Threads = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -38,4 +51,4 @@ def command(
     def method(given: Table) -> Release:
         return intervals(given, gap=gap, time_limit_s=time_limit, position=position, seed=seed)
 
-    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
+    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Json, Levels, Out, Quiet, Seed, TableFile, TimeLimit, Weights, run_method
+from cellguard.cli._common import Json, Levels, Out, Quiet, Seed, TableFile, Threads, TimeLimit, Weights, run_method
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -32,6 +32,7 @@ def command(
     weights: Weights = "table",
     time_limit: TimeLimit = 600.0,
     seed: Seed = 0,
+    threads: Threads = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -43,4 +44,4 @@ def command(
             given, base, distance=distance, round_sensitive=round_sensitive, time_limit_s=time_limit, seed=seed
         )
 
-    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
+    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)

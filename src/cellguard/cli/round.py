@@ -69,7 +69,9 @@ def command(
             threads=threads,
         )
 
-    shared.run_method(method, path, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
+    shared.run_method(
+        method, path, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads
+    )
 
 
 def _bases(text: str) -> float | list[float]:

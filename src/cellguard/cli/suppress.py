@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, Weights, note, run_method
+from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, Threads, note, run_method
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -25,12 +25,24 @@ def command(
         float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="Stop searching after this.")
     ] = 60.0,
     gap: Gap = 0.0,
-    weights: Weights = "table",
+    weights: Annotated[
+        str,
+        typer.Option(
+            "--weights",
+            metavar="KIND",
+            help="Cost per cell: table, unit, value, inverse, sqrt, log, frequency or power.",
+        ),
+    ] = "table",
+    power: Annotated[
+        float,
+        typer.Option("--power", metavar="LAMBDA", min=0.0, help="Exponent of --weights power; 0 is the logarithm."),
+    ] = 0.5,
     levels: Levels = None,
     resist: Annotated[
         str | None, typer.Option("--resist", metavar="ATTACK", help="matching: withstand who knows the algorithm.")
     ] = None,
     seed: Seed = 0,
+    threads: Threads = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -50,8 +62,10 @@ def command(
             time_limit_s=time_limit,
             gap=gap,
             seed=seed,
+            weights=None if weights == "table" else weights,
+            power=power,
             resist=resist,
             progress=progress,
         )
 
-    run_method(run, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet)
+    run_method(run, table, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)
