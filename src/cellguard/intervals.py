@@ -79,10 +79,10 @@ def intervals(
             lower=table.values,
             upper=table.values,
         )
-    # the bound is worth its gap twice over: half is kept for publishing small widths exactly
-    found = problem.solve(gap / 2, deadline, progress)
+    # a part of the gap is kept for publishing small widths exactly
+    found = problem.solve(0.8 * gap, deadline, progress)
     if splits_sliding_levels(table):  # what was chosen there may not be best: prove the bound without it
-        relaxed = Problem(table.with_(sliding=np.zeros(table.n_cells))).solve(gap / 2, deadline)
+        relaxed = Problem(table.with_(sliding=np.zeros(table.n_cells))).solve(0.8 * gap, deadline)
         found = replace(found, bound=min(found.bound, relaxed.bound))
     widths = problem.sparser(found, gap, deadline)
     lower, upper = problem.ends(widths, gap)

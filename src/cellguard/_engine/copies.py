@@ -21,7 +21,7 @@ __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_ch
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_NEGLIGIBLE = 1e-10
+_NEGLIGIBLE = 1e-8
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
 
 
@@ -96,8 +96,7 @@ class RangeCopies:
             schur.normal(*self.touched, self.reciprocal[k], self.inverse[k])
             self._invert(self.inverse[k])
             parts = _parts(tp[k], tq[k], D[k], reference, tied)
-            B = schur.spread(*self.touched, self.inverse[k])
-            schur.accumulate(S, *self.touched, B, *(part * self.reciprocal[k] for part in parts))
+            schur.accumulate(S, *self.touched, self.inverse[k], *(part * self.reciprocal[k] for part in parts))
         # theta - theta^2 / D, without cancellation: nothing is subtracted in this form
         if tied:
             S[np.diag_indices(C)] += ((4.0 * tp * tq + extra * (tp + tq)) / D).sum(axis=0)
@@ -110,6 +109,8 @@ class RangeCopies:
     @staticmethod
     def _invert(M: FloatArray) -> None:
         """Replace a positive definite matrix, given by its lower triangle, by its inverse."""
+        if not len(M):  # no relation: every cell moves on its own
+            return
         given = M.copy()
         # the transpose of a matrix in C order is the same memory in the order of LAPACK
         factor, failed = lapack.dpotrf(M.T, lower=0, clean=0, overwrite_a=1)

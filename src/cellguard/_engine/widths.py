@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ class Widths:
     iterations: int
     finished: bool
     """Whether the asked gap was proven."""
+    state: State = field(repr=False)
+    """The last iterate."""
 
 
 def narrowest_widths(
@@ -74,10 +76,13 @@ def narrowest_widths(
     most_lower: FloatArray,
     hard_upper: FloatArray | None = None,
     hard_lower: FloatArray | None = None,
+    least_upper: FloatArray | None = None,
+    least_lower: FloatArray | None = None,
     gap: float = 1e-3,
     time_limit_s: float = np.inf,
     progress: Callable[[float, float], None] | None = None,
     give_up: Callable[[FloatArray], bool] | None = None,
+    resume: Widths | None = None,
 ) -> Widths | None:
     """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
 
@@ -91,13 +96,21 @@ def narrowest_widths(
         Limits of the widths; infinite where there is none, 0 where a side must stay closed.
     hard_upper, hard_lower
         Limits of each request's own movement, requests by cells (what its attacker knew before).
+    least_upper, least_lower
+        Widths that are needed whatever the requests say; not with one width for both sides.
     gap
         Relative distance between objective and bound at which to stop.
     give_up
         Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
+    resume
+        What a call for the same problem with a larger gap has returned: go on from there.
     """
     started = time.monotonic()
-    state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
+    if resume is not None:
+        state = resume.state
+    else:
+        limits = (most_upper, most_lower, hard_upper, hard_lower, least_upper, least_lower)
+        state = State(relations, basis, weight, requests, tied, *limits)
     best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
     bound, prices = 0.0, state.prices()
     iterations = stalled = 0
@@ -138,4 +151,5 @@ def narrowest_widths(
         cell_price=prices[1],
         iterations=iterations,
         finished=finished,
+        state=state,
     )

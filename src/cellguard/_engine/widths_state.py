@@ -87,7 +87,8 @@ class State:
         most_lower: FloatArray,
         hard_upper: FloatArray | None,
         hard_lower: FloatArray | None,
-        start: FloatArray | None = None,
+        least_upper: FloatArray | None = None,
+        least_lower: FloatArray | None = None,
     ) -> None:
         self.scale = float(np.median(requests.level))
         self.weight_scale = float(np.median(weight))
@@ -105,7 +106,9 @@ class State:
 
         limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
         limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
-        z = self._start_movements(limits) if start is None else start / self.scale
+        floors = [np.zeros(C) if least is None else least / self.scale for least in (least_upper, least_lower)]
+        self.least = [np.maximum(*floors)] if tied else floors
+        z = self._start_movements(limits)
         g = self.sign * z[self.rows, self.cell] - self.level
         self.sides: list[FloatArray] = self._start_widths(z, limits)
         width = self.sides[0] if tied else np.maximum(*self.sides)
@@ -131,8 +134,8 @@ class State:
             slack = np.maximum(limits[side][at] - self.sides[side][at], thin[at])
             self.caps.append(_Pair(slack, mu / slack))
         self.cap_limits = [limits[side][at] for side, at in self.limited]
-        floors = [np.maximum(x, 0.1 * width) for x in self.sides]
-        self.floors = [] if tied else [_Pair(slack, mu / slack) for slack in floors]
+        above = [np.maximum(x - least, 0.1 * width) for x, least in zip(self.sides, self.least, strict=True)]
+        self.floors = [] if tied else [_Pair(slack, mu / slack) for slack in above]
         self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
         for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
             if given is not None:
@@ -145,7 +148,9 @@ class State:
         """Widths with some room around the movements, half way to the limit at most."""
         above, below = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
         out = []
-        for reach, limit in zip([np.maximum(above, below)] if self.tied else [above, below], limits, strict=True):
+        reaches = [np.maximum(above, below)] if self.tied else [above, below]
+        for least, limit, each in zip(self.least, limits, reaches, strict=True):
+            reach = np.maximum(each, least)
             width = 1.2 * reach + 0.05 * reach.mean()
             out.append(np.where(reach < limit, np.minimum(width, (reach + limit) / 2), width))
         return out
@@ -181,6 +186,7 @@ class State:
             return None
         z = self.z * (self.level / own)[:, None]
         upper, lower = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
+        upper, lower = np.maximum(upper, self.least[0]), np.maximum(lower, self.least[-1])
         if self.tied:
             upper = lower = np.maximum(upper, lower)
         slack = 1e-9
@@ -217,9 +223,10 @@ class State:
         for _, _, _, limit, pair in self.hard:
             price -= float(pair.dual @ limit)
         if self.tied:
-            used, allowed = [(lam + mu).sum(axis=0)], [2.0 * self.w]
+            used, weights = [(lam + mu).sum(axis=0)], [2.0 * self.w]
         else:
-            used, allowed = [lam.sum(axis=0), mu.sum(axis=0)], [self.w.copy(), self.w.copy()]
+            used, weights = [lam.sum(axis=0), mu.sum(axis=0)], [self.w, self.w]
+        allowed = [weight.copy() for weight in weights]
         for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
             allowed[side][at_cap] += pair.dual
             price -= float(pair.dual @ limit)
@@ -229,7 +236,11 @@ class State:
             if over.any():
                 factor = min(factor, float((allow[over] / use[over]).min()))
         # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
-        return max(0.0, price * factor) * self.scale * self.weight_scale
+        price *= factor
+        for least, use, allow, weight in zip(self.least, used, allowed, weights, strict=True):
+            # what is left of the weight proves what each width costs at least
+            price += float(least @ np.maximum(weight + factor * (allow - weight - use), 0.0))
+        return max(0.0, price) * self.scale * self.weight_scale
 
     def prices(self) -> tuple[FloatArray, FloatArray]:
         """Multipliers of the levels, and of the widths (upper less lower) for each request, in the given units."""
@@ -338,7 +349,7 @@ class State:
         for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
             pair.set_direction(limit - self.sides[side][at] - pair.slack - self.dx[side][at], pair.target(mu))
         for side, pair in enumerate(self.floors):
-            error = np.where(self.open[side], self.sides[side] - pair.slack, 0.0)
+            error = np.where(self.open[side], self.sides[side] - self.least[side] - pair.slack, 0.0)
             pair.set_direction(self.dx[side] + error, pair.target(mu))
         for direction, k, i, limit, pair in self.hard:
             error = limit - direction * self.z[k, i] - pair.slack
@@ -362,7 +373,7 @@ class State:
             error = limit - self.sides[side][at] - pair.slack
             out[side][at] -= pair.dual + pair.target(mu) - pair.theta * error
         for side, pair in enumerate(self.floors):
-            error = self.sides[side] - pair.slack
+            error = self.sides[side] - self.least[side] - pair.slack
             out[side] += pair.dual + pair.target(mu) - pair.theta * error
         for side, is_open in enumerate(self.open):
             out[side][~is_open] = 0.0

@@ -13,7 +13,6 @@ from cellguard._intervals.requests import Variables, needs
 from cellguard.table import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
-    from cellguard._engine.opening import Prices
     from cellguard._engine.reduce import Reduction
     from cellguard._engine.widths import Widths
 
@@ -25,13 +24,6 @@ _GRID = 1e-4
 """Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
-_ROUNDS = (5e-2, 1e-2)
-"""Gaps at which the closed cells are priced first; then at half of the gap that was asked for."""
-_MOST_ROUNDS = 8
-_OPEN = 0.9
-"""A closed cell is opened if its price reaches this share of its weight."""
-_WORTH_KEEPING = 0.5
-"""An open cell is closed again if its width is negligible and its price is below this share of its weight."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +48,13 @@ class Problem:
         # a weight of 0 would let an interval be as wide as it likes
         positive = table.weights[table.weights > 0]
         self.weight = np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
+
+        self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
+        """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
+        for need in needs(table):
+            for direction, most in self.least.items():
+                at = need.sign == direction
+                np.maximum.at(most, need.cell[at], need.level[at])
 
     def cost(self, found: Found) -> float:
         """Weighted width."""
@@ -89,23 +88,63 @@ class Problem:
     def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> Found:
         """Find the least widths, with one width for both sides where that is exact."""
         from cellguard._engine.reduce import reduce
+        from cellguard._intervals.opening import Opening
 
         reduction = reduce(self.table.relations, self.may_open)
         variables = Variables(self.table, self.weight, reduction.merged)
         if not len(variables):
             return self._nothing(0.0)
+        # what is returned if the limit comes before anything better
+        fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
         # many degrees of freedom: most cells will stay closed
         few = variables.external and reduction.rank < reduction.degrees_of_freedom
-        opening = _Opening(self, reduction) if few else None
-        found = None
+        opening = Opening(self, reduction) if few else None
         for tied in (True, False) if variables.symmetric else (False,):
-            if opening is not None:
-                found = opening.solve(tied, gap, deadline, progress)
+            found = opening.solve(tied, gap, deadline, progress) if opening is not None else None
             if found is None and not (opening is not None and tied and opening.limits_bind):
                 found = self.solve_opened(variables, reduction, tied, gap, deadline, progress)
             if found is not None:
-                return found
-        return self.withheld(len(variables))
+                return self.better(found, fallback) or found
+        return fallback or self.withheld(len(variables))
+
+    def better(self, one: Found | None, other: Found | None) -> Found | None:
+        """Return the cheaper of two, with the larger bound."""
+        if one is None or other is None:
+            return one or other
+        cheaper = one if self.cost(one) <= self.cost(other) else other
+        return replace(cheaper, bound=max(one.bound, other.bound))
+
+    def proven(self, found: Found | None, bound: float, gap: float) -> bool:
+        """Whether the cost is within the gap."""
+        return found is not None and self.cost(found) - bound <= gap * self.cost(found)
+
+    def joint_movements(self, movable: BoolArray, *, limited: bool) -> FloatArray | None:
+        """Movements that reach all levels at once, one upward and one downward; without limits, one serves for both."""
+        from cellguard._engine.opening import joint_movement
+
+        t = self.table
+        relations = t.relations
+        if limited:
+            up, down = np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0)
+        else:
+            up = down = np.where(movable, np.inf, 0.0)
+        upward = joint_movement(relations, self.weight, self.least[1.0], down, up)
+        if upward is None:
+            return None
+        if not limited:
+            return np.stack([upward])
+        downward = joint_movement(relations, self.weight, self.least[-1.0], up, down)
+        return None if downward is None else np.stack([upward, -downward])
+
+    def quick(self, reduction: Reduction, variables: Variables) -> Found | None:
+        """Return intervals that hold two joint movements: safe and soon found, if not narrow."""
+        joint = self.joint_movements(~reduction.determined, limited=True) if variables.external else None
+        if joint is None:
+            return None
+        bound = float(self.weight @ (self.least[1.0] + self.least[-1.0]))
+        upper, lower = np.maximum(joint.max(axis=0), 0.0), np.maximum(-joint.min(axis=0), 0.0)
+        slack = 1.0 + 1e-9
+        return Found(lower=lower * slack, upper=upper * slack, bound=bound, iterations=0, requests=len(variables))
 
     def solve_opened(
         self,
@@ -145,26 +184,63 @@ class Problem:
 
         The bound stays that of the whole problem; leaving cells closed can only cost.
         """
-        from cellguard._engine.reduce import reduce
-
-        unit, asking = self._unit(), np.zeros(self.table.n_cells, np.bool_)
-        for need in needs(self.table):  # a small level is a level: its cell stays open
-            asking[need.cell] = True
-        width = np.maximum(found.lower, found.upper)
+        unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
             if time.perf_counter() > deadline or found.iterations == 0:
                 break
-            opened = self.may_open & ((width > share * unit) | asking)
-            if opened.sum() > 0.9 * (width > 0).sum():
-                break  # hardly any cell would be closed: not worth another solve
-            reduction = reduce(self.table.relations, opened)
-            variables = Variables(self.table, self.weight, reduction.merged)
-            if variables.stuck:  # some cell that must be hidden cannot move with so few cells opened
-                continue
-            tried = self.solve_opened(variables, reduction, found.tied, gap / 4, deadline)
-            if tried is not None and self.cost(tried) - found.bound <= gap * self.cost(tried):
-                return replace(tried, bound=found.bound, iterations=found.iterations + tried.iterations)
+            upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
+            lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
+            tried = self.repaired(replace(found, upper=upper, lower=lower), gap, deadline)
+            if tried is not None:
+                return tried
         return found
+
+    def exposed(self, found: Found) -> list[tuple[int, float]]:
+        """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
+        from cellguard._engine.ranges import ranges
+
+        t = self.table
+        lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
+        out = []
+        for need in needs(t):
+            for direction in (1.0, -1.0):
+                at = need.sign == direction
+                level = need.level[at]
+                zero = np.zeros(len(level))
+                sides = (zero, level) if direction > 0 else (level, zero)
+                seen = ranges(t.relations, lo, hi, t.values, need.cell[at], lower=sides[0], upper=sides[1])
+                missed = np.flatnonzero(~seen.safe)
+                out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
+        return out
+
+    def repaired(self, found: Found, gap: float, deadline: float) -> Found | None:
+        """Widen until every level can be reached; None if that costs more than the gap allows."""
+        from cellguard._engine.opening import Widener
+        from cellguard._engine.reduce import reduce
+
+        t = self.table
+        if any(len(attacker.cells) for attacker in t.attackers):
+            return None
+        widener = None
+        for _ in range(3):
+            exposed = self.exposed(found)
+            if not exposed:
+                return found
+            if widener is None:
+                reduction = reduce(t.relations, self.may_open)
+                movable = ~reduction.determined
+                limits = (np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0))
+                widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
+            for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
+                wider = widener.widen(found.upper, found.lower, cell, movement)
+                if wider is None or time.perf_counter() > deadline:
+                    return None
+                if found.tied:
+                    wider = (np.maximum(*wider), np.maximum(*wider))
+                found = replace(found, upper=wider[0], lower=wider[1])
+                if self.cost(found) - found.bound > gap * self.cost(found):
+                    return None
+        return None
 
     def _unit(self) -> float:
         """Return the median level."""
@@ -200,6 +276,7 @@ def narrowest(
     deadline: float,
     progress: Progress | None = None,
     give_up: Callable[[FloatArray], bool] | None = None,
+    resume: Widths | None = None,
 ) -> Widths | None:
     """Call the interior point; the limits of the widths count unless one width serves both sides."""
     from cellguard._engine.widths import narrowest_widths
@@ -216,10 +293,13 @@ def narrowest(
         most_lower=unlimited if tied else variables.most_lower,
         hard_upper=own_upper,
         hard_lower=own_lower,
+        least_upper=variables.least[1.0],
+        least_lower=variables.least[-1.0],
         gap=gap,
         time_limit_s=deadline - time.perf_counter(),
         progress=progress,
         give_up=give_up,
+        resume=resume,
     )
 
 
@@ -235,133 +315,3 @@ def lifted(variables: Variables, widths: Widths, tied: bool) -> Found:
         requests=len(variables),
         tied=tied,
     )
-
-
-class _Opening:
-    """Solve with few cells open, price the others, open what is too cheap to stay closed, until nothing is."""
-
-    def __init__(self, problem: Problem, reduction: Reduction) -> None:
-        t = problem.table
-        self.problem = problem
-        self.relations = t.relations[reduction.rows]
-        movable = ~reduction.determined
-        self.movable = movable
-        self.up = np.where(movable, t.ub - t.values, 0.0)
-        self.down = np.where(movable, t.values - t.lb, 0.0)
-        self.sensitive = np.zeros(t.n_cells, np.bool_)
-        self.opened: BoolArray | None = None
-        """What the last solve ended with: a good start for the next."""
-        self.limits_bind = False
-        """Whether one width for both sides was seen to pass the known bounds."""
-
-    def _first(self, tied: bool) -> BoolArray | None:
-        """Cells that a cheapest joint movement uses; it must respect the limits, unless one width serves both sides."""
-        from cellguard._engine.opening import first_opening
-
-        p = self.problem
-        need = {1.0: np.zeros(p.table.n_cells), -1.0: np.zeros(p.table.n_cells)}
-        for asked in needs(p.table):
-            for direction, most in need.items():
-                at = asked.sign == direction
-                np.maximum.at(most, asked.cell[at], asked.level[at])
-        self.sensitive = (need[1.0] > 0) | (need[-1.0] > 0)
-        opened = self.sensitive.copy() if self.opened is None else self.opened | self.sensitive
-        if tied:
-            free = np.where(self.movable, np.inf, 0.0)
-            runs = [(need[1.0], free, free)]
-        else:
-            runs = [(need[1.0], self.down, self.up), (need[-1.0], self.up, self.down)]
-        for most, down, up in runs:
-            used = first_opening(self.relations, p.weight, most, down, up)
-            if used is None:
-                return None
-            opened = opened | used
-        return np.asarray(opened & self.movable)
-
-    def solve(self, tied: bool, gap: float, deadline: float, progress: Progress | None) -> Found | None:
-        """Solve; None if the first opening fails, or if one width for both sides is not exact."""
-        from cellguard._engine.reduce import reduce
-
-        p = self.problem
-        opened = self._first(tied)
-        if opened is None:
-            return None
-        best: Found | None = None
-        bound, iterations = 0.0, 0
-        for turn in range(_MOST_ROUNDS):
-            reduction = reduce(p.table.relations, opened)
-            variables = Variables(p.table, p.weight, reduction.merged)
-            if variables.stuck:
-                return None
-            wanted = _ROUNDS[turn] if turn < len(_ROUNDS) else gap / 2
-            widths = narrowest(variables, reduction, tied, max(wanted, gap / 2), deadline)
-            if widths is None:
-                return None
-            found = lifted(variables, widths, tied)
-            iterations += widths.iterations
-            prices = self._prices(variables, widths, tied)
-            bound = max(bound, prices.bound)
-            if best is None or p.cost(found) < p.cost(best):
-                best = found
-            if progress is not None:
-                progress(p.cost(best), bound)
-            self.opened = opened
-            if tied and self._beyond_limits(found, gap):
-                self.limits_bind = True
-                return None
-            if p.cost(best) - bound <= gap * p.cost(best) or time.perf_counter() > deadline:
-                break
-            following = self._next(opened, found, prices)
-            if np.array_equal(following, opened) and turn >= len(_ROUNDS):
-                break
-            opened = following
-        if best is None or (tied and self._beyond_limits(best, 0.0)):
-            return None
-        stuck = p.cost(best) - bound > gap * p.cost(best) and time.perf_counter() < deadline
-        return None if stuck else replace(best, bound=bound, iterations=iterations)
-
-    def _beyond_limits(self, found: Found, gap: float) -> bool:
-        """Whether widths for both sides pass the known bounds by more than the gap."""
-        known = np.minimum(self.down, self.up) * (1.0 + 1e-8)
-        excess = np.maximum(found.upper - known, 0.0)
-        return bool(self.problem.weight @ excess > gap * (self.problem.weight @ found.upper))
-
-    def _next(self, opened: BoolArray, found: Found, prices: Prices) -> BoolArray:
-        """Open what is too cheap, close what is not used."""
-        width = np.maximum(found.lower, found.upper)
-        negligible = width <= 1e-3 * float(np.median(width[opened]))
-        useless = opened & negligible & (prices.share < _WORTH_KEEPING) & ~self.sensitive
-        return np.asarray(self.movable & ((opened & ~useless) | (prices.share > _OPEN)))
-
-    def _prices(self, variables: Variables, widths: Widths, tied: bool) -> Prices:
-        """Price all cells with the multipliers of the open ones; cells that move together share theirs by weight."""
-        from cellguard._engine.opening import price_cells
-
-        p, merged = self.problem, variables.merged
-        opened = np.flatnonzero(merged.variable >= 0)
-        at = merged.variable[opened]
-        ratio = np.asarray(merged.lift[opened, at]).ravel()
-        multipliers = np.zeros((len(widths.level_price), p.table.n_cells))
-        for side in (1.0, -1.0):
-            price = np.maximum(side * widths.cell_price, 0.0)
-            share = p.weight[opened] / variables.weight[at]
-            if not tied:  # what exceeds the weight belongs to the cell whose limit is felt
-                room = np.where(side * ratio > 0, self.up[opened], self.down[opened]) / np.abs(ratio)
-                order = np.lexsort((room, at))
-                felt = order[np.unique(at[order], return_index=True)[1]]
-                used = price.sum(axis=0)
-                within = np.minimum(1.0, variables.weight / np.maximum(used, 1e-300))
-                share = share * within[at]
-                share[felt] += (1.0 - within[at[felt]]) / np.abs(ratio[felt])
-            multipliers[:, opened] += side * np.sign(ratio) * price[:, at] * share
-        cell, moves = variables.origins(tied)
-        level = variables.requests(tied).level * np.abs(moves)
-        return price_cells(
-            self.relations,
-            p.weight,
-            np.asarray(merged.variable >= 0),
-            (self.up, self.down),
-            (cell, widths.level_price / moves, level),
-            multipliers,
-            tied,
-        )

@@ -32,9 +32,9 @@ def mirror(H):
 
 
 @njit(cache=True, fastmath=True)
-def spread(indptr, indices, data, inverse):
-    """``B = H^-1 M`` for M given by cell: B[:, j] combines the columns of the inverse that cell j touches."""
-    cells, rank = len(indptr) - 1, inverse.shape[0]
+def spread(indptr, indices, data, inverse, chosen):
+    """``B = H^-1 M`` for the chosen columns of M: B[:, j] combines the columns of the inverse that cell j touches."""
+    cells, rank = len(chosen), inverse.shape[0]
     B = np.empty((rank, cells))
     block = np.empty((16, rank))  # cells in small blocks: whole rows of the inverse are added, then turned
     for start in range(0, cells, 16):
@@ -42,7 +42,7 @@ def spread(indptr, indices, data, inverse):
         for j in range(start, stop):
             row = block[j - start]
             row[:] = 0.0
-            for k in range(indptr[j], indptr[j + 1]):
+            for k in range(indptr[chosen[j]], indptr[chosen[j] + 1]):
                 c, source = data[k], inverse[indices[k]]
                 for p in range(rank):
                     row[p] += c * source[p]
@@ -53,49 +53,58 @@ def spread(indptr, indices, data, inverse):
 
 
 @njit(cache=True, fastmath=True)
-def _tied(S, indptr, indices, data, B, part):
-    cells = len(part)
-    row = np.empty(cells)
-    for i in range(cells):
-        if part[i] == 0.0:
-            continue
-        row[: i + 1] = 0.0
+def _tied(S, indptr, indices, data, B, chosen, part):
+    row = np.empty(len(chosen))
+    for a in range(len(chosen)):
+        i = chosen[a]
+        row[: a + 1] = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             c, b = data[k], B[indices[k]]
-            for j in range(i + 1):
+            for j in range(a + 1):
                 row[j] += c * b[j]
         scale, out = part[i], S[i]
-        for j in range(i + 1):
-            out[j] += scale * part[j] * row[j]
+        for j in range(a + 1):
+            out[chosen[j]] += scale * part[chosen[j]] * row[j]
 
 
 @njit(cache=True, fastmath=True)
-def _split(S, indptr, indices, data, B, up, down):
-    cells = len(up)
-    row = np.empty(cells)
-    for i in range(cells):
-        if up[i] == 0.0 and down[i] == 0.0:
-            continue
+def _split(S, indptr, indices, data, B, chosen, up, down):
+    cells, n = len(up), len(chosen)
+    row, above, below = np.empty(n), up[chosen], down[chosen]
+    for a in range(n):
+        i = chosen[a]
         row[:] = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             c, b = data[k], B[indices[k]]
-            for j in range(cells):
+            for j in range(n):
                 row[j] += c * b[j]
-        first, second = up[i], down[i]
+        first, second = above[a], below[a]
         top, bottom = S[i], S[cells + i]
-        for j in range(i + 1):
-            top[j] += first * up[j] * row[j]
-            bottom[cells + j] += second * down[j] * row[j]
-        for j in range(cells):
-            bottom[j] += second * up[j] * row[j]
+        if n == cells:  # no gaps: neighbours are added at once
+            for j in range(a + 1):
+                top[j] += first * above[j] * row[j]
+                bottom[cells + j] += second * below[j] * row[j]
+            for j in range(cells):
+                bottom[j] += second * above[j] * row[j]
+            continue
+        if first != 0.0:
+            for j in range(a + 1):
+                top[chosen[j]] += first * above[j] * row[j]
+        if second != 0.0:
+            for j in range(a + 1):
+                bottom[cells + chosen[j]] += second * below[j] * row[j]
+            for j in range(n):
+                bottom[chosen[j]] += second * above[j] * row[j]
 
 
-def accumulate(S: Any, indptr: Any, indices: Any, data: Any, B: Any, *parts: Any) -> None:
-    """Add ``P' G P`` to the lower triangle of S, P the parts side by side; cells with part 0 are skipped."""
+def accumulate(S: Any, indptr: Any, indices: Any, data: Any, inverse: Any, *parts: Any) -> None:
+    """Add ``P' M' H^-1 M P`` to the lower triangle of S, P the parts side by side; cells with part 0 are skipped."""
+    chosen = np.flatnonzero(parts[0] if len(parts) == 1 else (parts[0] != 0) | (parts[1] != 0))
+    B = spread(indptr, indices, data, inverse, chosen)
     if len(parts) == 1:
-        _tied(S, indptr, indices, data, B, *parts)
+        _tied(S, indptr, indices, data, B, chosen, *parts)
     else:
-        _split(S, indptr, indices, data, B, *parts)
+        _split(S, indptr, indices, data, B, chosen, *parts)
 
 
 @njit(cache=True, fastmath=True)
