@@ -176,6 +176,8 @@ class _Proof:
 
 _NEAR = 0.02
 """Gap at the root that a small tree closes without a better pattern."""
+_FEW, _MANY = 300, 5000
+"""Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
 
@@ -187,9 +189,9 @@ def _search_and_prove(
     from cellguard._suppress.exact import Exact
     from cellguard._suppress.improve import Search
 
-    def until(share: float, most: float = float("inf")) -> float:
+    def until(share: float) -> float:
         now = time.monotonic()
-        return min(deadline, now + most, now + share * max(0.0, deadline - now))
+        return min(deadline, now + share * max(0.0, deadline - now))
 
     def done() -> bool:
         return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or time.monotonic() >= deadline
@@ -211,12 +213,12 @@ def _search_and_prove(
     if not done() and exact.y is not None:
         search.follow(exact.y, until(0.1))
     if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
-        search.improve(until(0.1, min(1.0, 0.1 + 0.005 * len(search.space))), rounds)
+        search.improve(until(0.1), _FEW if rounds is None else rounds)
     proof.cuts = exact.cuts
     if done():
         return
     if method == "auto":
-        search.improve(until(0.15, 60.0), rounds)
+        search.improve(until(0.2), _MANY if rounds is None else rounds)
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]

@@ -42,6 +42,15 @@ def command(
         str | None, typer.Option("--resist", metavar="ATTACK", help="matching: withstand who knows the algorithm.")
     ] = None,
     seed: Seed = 0,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            min=0,
+            help="Rounds of improvement: the same pattern on every machine, however fast.",
+        ),
+    ] = None,
     threads: Threads = 1,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -62,6 +71,7 @@ def command(
             time_limit_s=time_limit,
             gap=gap,
             seed=seed,
+            rounds=rounds,
             weights=None if weights == "table" else weights,
             power=power,
             resist=resist,
