@@ -28,7 +28,7 @@ class FakeAudit:
 
 def suppressing(monkeypatch, *, safe=True, status=Status.OPTIMAL):
     """Return a method that suppresses everything, and an audit with a verdict known beforehand."""
-    monkeypatch.setattr(Suppression, "audit", lambda _self: FakeAudit(safe))
+    monkeypatch.setattr(Suppression, "audit", lambda _self, **_options: FakeAudit(safe))
 
     def method(table):
         objective = float("nan") if status is Status.INFEASIBLE else 1.0
