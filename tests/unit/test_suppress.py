@@ -210,3 +210,11 @@ def test_a_large_cell_among_small_ones_hides_behind_its_totals_in_large_tables_t
     assert search.start(float("inf"))
     release = Suppression(table=table, status=cg.Status.FEASIBLE, objective=search.cost, suppressed=search.best)
     assert release.audit().safe
+
+
+@pytest.mark.parametrize("method", ["heuristic", "exact", "auto"])
+def test_nothing_is_withheld_where_nothing_is_sensitive(method):
+    table = cg.Table.from_leaves({"r": ["N", "S"], "s": ["f", "m"]}, [[3.0, 4.0], [6.0, 2.0]])
+    release = cg.suppress(table, method=method, time_limit_s=5, rounds=3)
+    assert release.published
+    assert not release.suppressed.any()

@@ -151,6 +151,8 @@ class Space:
     def translated(self, other: Space, movements: FloatArray) -> FloatArray:
         """Movements of another space in terms of these rows."""
         row = other.row[self.cells]
+        if not movements.shape[1]:  # nothing moves there, as in a table without sensitive cells
+            return np.zeros((len(movements), len(row)))
         return np.ascontiguousarray(movements[:, row] * np.where(row >= 0, other.reduction.ratio[self.cells], 0.0))
 
     def pattern(self, rows: BoolArray) -> BoolArray:

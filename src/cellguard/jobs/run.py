@@ -310,6 +310,8 @@ def _repeatable(release: Release) -> bool:
     """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
     asked, done = release.options.get("rounds"), release.details.get("rounds")
     cut_short = asked is not None and done is not None and done < asked and release.objective > 0
+    if release.status is Status.OPTIMAL:  # the search ended by itself
+        return True
     return release.status is not Status.TIME_LIMIT and not cut_short
 
 
