@@ -175,6 +175,12 @@ def test_a_census_is_rounded_close_to_its_bound(small_census):
     assert release.gap < 0.03
 
 
+def test_within_a_gap_is_not_optimal(small_census):
+    release = cg.round(small_census, weights="unit", method="areas", gap=0.05)
+    assert 0 < release.gap <= 0.05
+    assert release.status == "feasible"
+
+
 def test_the_same_seed_gives_the_same_table(small_census):
     first, second = (cg.round(small_census, weights="unit", method="areas", gap=0.05, seed=3) for _ in range(2))
     assert first.values.tolist() == second.values.tolist()
