@@ -21,7 +21,7 @@ __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_ch
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-_NEGLIGIBLE = 1e-8
+_NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
 
 

@@ -13,16 +13,15 @@ from cellguard.cli._common import print_json as show_json
 __all__ = ["command", "show_comparison"]
 
 _HEADINGS = {
-    "method": "method",
     "status": "status",
     "safe": "safe",
-    "gap": "gap %",
-    "untouched_pct": "cells\nuntouched %",
-    "hidden_pct": "cells\nhidden %",
-    "deviation_pct": "mean\ndeviation %",
-    "interval_pct": "published\nwidth %",
-    "range_pct": "attacker's\nrange %",
-    "range_to_level": "range /\nlevels",
+    "gap": "proven gap %",
+    "untouched_pct": "cells untouched %",
+    "hidden_pct": "cells hidden %",
+    "deviation_pct": "mean deviation %",
+    "interval_pct": "published width %",
+    "range_pct": "attacker's range %",
+    "range_to_level": "range / levels",
     "seconds": "seconds",
     "note": "note",
 }
@@ -73,13 +72,14 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
+    # a column per method: five columns fit on any screen
     grid = Grid(title=f"{title}: the methods side by side", title_justify="left")
-    for name, heading in _HEADINGS.items():
-        words = name in ("method", "status", "safe", "note")
-        grid.add_column(heading, justify="left" if words else "right", overflow="fold")
+    grid.add_column("", no_wrap=True)
     for row in rows:
-        shown = {**row, "gap": 100.0 * row["gap"]}
-        grid.add_row(*(_text(shown[name]) for name in _HEADINGS))
+        grid.add_column(row["method"], justify="right", overflow="fold")
+    for name, heading in _HEADINGS.items():
+        values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
+        grid.add_row(heading, *(_text(value) for value in values))
     console = Console(highlight=False)
     console.print(grid)
     console.print(
