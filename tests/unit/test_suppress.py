@@ -218,3 +218,16 @@ def test_nothing_is_withheld_where_nothing_is_sensitive(method):
     release = cg.suppress(table, method=method, time_limit_s=5, rounds=3)
     assert release.published
     assert not release.suppressed.any()
+
+
+def test_cells_that_move_with_a_sensitive_one_count_in_the_bound_too():
+    table = generate.hierarchical(2, branching=((2, 3), (2, 2), (2,)), sensitive=0.2, zeros=0.1)
+    known = np.random.default_rng(2).random(table.n_cells) < 0.5
+    table = table.with_(
+        ub=np.where(known, 1.5 * table.values, np.inf),
+        lower=np.where(table.sensitive, 0.1 * table.values, 0.0),
+        upper=np.where(table.sensitive, 0.2 * table.values, 0.0),
+    )
+    release = cg.suppress(table, method="exact")
+    assert release.status is cg.Status.OPTIMAL
+    assert release.bound == pytest.approx(release.objective)

@@ -48,6 +48,7 @@ class Exact:
         self.inequalities = Inequalities(self.space)
         self.rng = np.random.default_rng(0)
         self.cost = np.where(self.space.keep, 0.0, self.space.weight)
+        self.always = float(self.space.weight[self.space.keep].sum())  # cells that move with a sensitive one
         self.unit = _unit(self.cost)
         positive = self.cost[self.cost > 0]
         self.scale = self.unit or (float(np.median(positive)) if len(positive) else 1.0)
@@ -95,6 +96,7 @@ class Exact:
         if self.unit:  # costs are multiples of it, then so is the cost of every pattern
             steps = value / self.unit
             value = self.unit * float(np.ceil(steps - max(1e-6, 1e-9 * abs(steps))))
+        value += self.always
         if value > self.bound:
             self.bound = value
             if self.on_bound is not None:
