@@ -20,6 +20,8 @@ __all__ = ["Found", "Problem"]
 
 Progress = Callable[[float, float], None]
 
+_MENDED = 2000
+"""With more relations the programs that mend what was closed take longer than all the rest."""
 _GRID = 1e-4
 """Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
@@ -163,9 +165,14 @@ class Problem:
             return bool(variables.weight @ excess > gap * (variables.weight @ width))
 
         widths = narrowest(variables, reduction, tied, gap, deadline, progress, beyond if tied else None)
-        if widths is None or (tied and (widths.upper > known * (1.0 + 1e-9)).any()):
+        if widths is None:
             return None
-        return lifted(variables, widths, tied)
+        if not tied or not (widths.upper > known * (1.0 + 1e-9)).any():
+            return lifted(variables, widths, tied)
+        # a hair beyond a known bound: cut it off, if every level can still be reached
+        cut = np.minimum(widths.upper, known)
+        found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
+        return None if beyond(widths.upper) else self.repaired(found, gap / 0.8, deadline)
 
     def withheld(self, requests: int) -> Found:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
@@ -186,7 +193,7 @@ class Problem:
         """
         unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
-            if time.perf_counter() > deadline or found.iterations == 0:
+            if time.perf_counter() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
