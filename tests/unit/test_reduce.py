@@ -104,3 +104,14 @@ def test_residues_of_binary_fractions_are_exact(x: float) -> None:
 def test_no_cells_and_no_relations() -> None:
     assert reduce(csr_array((0, 3))).degrees_of_freedom == 3
     assert reduce(csr_array((0, 0))).rank == 0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_merged_relations_are_as_many_as_their_rank_also_with_thirds(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.integers(-2, 4, (int(rng.integers(2, 7)), int(rng.integers(4, 11)))).astype(float)
+    A *= rng.random(A.shape) < 0.6
+    r = reduce(csr_array(A))
+    relations = r.merged.relations.toarray()
+    assert len(relations) == len(r.merged.cells) - r.degrees_of_freedom
+    assert not relations.size or np.linalg.matrix_rank(relations) == len(relations)

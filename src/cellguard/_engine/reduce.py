@@ -85,8 +85,10 @@ class Reduction:
         A = csr_array(self.relations[self.rows] @ lift)
         A.data[np.abs(A.data) < 1e-9] = 0.0
         A.eliminate_zeros()
-        # merging can make relations vanish or repeat; the general elimination finds out which
-        A = A[reduce(A).rows]
+        A = A[np.flatnonzero(np.diff(A.indptr))]
+        if A.shape[0] > len(movers) - self.degrees_of_freedom:
+            # merging can make relations vanish or repeat; the general elimination finds out which
+            A = A[reduce(_whole(A)).rows]
         return Merged(cells=movers, lift=lift, relations=A)
 
 
@@ -196,6 +198,22 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
         component=component,
         _state=(definition, order, pivots, start, stop, fc, ff),
     )
+
+
+def _whole(A: csr_array) -> csr_array:
+    """The same relations with whole coefficients where small multiples are: thirds are no binary fractions."""
+    factor = np.ones(A.shape[0])
+    left = np.ones(A.shape[0], np.bool_)
+    for k in (*range(1, 61), 84, 120, 210, 420, 840, 2520):
+        off = np.maximum.reduceat(np.abs(k * A.data - np.rint(k * A.data)), A.indptr[:-1]) if A.nnz else np.zeros(0)
+        now = left & (off < 1e-7)
+        factor[now] = k
+        left &= ~now
+        if not left.any():
+            break
+    each = np.repeat(factor, np.diff(A.indptr))
+    data = np.where(np.repeat(left, np.diff(A.indptr)), A.data, np.rint(each * A.data))
+    return csr_array((data, A.indices, A.indptr), shape=A.shape)
 
 
 def residues(data: FloatArray) -> IntArray:

@@ -270,7 +270,7 @@ def eliminate(ptr, cell, exact, value, sequence, n):
         best, best_use = -1, 1 << 60
         for j in range(count):
             c = touched[j]
-            if acc[c] != 0:
+            if acc[c] != 0 and abs(accf[c]) > 1e-11:  # else a fraction that is not binary, cancelled
                 rank_use = 2 * use[c] + (0 if abs(abs(accf[c]) - 1.0) < 1e-9 else 1)  # unit pivots keep integers
                 if rank_use < best_use or (rank_use == best_use and c < best):
                     best, best_use = c, rank_use
