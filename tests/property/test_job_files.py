@@ -34,8 +34,6 @@ rounds = 2
 [[attackers]]
 name = "a"
 knows = [{cell = {region = "N"}, contribution = 1.0}]
-[attack]
-scenario = "matching"
 [compare]
 methods = ["round"]
 [limits]

@@ -8,6 +8,8 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.careful import careful_movement
 from cellguard._engine.ranges import ranges
+from cellguard._engine.reduce import reduce
+from cellguard._engine.witness import exact_movements, refine
 
 
 def exact(x):
@@ -78,3 +80,16 @@ def test_careful_movement_repairs_noise_and_refuses_nonsense():
     assert moved[0] == -moved[1] == -moved[2] == moved[3] == Fraction(5, 1000)
     beyond = np.array([-1.0, 1.0, 1.0, -1.0])  # the first cell would become negative
     assert careful_movement(T, np.arange(4), beyond, lo, hi, a) is None
+
+
+def test_bases_with_many_denominators_do_not_overflow():
+    rng = np.random.default_rng(3)
+    A = csr_array(rng.integers(1, 60, (12, 16)).astype(float))
+    r = reduce(A)
+    z = r.basis @ rng.uniform(-1.0, 1.0, r.degrees_of_freedom)
+    far, zero = np.full(16, 1e6), np.zeros(16)
+    coarse = exact_movements(r, csr_array(z[None, :]), -far, far, zero, r.component)
+    done = refine(coarse, r, csr_array(z[None, :]), -far, far, zero, r.component, [(0, int(r.component.max()))])
+    moved = done.row(0)
+    assert all(sum(Fraction(c) * moved.get(j, 0) for j, c in enumerate(row)) == 0 for row in A.toarray().tolist())
+    assert np.allclose([float(moved.get(j, 0)) for j in range(16)], z, rtol=1e-6)

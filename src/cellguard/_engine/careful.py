@@ -15,19 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["careful_movement"]
+__all__ = ["Solved", "careful_movement"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-LARGEST_COMPONENT = 2000
-"""Beyond so many cells, fractions take too long."""
+_MOST_WORK = 20_000_000
+"""Products of fractions beyond which a component is given up: some minutes."""
+
+Solved = dict[int, dict[int, Fraction]]
+"""For each solved cell the coefficients of the others: ``cell + sum c other = 0``."""
 _SIGNIFICANT = 14
 """Digits of a small cell that are kept."""
 
 
 def careful_movement(
-    T: csr_array, cells: IntArray, z: FloatArray, lo: FloatArray, hi: FloatArray, point: FloatArray
+    T: csr_array,
+    cells: IntArray,
+    z: FloatArray,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    memory: dict[bytes, Solved | None] | None = None,
 ) -> dict[int, Fraction] | None:
     """Make the movement of one component exact; None if no movement close to it is feasible.
 
@@ -41,9 +50,9 @@ def careful_movement(
         Their movements, from a solver.
     lo, hi, point
         Interval and true value of each of them; decimal numbers, taken as they are printed.
+    memory
+        Eliminations made before, for movements of the same cells.
     """
-    if len(cells) > LARGEST_COMPONENT:
-        return None
     below, above = ([_difference(e, p) for e, p in zip(end.tolist(), point.tolist(), strict=True)] for end in (lo, hi))
     down, up = np.minimum(point - lo, 1e300), np.minimum(hi - point, 1e300)
     # a cell is as small as the nearer of its ends, unless it stands there
@@ -52,7 +61,13 @@ def careful_movement(
     at_zero = ((down <= 0) & (z <= noise)) | ((up <= 0) & (z >= -noise))
     rank = np.where(at_zero, 0.0, room)
     order = np.argsort(-rank, kind="stable")  # the largest first: they are the ones to be computed
-    solved = _eliminate(T[:, cells], order)
+    memory = {} if memory is None else memory
+    key = cells[order].tobytes()
+    if key not in memory:
+        memory[key] = _eliminate(T[:, cells], order)
+    solved = memory[key]
+    if solved is None:
+        return None
     movement: list[Fraction] = [Fraction(0)] * len(cells)
     for i in range(len(cells)):
         if i not in solved and not at_zero[i]:
@@ -75,14 +90,15 @@ def _rounded(z: float, room: float) -> Fraction:
     return Fraction(f"{z:.{max(0, _SIGNIFICANT - floor(log10(size)))}f}")
 
 
-def _eliminate(T: csr_array, order: IntArray) -> dict[int, dict[int, Fraction]]:
+def _eliminate(T: csr_array, order: IntArray) -> Solved | None:
     """Solve the relations for as many cells as possible, those that come first in the order.
 
-    Returns, for each solved cell, the coefficients of the others: ``cell + sum c other = 0``. None of
-    the others is solved itself, and all come later in the order.
+    Of the cells by which others are expressed none is solved itself, and all come later in the order.
+    Returns None when it takes too long.
     """
+    work = 0
     place = {int(cell): k for k, cell in enumerate(order.tolist())}
-    solved: dict[int, dict[int, Fraction]] = {}
+    solved: Solved = {}
     users: dict[int, set[int]] = defaultdict(set)  # cell -> solved cells whose rows may hold it
     for r in np.flatnonzero(np.diff(T.indptr)):
         span = slice(T.indptr[r], T.indptr[r + 1])
@@ -95,6 +111,9 @@ def _eliminate(T: csr_array, order: IntArray) -> dict[int, dict[int, Fraction]]:
         own = row.pop(pivot)
         row = {j: c / own for j, c in row.items()}
         holders = [i for i in users.pop(pivot, ()) if pivot in solved[i]]
+        work += len(row) * (1 + len(holders))
+        if work > _MOST_WORK:
+            return None
         for i in holders:
             _add(solved[i], row, -solved[i].pop(pivot))
         solved[pivot] = row

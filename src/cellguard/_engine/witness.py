@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from cellguard._engine.careful import careful_movement
+from cellguard._engine.careful import Solved, careful_movement
 from cellguard._engine.reduce import Reduction, reduce
 
 __all__ = ["ExactMovements", "exact_movements", "refine"]
@@ -29,6 +29,8 @@ _FINE = (720720, 27720, 2520, 60, 1)
 """Vertices of tables are mostly whole or have small denominators: these grids hold them exactly."""
 _LARGEST = 2.0**51
 """Numerators stay below this, so that floating point still tells neighbours apart."""
+_COARSE = 10**6
+"""A parameter that may only move in steps of so many units is left to fractions."""
 _HUGE = np.int64(4_000_000_000_000_000_000)
 
 
@@ -114,10 +116,11 @@ def refine(
 ) -> ExactMovements:
     """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
     numerators, careful = exact.numerators.tolil(), dict(exact.careful)
+    memory: dict[bytes, Solved | None] = {}
     for row, c in sorted(where):
         z = movements[[row]].toarray()[0]
         mine = np.flatnonzero((component == c) & (z != 0))
-        found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine])
+        found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}
             numerators[row, mine] = 0
@@ -178,26 +181,31 @@ def _whole_relations(T: csr_array) -> csr_array | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Basis:
-    """The null space in whole numbers: ``cells = numerators @ parameters / denominator``."""
+    """The null space in whole numbers: ``cells = numerators @ (parameters / denominator)``."""
 
     parameters: IntArray
     numerators: csr_array
-    denominator: int
+    denominator: IntArray
+    """Of each parameter: only its multiples move all cells by whole units."""
 
     @classmethod
     def of(cls, reduction: Reduction) -> _Basis:
         N = reduction.basis
-        denominator = 1
-        if (np.abs(N.data - np.rint(N.data)) > 1e-9).any():
-            entries = np.unique(np.round(N.data, 9)).tolist()
-            denominator = lcm(*(Fraction(e).limit_denominator(1000).denominator for e in entries))
-        whole = csr_array((np.rint(N.data * denominator).astype(np.int64), N.indices, N.indptr), shape=N.shape)
+        denominator = np.ones(N.shape[1], np.int64)
+        data = N.data
+        broken = np.flatnonzero(np.abs(data - np.rint(data)) > 1e-9)
+        if len(broken):
+            values, where = np.unique(np.round(data[broken], 9), return_inverse=True)
+            parts = [Fraction(v).limit_denominator(1000).denominator for v in values.tolist()]
+            for j, d in zip(N.indices[broken].tolist(), (parts[k] for k in where.tolist()), strict=True):
+                denominator[j] = min(lcm(int(denominator[j]), d), _COARSE)  # lcm with it stays beyond it
+            data = np.where(denominator[N.indices] < _COARSE, data * denominator[N.indices], 0.0)
+        whole = csr_array((np.rint(data).astype(np.int64), N.indices, N.indptr), shape=N.shape)
         return cls(parameters=reduction.parameters, numerators=whole, denominator=denominator)
 
     def complete(self, z: FloatArray) -> IntArray:
         """Round the parameters of a movement, in units, and let all other cells follow."""
-        d = self.denominator
-        return np.asarray(self.numerators @ np.rint(z[self.parameters] / d).astype(np.int64))
+        return np.asarray(self.numerators @ np.rint(z[self.parameters] / self.denominator).astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
