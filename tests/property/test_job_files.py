@@ -42,6 +42,11 @@ time_limit_s = 5
 folder = "out"
 formats = ["csv"]
 """.splitlines()
+ATTACKED = [
+    *LINES[: LINES.index("[[attackers]]")], "[attack]", 'scenario = "B1"', *LINES[LINES.index("[compare]") :]
+]  # fmt: skip
+ATTACKED[ATTACKED.index('name = "suppress"')] = 'name = "adjust"'
+ATTACKED.remove("rounds = 2")
 VALUES = [
     "true",
     "-1",
@@ -67,15 +72,16 @@ def office(tmp_path_factory):
     return folder
 
 
-def test_the_job_is_right_as_it_stands(office):
-    (office / "job.toml").write_text("\n".join(LINES))
+@pytest.mark.parametrize("lines", [LINES, ATTACKED])
+def test_the_job_is_right_as_it_stands(office, lines):
+    (office / "job.toml").write_text("\n".join(lines))
     assert read_job(office / "job.toml").job.seed == 1
 
 
 @settings(max_examples=60)
 @given(data=st.data())
 def test_changed_lines_are_read_or_refused(office, data):
-    lines = list(LINES)
+    lines = list(data.draw(st.sampled_from([LINES, ATTACKED])))
     for _ in range(data.draw(st.integers(1, 4))):
         k = data.draw(st.integers(0, len(lines) - 1))
         kind = data.draw(st.sampled_from(["value", "drop", "twice", "key"]))

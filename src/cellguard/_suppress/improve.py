@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cellguard._suppress.construct import construct
+from cellguard._suppress.incumbent import Incumbent
 from cellguard._suppress.pattern import Movements, Proof, clean, prove
-from cellguard._suppress.problem import Problem
 from cellguard._suppress.protect import Protector
 from cellguard._suppress.space import Space
 from cellguard.table import BoolArray, FloatArray
@@ -34,20 +33,13 @@ class _Current:
 
 
 @dataclass(eq=False)
-class Search:
-    """The best safe pattern so far, and how to find a better one. It always holds a safe pattern or none."""
+class Search(Incumbent):
+    """Find a safe pattern and better ones, with programs over the whole table."""
 
-    problem: Problem
-    rng: np.random.Generator
-    best: BoolArray | None = None
-    cost: float = float("inf")
     pool: list[FloatArray] = field(default_factory=list)
-    unmet: list[int] = field(default_factory=list)
-    """Requests of the problem that no pattern can meet, once construction has failed."""
-    rounds: int = 0
-    on_better: Callable[[float], None] | None = None
+    """Movements found before, for recombination."""
     _kept: _Current | None = None
-    """The best pattern's movements, if they are at hand."""
+    """Movements of the best pattern, if its cost is theirs."""
 
     def __post_init__(self) -> None:
         self.space = Space.of(self.problem, self.problem.usable)
@@ -75,17 +67,12 @@ class Search:
                 self._finish(rows, np.array([*bank, *found]))
             if self.best is None or time.monotonic() > deadline:
                 break
-        return self.best is not None or self._start_from_everything()
+        return self.best is not None or self._clean_everything()
 
-    def _start_from_everything(self) -> bool:
-        """Begin with every cell that may be withheld: what fails even then cannot be protected."""
-        everything = self.problem.usable | self.problem.forced
-        met, _ = self.problem.verdicts(everything)
-        self.unmet = np.flatnonzero(~met).tolist()
-        if self.unmet:
+    def _clean_everything(self) -> bool:
+        if not self.start_from_everything() or self.best is None:
             return False
-        self.best, self.cost = everything, self.problem.cost(everything)
-        proof = prove(self.problem, everything)
+        proof = prove(self.problem, self.best)
         if proof.safe:
             self._take(*clean(proof))
         return True
@@ -122,28 +109,18 @@ class Search:
         """Look at a clean pattern again: its whole space, its cost."""
         proof = prove(self.problem, pattern, hints)
         cost = self.problem.cost(pattern)
-        if (cost < self.cost or not proof.safe) and not self.problem.verdicts(pattern)[0].all():
-            return None  # what becomes the best is confirmed by the range engine
-        current = None
-        if proof.safe:
-            Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
-            Z, bank = (self.space.translated(proof.space, movements) for movements in (Z, bank))
-            current = _Current(cost=cost, Z=Z, bank=bank)
-        self._better(pattern, cost, current)
+        if (cost < self.cost and not self.offer(pattern)) or not proof.safe:
+            return None
+        Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
+        Z, bank = (self.space.translated(proof.space, movements) for movements in (Z, bank))
+        current = _Current(cost=cost, Z=Z, bank=bank)
+        if cost == self.cost:
+            self._kept = current
         return current
-
-    def _better(self, pattern: BoolArray, cost: float, current: _Current | None) -> None:
-        if cost < self.cost:
-            self.best, self.cost, self._kept = pattern, cost, current
-            if self.on_better is not None:
-                self.on_better(cost)
 
     def adopt(self, rows: BoolArray) -> None:
         """Take a pattern found elsewhere, if the range engine confirms it and it is cheaper."""
-        pattern = self.space.pattern(rows | self.forced_rows)
-        cost = self.problem.cost(pattern)
-        if cost < self.cost and self.problem.verdicts(pattern)[0].all():
-            self._better(pattern, cost, None)
+        self.offer(self.space.pattern(rows | self.forced_rows))
 
     def follow(self, y: FloatArray, deadline: float) -> None:
         """Construct along a fractional point: the more of a row it suppresses, the less the row counts."""
@@ -160,7 +137,8 @@ class Search:
         """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
         if self.best is None or self.cost <= 0:
             return
-        current = best = self._kept or self._take(self.best)
+        kept = self._kept
+        current = best = kept if kept is not None and kept.cost == self.cost else self._take(self.best)
         begin, stale = time.monotonic(), 0
         often = 0.98 if current is None or current.Z.size < _DENSE else 0.0
         for done in range(1 << 40 if max_rounds is None else max_rounds):

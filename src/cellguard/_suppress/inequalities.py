@@ -215,20 +215,17 @@ class Inequalities:
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
         used = np.flatnonzero(np.abs(r) > _NOISE)
         used = used[used != p]
-        reach = np.where(r[used] > 0, r[used] * high[used], r[used] * low[used]) / level
-        forced = self.forced[used]
-        rhs = 1.0 - float(reach[forced].sum())
-        if rhs <= _NOISE:
-            return None
-        used, reach = used[~forced], reach[~forced]
-        return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
+        return self._clipped(used, np.where(r[used] > 0, r[used] * high[used], r[used] * low[used]) / level)
 
     def _sliding(self, r: FloatArray, q: int, level: float) -> Row | None:
         """The same for the width: r is the sum of both attacks' combinations, upward and downward."""
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
         positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
         used = np.flatnonzero(positive + negative > _NOISE)
-        reach = (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level
+        return self._clipped(used, (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level)
+
+    def _clipped(self, used: IntArray, reach: FloatArray) -> Row | None:
+        """``sum reach_j y_j >= 1``, less what is always there, cut at the right-hand side; None if that suffices."""
         forced = self.forced[used]
         rhs = 1.0 - float(reach[forced].sum())
         if rhs <= _NOISE:

@@ -8,17 +8,16 @@ away and gives them a new one, in which cells that others need anyway cost nothi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array
 
+from cellguard._suppress.incumbent import Incumbent
 from cellguard._suppress.ledger import Ledger, Movement
 from cellguard._suppress.pattern import clean, prove
-from cellguard._suppress.problem import Problem
 from cellguard._suppress.protect import cheapest, plans
-from cellguard.table import BoolArray, FloatArray, IntArray
+from cellguard.table import FloatArray, IntArray
 
 __all__ = ["LargeSearch"]
 
@@ -30,16 +29,8 @@ _CLEAN = 0.4
 
 
 @dataclass(eq=False)
-class LargeSearch:
+class LargeSearch(Incumbent):
     """The same as :class:`Search`, for tables too large for programs over all cells."""
-
-    problem: Problem
-    rng: np.random.Generator
-    best: BoolArray | None = None
-    cost: float = float("inf")
-    unmet: list[int] = field(default_factory=list)
-    rounds: int = 0
-    on_better: Callable[[float], None] | None = None
 
     def __post_init__(self) -> None:
         T = self.problem.relations
@@ -63,33 +54,16 @@ class LargeSearch:
         for first in range(len(_WINDOWS)):  # what the engine does not confirm gets a larger window
             for q in np.argsort(-level, kind="stable"):
                 if not met[q] and not self._protect(int(q), first):
-                    return self._start_from_everything()
+                    return self.start_from_everything()
             met, _ = p.verdicts(self.ledger.pattern)
             if met.all():
                 break
         if not met.all():
-            return self._start_from_everything()
-        self._take(self.ledger.pattern)
+            return self.start_from_everything()
+        self.offer(self.ledger.pattern)
         if time.monotonic() < deadline:
             self._again(np.arange(len(r)), deadline)
         return True
-
-    def _start_from_everything(self) -> bool:
-        """Withhold every cell that may be: what fails even then cannot be protected."""
-        everything = self.problem.usable | self.problem.forced
-        met, _ = self.problem.verdicts(everything)
-        self.unmet = np.flatnonzero(~met).tolist()
-        if self.unmet:
-            return False
-        self.best, self.cost = everything, self.problem.cost(everything)
-        return True
-
-    def _take(self, pattern: BoolArray) -> None:
-        cost = self.problem.cost(pattern)
-        if cost < self.cost and self.problem.verdicts(pattern)[0].all():
-            self.best, self.cost = pattern, cost
-            if self.on_better is not None:
-                self.on_better(cost)
 
     def _protect(self, request: int, first: int = 0, noise: float = 0.0) -> bool:
         """Protect a request by what is there, or by new movements. Returns whether it worked."""
@@ -165,13 +139,13 @@ class LargeSearch:
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
             if time.monotonic() - last > 10.0:
-                self._take(self.ledger.pattern)
+                self.offer(self.ledger.pattern)
                 last = time.monotonic()
-        self._take(self.ledger.pattern)
+        self.offer(self.ledger.pattern)
         if self.best is not None:
             proof = prove(self.problem, self.best)
             if proof.safe:
-                self._take(clean(proof)[0])
+                self.offer(clean(proof)[0])
 
     def _group(self, request: int) -> IntArray:
         """A request, and some that are protected by the same movements or cells."""
@@ -199,7 +173,3 @@ class LargeSearch:
                     ledger.serve(q, ())
                 for q, old in kept:
                     ledger.restore(q, old)
-
-    def adopt(self, rows: BoolArray) -> None:
-        """Not used: no exact method runs on tables of this size."""
-        raise NotImplementedError
