@@ -174,9 +174,10 @@ class _Run:
             if outcome.x is not None:
                 return self.release(step, problem, outcome, outcome.x)
             if not outcome.infeasible:
-                return self.nothing(
-                    step, Status.TIME_LIMIT, "the limit was reached before a rounding was found.", outcome.bound
-                )
+                why = "the limit was reached before a rounding was found."
+                if time.monotonic() < self.deadline:
+                    why = "the method ended without a rounding; that there is none is not proven."
+                return self.nothing(step, Status.TIME_LIMIT, why, outcome.bound)
         reach = "its base" if steps[-1] == 1 else f"{steps[-1]} bases"
         return self.nothing(
             steps[-1],
