@@ -198,7 +198,7 @@ class _Run:
         least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, step * self.base))
         problem = make_problem(
             relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, step=step, weights=self.weights,
-            lb=np.max([d.lb for d in demands], axis=0), ub=np.min([d.ub for d in demands], axis=0),
+            lb=t.lb, ub=t.ub,  # what is public; what an insider knows binds him, not the release
             least=least, most=most, fixed=t.fixed, target=self.target,
         )  # fmt: skip
         return problem, demands

@@ -50,13 +50,11 @@ def meets_levels(table, published, distance):
 
 
 def choices(table, base, step):
-    """List the multiples less than `step` bases away, inside what every attacker knows unless none is."""
+    """List the multiples less than `step` bases away, inside what is public unless none is."""
     out = []
     for i, a in enumerate(table.values):
         all_ = [v for k in range(-step, step + 2) if abs((v := (a // base[i] + k) * base[i]) - a) < step * base[i]]
-        lb = max(table.bounds(who)[0][i] for who in table.attackers)
-        ub = min(table.bounds(who)[1][i] for who in table.attackers)
-        out.append([v for v in all_ if lb <= v <= ub] or all_)
+        out.append([v for v in all_ if table.lb[i] <= v <= table.ub[i]] or all_)
     return out
 
 
