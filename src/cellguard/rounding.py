@@ -11,7 +11,6 @@ count as known exactly.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._engine import clock
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError, LevelError
 from cellguard.release import Rounding, Status
@@ -96,7 +96,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     >>> release.values, release.objective, str(release.status)
     (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
     """
-    begin = time.monotonic()
+    begin = clock.now()
     _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
     if objective not in _OBJECTIVES:
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
@@ -175,7 +175,7 @@ class _Run:
                 return self.release(step, problem, outcome, outcome.x)
             if not outcome.infeasible:
                 why = "the limit was reached before a rounding was found."
-                if time.monotonic() < self.deadline:
+                if clock.now() < self.deadline:
                     why = "the method ended without a rounding; that there is none is not proven."
                 return self.nothing(step, Status.TIME_LIMIT, why, outcome.bound)
         reach = "its base" if steps[-1] == 1 else f"{steps[-1]} bases"
@@ -222,7 +222,7 @@ class _Run:
         status = Status.FEASIBLE  # within the gap that was asked for, or what the method leaves
         if outcome.objective - outcome.bound <= 1e-9 * abs(outcome.objective) + 2e-6:
             status = Status.OPTIMAL
-        elif outcome.limit and time.monotonic() >= self.deadline:
+        elif outcome.limit and clock.now() >= self.deadline:
             status = Status.TIME_LIMIT
         return Rounding(
             table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
@@ -241,7 +241,7 @@ class _Run:
         )  # fmt: skip
 
     def seconds(self) -> dict[str, float]:
-        return {"solve": time.monotonic() - self.begin}
+        return {"solve": clock.now() - self.begin}
 
 
 def _attackers(table: Table) -> tuple[Attacker, ...]:

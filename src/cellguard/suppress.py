@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._engine import clock
 from cellguard.exceptions import InputError, InternalError
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
@@ -95,7 +95,7 @@ def suppress(
     >>> release.cost, int(release.secondary.sum())
     (37.0, 3)
     """
-    begin = time.monotonic()
+    begin = clock.now()
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
     limit = _DEFAULT_LIMIT_S if time_limit_s is None else float(time_limit_s)
@@ -133,7 +133,7 @@ def _run(
     kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
     search = kind(problem=problem, rng=np.random.default_rng(seed))
     proof = _Proof()
-    reduced = time.monotonic()
+    reduced = clock.now()
     if progress is not None:
         search.on_better = lambda cost: progress(cost, proof.bound)
     try:
@@ -142,7 +142,7 @@ def _run(
     except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
         if search.best is None:
             raise
-    seconds = {"reduce": reduced - begin, "solve": time.monotonic() - reduced, "total": time.monotonic() - begin}
+    seconds = {"reduce": reduced - begin, "solve": clock.now() - reduced, "total": clock.now() - begin}
     if search.best is None:
         from cellguard._suppress.explain import explain
 
@@ -158,7 +158,7 @@ def _run(
     # what forced and aliased cells cost is in every pattern, and not in the costs of the search
     bound = min(max(proof.bound, 0.0) + objective - search.cost, objective)
     proven = objective - bound <= max(gap, 1e-9) * abs(objective)
-    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if time.monotonic() >= deadline else Status.FEASIBLE
+    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() >= deadline else Status.FEASIBLE
     return Suppression(
         table=table, status=status, objective=objective, bound=bound, seconds=seconds, options=options,
         suppressed=search.best, details={"cuts": proof.cuts, "nodes": proof.nodes, "rounds": search.rounds},
@@ -190,11 +190,11 @@ def _search_and_prove(
     from cellguard._suppress.improve import Search
 
     def until(share: float) -> float:
-        now = time.monotonic()
+        now = clock.now()
         return min(deadline, now + share * max(0.0, deadline - now))
 
     def done() -> bool:
-        return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or time.monotonic() >= deadline
+        return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or clock.now() >= deadline
 
     if not isinstance(search, Search):
         search.improve(deadline, rounds)

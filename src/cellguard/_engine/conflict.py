@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack
 
+from cellguard._engine import clock
 from cellguard._engine.lp import LinearProgram, SolveStatus
 
 __all__ = ["Conflict", "find_conflict"]
@@ -44,7 +44,7 @@ def find_conflict(
     >>> found.relations.tolist(), found.lower.tolist(), found.upper.tolist()
     ([0], [1, 2], [0])
     """
-    deadline = time.monotonic() + time_limit_s
+    deadline = clock.now() + time_limit_s
     needs = np.maximum(np.maximum(lower, -upper), 0.0)
     unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
     low, high = lower / unit, upper / unit
@@ -95,7 +95,7 @@ class _Filter:
         self.timely = True
 
     def _infeasible(self) -> bool:
-        if time.monotonic() > self.deadline:
+        if clock.now() > self.deadline:
             self.timely = False
             return False
         return self.lp.solve(time_limit_s=5.0).status is SolveStatus.INFEASIBLE

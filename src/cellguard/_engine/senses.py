@@ -10,13 +10,13 @@ further and proves how good it is.
 from __future__ import annotations
 
 import heapq
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.adjuster import Adjuster
 from cellguard._engine.distance import Distance
 from cellguard._engine.interior import InteriorPoint
@@ -156,7 +156,7 @@ class Senses:
         """Choose senses where the envelopes lean, the plainest ones first, until all are chosen."""
         s = self.start()
         while (s == 0).any():
-            if time.monotonic() > deadline:
+            if clock.now() > deadline:
                 s[s == 0] = 1
                 break
             _, _, v = self.solve(s)
@@ -194,9 +194,9 @@ class Senses:
         A = abs(self.k.movers.relations[:, self.mover[choice]])
         near = csr_array(A.T @ A)
         idle = 0
-        while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and time.monotonic() < deadline:
+        while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and clock.now() < deadline:
             block = self._neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
-            trial, found = self._decide(s, block, value, min(deadline, time.monotonic() + 10.0))
+            trial, found = self._decide(s, block, value, min(deadline, clock.now() + 10.0))
             idle = 0 if found < value * (1 - 1e-6) else idle + 1
             if found < value:
                 s, value = trial, found
@@ -236,7 +236,7 @@ class Senses:
         heap = [_Node(bound, 0, s, v)]
         weight, count, closed = self._weights(), 0, np.inf
         while heap and heap[0].bound < value * (1 - gap):
-            if time.monotonic() > deadline or count > node_limit:
+            if clock.now() > deadline or count > node_limit:
                 break
             node = heapq.heappop(heap)
             inside = self._inside(node, weight)
@@ -277,7 +277,7 @@ class Senses:
     def mixed(self, s: SenseArray, best: SenseArray, deadline: float, *, gap: float) -> tuple[SenseArray, float]:
         """Decide what is undecided by a mixed-integer program; return the senses and the bound."""
         program, free = self._program(s)
-        rises, bound = program.solve(self.solve(best)[2], deadline - time.monotonic(), gap)
+        rises, bound = program.solve(self.solve(best)[2], deadline - clock.now(), gap)
         self.nodes += 1
         out = s.copy()
         out[free] = np.where(rises, 1, -1) if rises is not None else best[free]
@@ -305,7 +305,7 @@ class Senses:
 
 def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
     """Search for the best senses within a time limit, until they are proven within the gap of the best."""
-    begin = time.monotonic()
+    begin = clock.now()
     deadline = begin + time_limit_s
     best, value = search.start(), np.inf
     dive = search.dive(begin + 0.3 * time_limit_s)
@@ -328,5 +328,5 @@ def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
         objective=value,
         bound=bound if bound == np.inf else min(bound, value),
         nodes=search.nodes,
-        in_time=time.monotonic() < deadline,
+        in_time=clock.now() < deadline,
     )

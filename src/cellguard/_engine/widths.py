@@ -23,7 +23,6 @@ moving the multipliers into the dual feasible set gives a lower bound (:meth:`St
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.widths_state import Requests, State
 
 __all__ = ["Requests", "Widths", "narrowest_widths"]
@@ -105,7 +105,7 @@ def narrowest_widths(
     resume
         What a call for the same problem with a larger gap has returned: go on from there.
     """
-    started = time.monotonic()
+    started = clock.now()
     if resume is not None:
         state = resume.state
     else:
@@ -129,7 +129,7 @@ def narrowest_widths(
             if give_up(best[1]):
                 return None
             give_up = None
-        if (best is not None and value - bound <= gap * value) or time.monotonic() - started > time_limit_s:
+        if (best is not None and value - bound <= gap * value) or clock.now() - started > time_limit_s:
             break
         try:
             stalled = stalled + 1 if state.step() < 1e-3 else 0

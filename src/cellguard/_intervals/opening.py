@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._intervals.problem import Found, Problem, lifted, narrowest
 from cellguard._intervals.requests import Variables
 from cellguard.table import BoolArray, FloatArray
@@ -85,7 +85,7 @@ class Opening:
             best = p.better(best, p.repaired(found, max(gap, wanted), deadline) if exposed else found)
             if progress is not None and best is not None:
                 progress(p.cost(best), bound)
-            if p.proven(best, bound, gap) or time.perf_counter() > deadline:
+            if p.proven(best, bound, gap) or clock.now() > deadline:
                 break
             following = self._next(opened, found, prices, close=turn < len(_ROUNDS))
             if np.array_equal(following, opened) and not exposed and turn >= len(_ROUNDS):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._intervals.requests import Variables, needs
 from cellguard.table import BoolArray, FloatArray, Table
 
@@ -193,7 +193,7 @@ class Problem:
         """
         unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
-            if time.perf_counter() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED:
+            if clock.now() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
@@ -240,7 +240,7 @@ class Problem:
                 widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
             for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
                 wider = widener.widen(found.upper, found.lower, cell, movement)
-                if wider is None or time.perf_counter() > deadline:
+                if wider is None or clock.now() > deadline:
                     return None
                 if found.tied:
                     wider = (np.maximum(*wider), np.maximum(*wider))
@@ -303,7 +303,7 @@ def narrowest(
         least_upper=variables.least[1.0],
         least_lower=variables.least[-1.0],
         gap=gap,
-        time_limit_s=deadline - time.perf_counter(),
+        time_limit_s=deadline - clock.now(),
         progress=progress,
         give_up=give_up,
         resume=resume,

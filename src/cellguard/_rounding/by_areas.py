@@ -13,12 +13,11 @@ mended by small programs with the violated cuts.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from cellguard._engine import clock
 from cellguard._engine.kernels.areas import decide_one, decide_parts
 from cellguard._rounding.exact import Outcome
 from cellguard._rounding.grid import Grid, Prices
@@ -74,7 +73,7 @@ class _Search:
 
     @property
     def late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return clock.now() > self.deadline
 
     @property
     def closed(self) -> bool:
@@ -136,7 +135,7 @@ class _Search:
         for g in grid.families:
             parts = grid.parts[g]
             relaxation = Relaxation(grid, parts, grid.area_sums[g], parent=g)
-            left_s = self.deadline - time.monotonic()
+            left_s = self.deadline - clock.now()
             if left_s <= 0 or not relaxation.solve(time_limit_s=left_s):
                 continue
             self.relaxations[g] = relaxation

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._rounding.exact import Outcome, solve_exactly
 from cellguard._rounding.grid import Grid, make_grid
 from cellguard._rounding.levels import Demand, LevelCuts
@@ -49,7 +49,7 @@ def solve(
     """
     if len(problem.impossible):
         return Outcome(x=None, objective=np.inf, bound=np.inf)
-    begin = time.monotonic()
+    begin = clock.now()
     cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
     grid = _coordinates(problem) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
     if grid is None:
@@ -63,7 +63,7 @@ def solve(
     if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
         return found
     if found.x is not None:
-        deadline = min(deadline, time.monotonic() + max(_PROOF_TIME_S, time.monotonic() - begin))
+        deadline = min(deadline, clock.now() + max(_PROOF_TIME_S, clock.now() - begin))
     proven = solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads, start=found.x)
     bound = max(found.bound, proven.bound)
     closed = proven.objective - bound <= gap * abs(proven.objective) + 2e-6

@@ -10,7 +10,6 @@ relaxation first (salazar2004 section 3.1).
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from cellguard._engine import clock
 from cellguard._engine.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.mip import MixedSolution, solve_mixed
 from cellguard._rounding.levels import LevelCuts, LevelsOpenError
@@ -82,7 +82,7 @@ def solve_exactly(
     cuts
         Finds violated levels; None when there are none.
     deadline
-        When to stop, on the clock of :func:`time.monotonic`.
+        When to stop, on the clock of `clock.now`.
     gap
         Stop when proven this close, relatively, to the best.
     seed, threads
@@ -121,7 +121,7 @@ class _Search:
 
     @property
     def left_s(self) -> float:
-        return self.deadline - time.monotonic()
+        return self.deadline - clock.now()
 
     def closed(self) -> bool:
         """Whether the best is proven good enough, or proven not to exist."""

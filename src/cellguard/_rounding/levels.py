@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.cuts import Separator
 from cellguard._engine.ranges import ranges
 from cellguard._rounding.problem import Problem
@@ -64,7 +64,7 @@ class LevelsOpenError(Exception):
 
 
 class LevelCuts:
-    """Finds the capacity constraints that a table violates, until a deadline (of :func:`time.monotonic`)."""
+    """Finds the capacity constraints that a table violates, until a deadline (on `clock.now`)."""
 
     def __init__(self, problem: Problem, demands: list[Demand], deadline: float = float("inf")) -> None:
         self.problem, self.deadline = problem, deadline
@@ -99,10 +99,10 @@ class LevelCuts:
         found = ranges(
             self.problem.relations, lo, hi, a, demand.cells,
             lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
-            time_limit_s=max(self.deadline - time.monotonic(), _GRACE_S),
+            time_limit_s=max(self.deadline - clock.now(), _GRACE_S),
         )  # fmt: skip
         open_ = np.flatnonzero(~found.safe)
-        if len(open_) and time.monotonic() > self.deadline:
+        if len(open_) and clock.now() > self.deadline:
             raise LevelsOpenError
         return self._attacks(demand, open_) if len(open_) else None
 

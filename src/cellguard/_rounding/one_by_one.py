@@ -5,11 +5,10 @@ The area with the fewest undecided cells goes first: rounding it moves the other
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._engine import clock
 from cellguard._engine.kernels.areas import halve
 from cellguard._rounding.grid import Grid, Prices
 from cellguard._rounding.guide import Relaxation
@@ -41,12 +40,12 @@ def decide_one_by_one(relaxation: Relaxation, target: IntArray, x: IntArray, *, 
     steps
         How many steps the relaxation takes after every decision.
     deadline
-        On the clock of :func:`time.monotonic`.
+        On the clock of `clock.now`.
     """
     grid, areas = relaxation.grid, relaxation.areas
     left = np.arange(len(areas))
     while len(left) > 2:
-        if time.monotonic() > deadline:
+        if clock.now() > deadline:
             raise OutOfTimeError
         relaxation.follow(steps)
         guide = relaxation.x[left]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._suppress.protect import Protector
 from cellguard.table import BoolArray, FloatArray
 
@@ -58,7 +57,7 @@ def construct(
         if is_met(request, requests, down, up):
             continue
         some = None
-        if time.monotonic() < deadline:
+        if clock.now() < deadline:
             some = protector.movements(int(request), np.where(rows, 0.0, weight))
         if some is None:
             failed.append(int(request))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.lazy import LazySolution, Row, solve_lazy
 from cellguard._engine.lp import LinearProgram, weak_duality_bound
 from cellguard._suppress.inequalities import Inequalities, matrix
@@ -67,7 +67,7 @@ class Exact:
         """Solve the relaxation by cutting planes, from where it was left; returns the bound."""
         stalled = 0
         for _ in range(max_rounds):
-            solution = self._lp.solve(time_limit_s=max(1.0, deadline - time.monotonic()))
+            solution = self._lp.solve(time_limit_s=max(1.0, deadline - clock.now()))
             if not solution.optimal:
                 break
             before = self.bound
@@ -75,7 +75,7 @@ class Exact:
             stalled = stalled + 1 if self.bound < before + 1e-4 * max(before, 1e-9) else 0
             self.y, self.reduced_cost = np.clip(solution.x, 0.0, 1.0), solution.reduced_cost * self.scale
             self.rows = [row for row, dual in zip(self._active, solution.row_dual, strict=True) if abs(dual) > 1e-9]
-            if time.monotonic() > deadline or self.bound >= upper_bound * (1 - 1e-9):
+            if clock.now() > deadline or self.bound >= upper_bound * (1 - 1e-9):
                 break
             found = [] if stalled > 10 else self.violated(self.y, dear=stalled <= _PATIENCE)
             if not found:
@@ -142,7 +142,7 @@ class Exact:
         result = solve_lazy(
             self.cost / self.scale, lower, upper, self.rows,
             check=self._check, separate=self._separate, start=start,
-            time_limit_s=max(0.0, deadline - time.monotonic()), gap=gap, seed=seed,
+            time_limit_s=max(0.0, deadline - clock.now()), gap=gap, seed=seed,
             on_bound=lambda b: self._raise(b * self.scale), heuristics=incumbent is None,
         )  # fmt: skip
         self.nodes, self.cuts = result.nodes, self.cuts + result.rows

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._suppress.construct import construct
 from cellguard._suppress.incumbent import Incumbent
 from cellguard._suppress.pattern import Movements, Proof, clean, prove
@@ -65,7 +65,7 @@ class Search(Incumbent):
             self._remember(found)
             if not failed:
                 self._finish(rows, np.array([*bank, *found]))
-            if self.best is None or time.monotonic() > deadline:
+            if self.best is None or clock.now() > deadline:
                 break
         return self.best is not None or self._clean_everything()
 
@@ -139,10 +139,10 @@ class Search(Incumbent):
             return
         kept = self._kept
         current = best = kept if kept is not None and kept.cost == self.cost else self._take(self.best)
-        begin, stale = time.monotonic(), 0
+        begin, stale = clock.now(), 0
         often = 0.98 if current is None or current.Z.size < _DENSE else 0.0
         for done in range(1 << 40 if max_rounds is None else max_rounds):
-            now = time.monotonic()
+            now = clock.now()
             if now >= deadline or current is None or best is None:
                 return
             self.rounds += 1
@@ -197,7 +197,7 @@ class Search(Incumbent):
         bank = current.bank[~(current.bank[:, ~rows] != 0).any(axis=1)]
         rows, found, failed = construct(
             self.protector, rows, bank, largest_first=bool(rng.random() < 0.5), weight=weight,
-            deadline=time.monotonic() + 20.0,
+            deadline=clock.now() + 20.0,
         )  # fmt: skip
         if failed:
             return None

@@ -10,11 +10,10 @@ pattern without useless cells it can move, hence so can another of any combinati
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from cellguard._engine import clock
 from cellguard._engine.lazy import Row
 from cellguard._engine.lp import SolveStatus
 from cellguard._engine.program import MovementProgram
@@ -356,11 +355,11 @@ class Inequalities:
         self.program.set_room(y, y)
         covered = np.zeros(len(y))
         found = []
-        begin = time.monotonic()
+        begin = clock.now()
         for i in candidates:
             if covered[i] >= y[i] - _NOISE:
                 continue
-            if time.monotonic() - begin > _LIMIT_S:
+            if clock.now() - begin > _LIMIT_S:
                 break
             self.programs += 1
             push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)

@@ -7,12 +7,12 @@ away and gives them a new one, in which cells that others need anyway cost nothi
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array
 
+from cellguard._engine import clock
 from cellguard._suppress.incumbent import Incumbent
 from cellguard._suppress.ledger import Ledger, Movement
 from cellguard._suppress.pattern import clean, prove
@@ -61,7 +61,7 @@ class LargeSearch(Incumbent):
         if not met.all():
             return self.start_from_everything()
         self.offer(self.ledger.pattern)
-        if time.monotonic() < deadline:
+        if clock.now() < deadline:
             self._again(np.arange(len(r)), deadline)
         return True
 
@@ -131,16 +131,16 @@ class LargeSearch(Incumbent):
         active = np.array([q for q, by in enumerate(self.ledger.by) if by], np.int64)
         if not len(active):
             return
-        last = time.monotonic()
+        last = clock.now()
         stop = deadline - _CLEAN * max(0.0, deadline - last)
         for done in range(1 << 40 if max_rounds is None else max_rounds):
-            if time.monotonic() >= stop:
+            if clock.now() >= stop:
                 break
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
-            if time.monotonic() - last > 10.0:
+            if clock.now() - last > 10.0:
                 self.offer(self.ledger.pattern)
-                last = time.monotonic()
+                last = clock.now()
         self.offer(self.ledger.pattern)
         if self.best is not None:
             proof = prove(self.problem, self.best)
@@ -161,7 +161,7 @@ class LargeSearch(Incumbent):
         ledger = self.ledger
         groups = [requests] if noisy else [np.array([q]) for q in requests]
         for group in groups:
-            if time.monotonic() >= deadline:
+            if clock.now() >= deadline:
                 return
             before = ledger.cost
             kept = [(int(q), ledger.release(int(q))) for q in group if ledger.by[int(q)]]

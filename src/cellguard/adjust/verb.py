@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._engine import clock
 from cellguard._engine.adjuster import Closest, adjuster_of
 from cellguard._engine.distance import Distance
 from cellguard._engine.senses import Choice, Senses, choose
@@ -98,7 +99,7 @@ def adjust(
         whole=_whole(table, integer),
         gap=_share(gap),
         seed=seed,
-        deadline=time.monotonic() + _seconds(time_limit_s),
+        deadline=clock.now() + _seconds(time_limit_s),
     )
     if repair is not None and repair not in REPAIRS:
         raise UnknownCodeError(
@@ -135,7 +136,7 @@ class _Task:
     @property
     def left_s(self) -> float:
         """Seconds left."""
-        return max(0.1, self.deadline - time.monotonic())
+        return max(0.1, self.deadline - clock.now())
 
     def bounds(self, up: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of the movements with these senses: whole numbers when only those are allowed."""

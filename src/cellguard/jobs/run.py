@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cellguard._engine.kernels import compiled
+from cellguard._engine.clock import compiled
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.jobs import manifest as manifests
 from cellguard.jobs.checkpoint import Checkpoints

