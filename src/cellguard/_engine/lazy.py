@@ -16,29 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._engine.lp import SolveStatus
+from cellguard._engine.rows import Row
 
-__all__ = ["LazySolution", "Row", "solve_lazy"]
+__all__ = ["LazySolution", "solve_lazy"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """``coefficients @ y[columns] >= rhs``."""
-
-    columns: IntArray
-    coefficients: FloatArray
-    rhs: float
-
-    def violation(self, y: FloatArray) -> float:
-        """By how much a point violates the row."""
-        return float(self.rhs - self.coefficients @ y[self.columns])
-
-    @property
-    def key(self) -> tuple[bytes, bytes, float]:
-        """Equal rows have equal keys."""
-        return self.columns.tobytes(), np.round(self.coefficients, 7).tobytes(), round(self.rhs, 7)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

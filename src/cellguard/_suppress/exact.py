@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from cellguard._engine import clock
-from cellguard._engine.lazy import LazySolution, Row, solve_lazy
-from cellguard._engine.lp import LinearProgram, weak_duality_bound
-from cellguard._suppress.inequalities import Inequalities, matrix
+from cellguard._engine.lazy import LazySolution, solve_lazy
+from cellguard._engine.rows import Relaxation, Row
+from cellguard._suppress.inequalities import Inequalities
 from cellguard._suppress.space import Space
 from cellguard.table import BoolArray, FloatArray
 
@@ -54,11 +53,7 @@ class Exact:
         self.scale = self.unit or (float(np.median(positive)) if len(positive) else 1.0)
         n = len(self.cost)
         self._lower = self.space.keep.astype(np.float64)
-        self._lp = LinearProgram(
-            csr_array((0, n)), np.zeros(0), np.zeros(0), self._lower, np.ones(n), self.cost / self.scale,
-            simplex="dual", tolerance=1e-9,
-        )  # fmt: skip
-        self._active: list[Row] = []
+        self._relaxation = Relaxation(self.cost / self.scale, self._lower, np.ones(n))
         self._add(self.inequalities.pool.add(self.inequalities.first_bridges()))
 
     # ------------------------------------------------------------------ root
@@ -67,30 +62,24 @@ class Exact:
         """Solve the relaxation by cutting planes, from where it was left; returns the bound."""
         stalled = 0
         for _ in range(max_rounds):
-            solution = self._lp.solve(time_limit_s=max(1.0, deadline - clock.now()))
+            solution = self._relaxation.solve(time_limit_s=max(1.0, deadline - clock.now()))
             if not solution.optimal:
                 break
             before = self.bound
-            self._raise(self._proven(solution.row_dual))
+            self._raise(self.scale * self._relaxation.proven(solution.row_dual))
             stalled = stalled + 1 if self.bound < before + 1e-4 * max(before, 1e-9) else 0
             self.y, self.reduced_cost = np.clip(solution.x, 0.0, 1.0), solution.reduced_cost * self.scale
-            self.rows = [row for row, dual in zip(self._active, solution.row_dual, strict=True) if abs(dual) > 1e-9]
+            binding = np.abs(solution.row_dual) > 1e-9
+            self.rows = [row for row, binds in zip(self._relaxation.rows, binding, strict=True) if binds]
             if clock.now() > deadline or self.bound >= upper_bound * (1 - 1e-9):
                 break
             found = [] if stalled > 10 else self.violated(self.y, dear=stalled <= _PATIENCE)
             if not found:
                 break
-            if len(self._active) > 3 * len(self.cost):
-                self._purge(self.y)
+            if len(self._relaxation.rows) > 3 * len(self.cost):
+                self._relaxation.purge(self.y, 0.1)
             self._add(found)
         return self.bound
-
-    def _proven(self, dual: FloatArray) -> float:
-        """The bound that the multipliers of the rows prove, whatever the solver says."""
-        A, rhs = matrix(self._active, len(self.cost)), np.array([row.rhs for row in self._active])
-        ones, free = np.ones(len(self.cost)), np.full(len(rhs), np.inf)
-        cost = self.cost / self.scale
-        return self.scale * weak_duality_bound(A, rhs, free, self._lower, ones, cost, np.maximum(dual, 0.0))
 
     def _raise(self, value: float) -> None:
         if self.unit:  # costs are multiples of it, then so is the cost of every pattern
@@ -103,16 +92,8 @@ class Exact:
                 self.on_bound(value)
 
     def _add(self, rows: list[Row]) -> None:
-        if rows:
-            A = matrix(rows, len(self.cost))
-            self._lp.add_rows(A, np.array([r.rhs for r in rows]), np.full(len(rows), np.inf))
-            self.cuts += len(rows)
-        self._active += rows
-
-    def _purge(self, y: FloatArray) -> None:
-        slack = np.array([-row.violation(y) for row in self._active])
-        self._lp.delete_rows(np.flatnonzero(slack > 0.1))
-        self._active = [row for row, s in zip(self._active, slack, strict=True) if s <= 0.1]
+        self._relaxation.add(rows)
+        self.cuts += len(rows)
 
     def violated(self, y: FloatArray, *, dear: bool) -> list[Row]:
         """Inequalities that a fractional point violates: cheap kinds first, dear ones if nothing else is found."""

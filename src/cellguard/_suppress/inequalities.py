@@ -11,16 +11,16 @@ pattern without useless cells it can move, hence so can another of any combinati
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from cellguard._engine import clock
-from cellguard._engine.lazy import Row
 from cellguard._engine.lp import SolveStatus
 from cellguard._engine.program import MovementProgram
+from cellguard._engine.rows import Pool, Row
 from cellguard._suppress.space import Space
 from cellguard.table import BoolArray, FloatArray, IntArray
 
-__all__ = ["Inequalities", "Pool", "matrix"]
+__all__ = ["Inequalities"]
 
 _NOISE = 1e-9
 _NEAR = 1.0 - 1e-7
@@ -31,48 +31,6 @@ _BANK = 300
 
 Target = tuple[int, int, int, float]
 """An attack: request, row, direction and level."""
-
-
-class Pool:
-    """All inequalities found so far, once each, as one matrix."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        self.rows: list[Row] = []
-        self._known: set[tuple[bytes, bytes, float]] = set()
-        self._blocks: list[csr_array] = []
-        self._loose = 0
-
-    def add(self, rows: list[Row]) -> list[Row]:
-        """Take in rows; return those that were not there yet."""
-        fresh = []
-        for row in rows:
-            if row.key not in self._known:
-                self._known.add(row.key)
-                fresh.append(row)
-        if fresh:
-            self.rows += fresh
-            self._blocks.append(matrix(fresh, self.n))
-            if len(self._blocks) > 20:
-                self._blocks = [csr_array(vstack(self._blocks))]
-        return fresh
-
-    def violated(self, y: FloatArray, violation: float, most: int) -> list[Row]:
-        """The rows that a point violates most."""
-        if not self.rows:
-            return []
-        activity = np.concatenate([block @ y for block in self._blocks])
-        excess = np.array([row.rhs for row in self.rows]) - activity
-        worst = np.argsort(-excess, kind="stable")[:most]
-        return [self.rows[k] for k in worst[excess[worst] > violation]]
-
-
-def matrix(rows: list[Row], n: int) -> csr_array:
-    """Rows as a sparse matrix."""
-    pointer = np.concatenate([[0], np.cumsum([len(r.columns) for r in rows])])
-    data = np.concatenate([np.zeros(0), *(r.coefficients for r in rows)])
-    columns = np.concatenate([np.zeros(0, np.int64), *(r.columns for r in rows)])
-    return csr_array((data, columns, pointer), shape=(len(rows), n))
 
 
 class Inequalities:
