@@ -13,6 +13,7 @@ from cellguard._intervals.requests import Variables, needs
 from cellguard.table import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
+    from cellguard._engine.network import Network
     from cellguard._engine.reduce import Reduction
     from cellguard._engine.widths import Widths
 
@@ -39,6 +40,8 @@ class Found:
     requests: int
     tied: bool = False
     """Whether one width served both sides."""
+    vertex: bool = False
+    """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
 class Problem:
@@ -89,6 +92,7 @@ class Problem:
 
     def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> Found:
         """Find the least widths, with one width for both sides where that is exact."""
+        from cellguard._engine.network import Network
         from cellguard._engine.reduce import reduce
         from cellguard._intervals.opening import Opening
 
@@ -98,6 +102,9 @@ class Problem:
             return self._nothing(0.0)
         # what is returned if the limit comes before anything better
         fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
+        network = Network.of(reduction)
+        if network is not None and not variables.stuck:
+            return self._on_network(network, variables, fallback, deadline, progress)
         # many degrees of freedom: most cells will stay closed
         few = variables.external and reduction.rank < reduction.degrees_of_freedom
         opening = Opening(self, reduction) if few else None
@@ -108,6 +115,43 @@ class Problem:
             if found is not None:
                 return self.better(found, fallback) or found
         return fallback or self.withheld(len(variables))
+
+    def _on_network(
+        self,
+        network: Network,
+        variables: Variables,
+        fallback: Found | None,
+        deadline: float,
+        progress: Progress | None,
+    ) -> Found:
+        """Solve by cuts, with one width for both sides if the levels are symmetric and no known bound is passed."""
+        from cellguard._engine.network_widths import NetworkWidths
+
+        t, cells = self.table, network.cells
+        limits = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
+        far = np.full(len(cells), np.inf)
+        bound, rounds = 0.0, 0
+        for tied in (True, False) if variables.symmetric else (False,):
+            most = (far, far) if tied else limits
+            solver = NetworkWidths(
+                network=network, weight=self.weight[cells], asked=list(variables.asked_of(network)),
+                most_upper=most[0], most_lower=most[1], tied=tied,
+            )  # fmt: skip
+            solver.solve(deadline, progress)
+            bound, rounds = max(bound, solver.bound), rounds + solver.rounds
+            if solver.upper is None or solver.lower is None:
+                continue
+            if tied and (solver.upper > np.minimum(*limits) * (1.0 + 1e-9)).any():
+                continue  # without limits it is still a bound
+            lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
+            slack = 1.0 + 1e-9
+            lower[cells], upper[cells] = slack * solver.lower, slack * solver.upper
+            return Found(
+                lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
+                tied=tied, vertex=True,
+            )  # fmt: skip
+        found = fallback or self.withheld(len(variables))
+        return replace(found, bound=max(bound, found.bound))
 
     def better(self, one: Found | None, other: Found | None) -> Found | None:
         """Return the cheaper of two, with the larger bound."""
@@ -193,7 +237,7 @@ class Problem:
         """
         unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
-            if clock.now() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED:
+            if clock.now() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED or found.vertex:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from cellguard.attacker import Attacker
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
+    from cellguard._engine.network import Network
+    from cellguard._engine.network_widths import Asked
     from cellguard._engine.reduce import Merged
     from cellguard._engine.widths import Requests
 
@@ -151,6 +154,23 @@ class Variables:
         at = self._asked(tied)
         ratio = np.asarray(self.merged.lift[self.origin[at], self.cell[at]]).ravel()
         return self.origin[at], self.sign[at] * ratio
+
+    def asked_of(self, network: Network) -> Iterator[Asked]:
+        """Each attacker's movements as those of a network's arcs."""
+        from cellguard._engine.network_widths import Asked
+
+        t = self.table
+        arc = np.full(t.n_cells, -1, np.int64)
+        arc[network.cells] = np.arange(len(network.cells))
+        for need in needs(t):
+            known = np.zeros(t.n_cells, np.bool_)
+            known[need.attacker.cells] = True
+            lo, hi = t.bounds(need.attacker)
+            above, below = np.where(known, hi - t.values, np.inf), np.where(known, t.values - lo, np.inf)
+            yield Asked(
+                arc=arc[need.cell], sign=need.sign, level=need.level,
+                above=above[network.cells], below=below[network.cells],
+            )  # fmt: skip
 
     def own_limits(self) -> tuple[FloatArray | None, FloatArray | None]:
         """Limits of each request's movement, down and up: what its own attacker knew before."""
