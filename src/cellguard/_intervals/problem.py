@@ -100,11 +100,11 @@ class Problem:
         variables = Variables(self.table, self.weight, reduction.merged)
         if not len(variables):
             return self._nothing(0.0)
-        # what is returned if the limit comes before anything better
-        fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
         network = Network.of(reduction)
         if network is not None and not variables.stuck:
-            return self._on_network(network, variables, fallback, deadline, progress)
+            return self._on_network(network, variables, reduction, deadline, progress)
+        # what is returned if the limit comes before anything better
+        fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
         # many degrees of freedom: most cells will stay closed
         few = variables.external and reduction.rank < reduction.degrees_of_freedom
         opening = Opening(self, reduction) if few else None
@@ -120,7 +120,7 @@ class Problem:
         self,
         network: Network,
         variables: Variables,
-        fallback: Found | None,
+        reduction: Reduction,
         deadline: float,
         progress: Progress | None,
     ) -> Found:
@@ -150,7 +150,7 @@ class Problem:
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
             )  # fmt: skip
-        found = fallback or self.withheld(len(variables))
+        found = self.quick(reduction, variables) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
     def better(self, one: Found | None, other: Found | None) -> Found | None:
