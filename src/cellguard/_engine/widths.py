@@ -24,7 +24,7 @@ moving the multipliers into the dual feasible set gives a lower bound (:meth:`St
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +54,9 @@ class Widths:
     bound: float
     movements: FloatArray
     """One movement of the table per request."""
-    level_price: FloatArray
-    """Multiplier of each request's level, at the iterate that gave the bound."""
-    cell_price: FloatArray
-    """Requests by cells: multiplier of the upper width less that of the lower, there."""
     iterations: int
     finished: bool
     """Whether the asked gap was proven."""
-    state: State = field(repr=False)
-    """The last iterate."""
 
 
 def narrowest_widths(
@@ -76,13 +70,10 @@ def narrowest_widths(
     most_lower: FloatArray,
     hard_upper: FloatArray | None = None,
     hard_lower: FloatArray | None = None,
-    least_upper: FloatArray | None = None,
-    least_lower: FloatArray | None = None,
     gap: float = 1e-3,
     time_limit_s: float = np.inf,
     progress: Callable[[float, float], None] | None = None,
     give_up: Callable[[FloatArray], bool] | None = None,
-    resume: Widths | None = None,
 ) -> Widths | None:
     """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
 
@@ -96,32 +87,22 @@ def narrowest_widths(
         Limits of the widths; infinite where there is none, 0 where a side must stay closed.
     hard_upper, hard_lower
         Limits of each request's own movement, requests by cells (what its attacker knew before).
-    least_upper, least_lower
-        Widths that are needed whatever the requests say; not with one width for both sides.
     gap
         Relative distance between objective and bound at which to stop.
     give_up
         Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
-    resume
-        What a call for the same problem with a larger gap has returned: go on from there.
     """
     started = clock.now()
-    if resume is not None:
-        state = resume.state
-    else:
-        limits = (most_upper, most_lower, hard_upper, hard_lower, least_upper, least_lower)
-        state = State(relations, basis, weight, requests, tied, *limits)
+    state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
     best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
-    bound, prices = 0.0, state.prices()
+    bound = 0.0
     iterations = stalled = 0
     while iterations < _MOST_ITERATIONS:
         iterations += 1
         widths = state.feasible_widths()
         if widths is not None and (best is None or widths[0] < best[0]):
             best = widths
-        proven = state.lower_bound()
-        if proven > bound:
-            bound, prices = proven, state.prices()
+        bound = max(bound, state.lower_bound())
         value = np.inf if best is None else best[0]
         if progress is not None:
             progress(value, bound)
@@ -147,9 +128,6 @@ def narrowest_widths(
         objective=objective,
         bound=bound,
         movements=movements,
-        level_price=prices[0],
-        cell_price=prices[1],
         iterations=iterations,
         finished=finished,
-        state=state,
     )

@@ -87,8 +87,6 @@ class State:
         most_lower: FloatArray,
         hard_upper: FloatArray | None,
         hard_lower: FloatArray | None,
-        least_upper: FloatArray | None = None,
-        least_lower: FloatArray | None = None,
     ) -> None:
         self.scale = float(np.median(requests.level))
         self.weight_scale = float(np.median(weight))
@@ -106,8 +104,6 @@ class State:
 
         limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
         limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
-        floors = [np.zeros(C) if least is None else least / self.scale for least in (least_upper, least_lower)]
-        self.least = [np.maximum(*floors)] if tied else floors
         z = self._start_movements(limits)
         g = self.sign * z[self.rows, self.cell] - self.level
         self.sides: list[FloatArray] = self._start_widths(z, limits)
@@ -134,8 +130,9 @@ class State:
             slack = np.maximum(limits[side][at] - self.sides[side][at], thin[at])
             self.caps.append(_Pair(slack, mu / slack))
         self.cap_limits = [limits[side][at] for side, at in self.limited]
-        above = [np.maximum(x - least, 0.1 * width) for x, least in zip(self.sides, self.least, strict=True)]
-        self.floors = [] if tied else [_Pair(slack, mu / slack) for slack in above]
+        # no width is negative; one that serves both sides cannot be
+        above = [] if tied else [np.maximum(x, 0.1 * width) for x in self.sides]
+        self.floors = [_Pair(slack, mu / slack) for slack in above]
         self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
         for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
             if given is not None:
@@ -149,8 +146,7 @@ class State:
         above, below = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
         out = []
         reaches = [np.maximum(above, below)] if self.tied else [above, below]
-        for least, limit, each in zip(self.least, limits, reaches, strict=True):
-            reach = np.maximum(each, least)
+        for limit, reach in zip(limits, reaches, strict=True):
             width = 1.2 * reach + 0.05 * reach.mean()
             out.append(np.where(reach < limit, np.minimum(width, (reach + limit) / 2), width))
         return out
@@ -186,7 +182,6 @@ class State:
             return None
         z = self.z * (self.level / own)[:, None]
         upper, lower = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
-        upper, lower = np.maximum(upper, self.least[0]), np.maximum(lower, self.least[-1])
         if self.tied:
             upper = lower = np.maximum(upper, lower)
         slack = 1e-9
@@ -237,14 +232,7 @@ class State:
                 factor = min(factor, float((allow[over] / use[over]).min()))
         # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
         price *= factor
-        for least, use, allow, weight in zip(self.least, used, allowed, weights, strict=True):
-            # what is left of the weight proves what each width costs at least
-            price += float(least @ np.maximum(weight + factor * (allow - weight - use), 0.0))
         return max(0.0, price) * self.scale * self.weight_scale
-
-    def prices(self) -> tuple[FloatArray, FloatArray]:
-        """Multipliers of the levels, and of the widths (upper less lower) for each request, in the given units."""
-        return self.g.dual * self.weight_scale, (self.p.dual - self.q.dual) * self.weight_scale
 
     def _hard_net(self) -> Any:
         net: Any = 0.0
@@ -349,7 +337,7 @@ class State:
         for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
             pair.set_direction(limit - self.sides[side][at] - pair.slack - self.dx[side][at], pair.target(mu))
         for side, pair in enumerate(self.floors):
-            error = np.where(self.open[side], self.sides[side] - self.least[side] - pair.slack, 0.0)
+            error = np.where(self.open[side], self.sides[side] - pair.slack, 0.0)
             pair.set_direction(self.dx[side] + error, pair.target(mu))
         for direction, k, i, limit, pair in self.hard:
             error = limit - direction * self.z[k, i] - pair.slack
@@ -373,8 +361,7 @@ class State:
             error = limit - self.sides[side][at] - pair.slack
             out[side][at] -= pair.dual + pair.target(mu) - pair.theta * error
         for side, pair in enumerate(self.floors):
-            error = self.sides[side] - self.least[side] - pair.slack
-            out[side] += pair.dual + pair.target(mu) - pair.theta * error
+            out[side] += pair.dual + pair.target(mu) - pair.theta * (self.sides[side] - pair.slack)
         for side, is_open in enumerate(self.open):
             out[side][~is_open] = 0.0
         return np.concatenate(out)

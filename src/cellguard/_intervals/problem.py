@@ -94,7 +94,6 @@ class Problem:
         """Find the least widths, with one width for both sides where that is exact."""
         from cellguard._engine.network import Network
         from cellguard._engine.reduce import reduce
-        from cellguard._intervals.opening import Opening
 
         reduction = reduce(self.table.relations, self.may_open)
         variables = Variables(self.table, self.weight, reduction.merged)
@@ -105,13 +104,8 @@ class Problem:
             return self._on_network(network, variables, reduction, deadline, progress)
         # what is returned if the limit comes before anything better
         fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
-        # many degrees of freedom: most cells will stay closed
-        few = variables.external and reduction.rank < reduction.degrees_of_freedom
-        opening = Opening(self, reduction) if few else None
         for tied in (True, False) if variables.symmetric else (False,):
-            found = opening.solve(tied, gap, deadline, progress) if opening is not None else None
-            if found is None and not (opening is not None and tied and opening.limits_bind):
-                found = self.solve_opened(variables, reduction, tied, gap, deadline, progress)
+            found = self.solve_opened(variables, reduction, tied, gap, deadline, progress)
             if found is not None:
                 return self.better(found, fallback) or found
         return fallback or self.withheld(len(variables))
@@ -166,7 +160,7 @@ class Problem:
 
     def joint_movements(self, movable: BoolArray, *, limited: bool) -> FloatArray | None:
         """Movements that reach all levels at once, one upward and one downward; without limits, one serves for both."""
-        from cellguard._engine.opening import joint_movement
+        from cellguard._engine.widening import joint_movement
 
         t = self.table
         relations = t.relations
@@ -266,8 +260,8 @@ class Problem:
 
     def repaired(self, found: Found, gap: float, deadline: float) -> Found | None:
         """Widen until every level can be reached; None if that costs more than the gap allows."""
-        from cellguard._engine.opening import Widener
         from cellguard._engine.reduce import reduce
+        from cellguard._engine.widening import Widener
 
         t = self.table
         if any(len(attacker.cells) for attacker in t.attackers):
@@ -327,7 +321,6 @@ def narrowest(
     deadline: float,
     progress: Progress | None = None,
     give_up: Callable[[FloatArray], bool] | None = None,
-    resume: Widths | None = None,
 ) -> Widths | None:
     """Call the interior point; the limits of the widths count unless one width serves both sides."""
     from cellguard._engine.widths import narrowest_widths
@@ -344,13 +337,10 @@ def narrowest(
         most_lower=unlimited if tied else variables.most_lower,
         hard_upper=own_upper,
         hard_lower=own_lower,
-        least_upper=variables.least[1.0],
-        least_lower=variables.least[-1.0],
         gap=gap,
         time_limit_s=deadline - clock.now(),
         progress=progress,
         give_up=give_up,
-        resume=resume,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard.attacker import Attacker
-from cellguard.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.table import FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
     from cellguard._engine.network import Network
@@ -76,10 +76,7 @@ def splits_sliding_levels(table: Table) -> bool:
 class Variables:
     """The needs in the merged variables of a reduction, the limits of their widths, and the way back to cells."""
 
-    def __init__(
-        self, table: Table, weight: FloatArray, merged: Merged, spared: dict[float, BoolArray] | None = None
-    ) -> None:
-        """Leave out the movements up (1) and down (-1) of spared cells, if any; their own widths are kept."""
+    def __init__(self, table: Table, weight: FloatArray, merged: Merged) -> None:
         self.table, self.merged = table, merged
         self.weight = abs(merged.lift).T @ weight
         self.most_lower, self.most_upper = merged.room(table.values - table.lb, table.ub - table.values)
@@ -88,9 +85,7 @@ class Variables:
         """Whether some cell that must be hidden cannot move."""
         plain = [need for need in asked if not len(need.attacker.cells)]
         self._own = [need for need in asked if len(need.attacker.cells)]
-        self.least = {1.0: np.zeros(len(merged.cells)), -1.0: np.zeros(len(merged.cells))}
-        """Widths above (1) and below (-1) that the movements of spared cells need at least."""
-        self._groups = [self._movements(plain, spared)] if plain else []
+        self._groups = [self._movements(plain)] if plain else []
         self.symmetric = not self._own and bool(plain) and self._mirrored(*self._groups[0][:3])
         self._groups += [self._movements([need]) for need in self._own]
         every = [*self._groups, (np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))]
@@ -107,9 +102,7 @@ class Variables:
         """Whether no attacker knows more than the table's bounds."""
         return not self._own
 
-    def _movements(
-        self, group: list[Need], spared: dict[float, BoolArray] | None = None
-    ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    def _movements(self, group: list[Need]) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
         """Variable, direction and level of each movement, and the cell that asks for it: the largest of each kind."""
         cell = np.concatenate([need.cell for need in group])
         sign, level = np.concatenate([need.sign for need in group]), np.concatenate([need.level for need in group])
@@ -117,16 +110,7 @@ class Variables:
         moves = np.flatnonzero(variable >= 0)
         cell, variable, sign, level = cell[moves], variable[moves], sign[moves], level[moves]
         ratio = np.asarray(self.merged.lift[cell, variable]).ravel() if len(cell) else np.zeros(0)
-        left = (
-            np.zeros(len(cell), np.bool_)
-            if spared is None
-            else np.where(sign > 0, spared[1.0][cell], spared[-1.0][cell])
-        )
         level, sign = level / np.abs(ratio), np.where(sign * ratio > 0, 1.0, -1.0)
-        for direction, least in self.least.items():
-            at = left & (sign == direction)
-            np.maximum.at(least, variable[at], level[at])
-        cell, variable, sign, level = cell[~left], variable[~left], sign[~left], level[~left]
         order = np.lexsort((cell, -level, variable, -sign))  # upward first, the largest level of a variable first
         first = np.ones(len(order), np.bool_)
         first[1:] = (np.diff(variable[order]) != 0) | (np.diff(sign[order]) != 0)
@@ -148,12 +132,6 @@ class Variables:
 
     def _asked(self, tied: bool) -> IntArray:
         return np.flatnonzero(self.sign > 0) if tied else np.arange(len(self.cell))
-
-    def origins(self, tied: bool) -> tuple[IntArray, FloatArray]:
-        """For each request the table's cell that asks, and how far it moves with the request's variable, signed."""
-        at = self._asked(tied)
-        ratio = np.asarray(self.merged.lift[self.origin[at], self.cell[at]]).ravel()
-        return self.origin[at], self.sign[at] * ratio
 
     def asked_of(self, network: Network) -> Iterator[Asked]:
         """Each attacker's movements as those of a network's arcs."""
