@@ -21,8 +21,8 @@ __all__ = ["Found", "Problem"]
 
 Progress = Callable[[float, float], None]
 
-_MENDED = 2000
-"""With more relations the programs that mend what was closed take longer than all the rest."""
+_STRETCH = 0.6
+"""Share of the gap that is left by which all widths grow before single ones do."""
 _GRID = 1e-4
 """Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
@@ -210,7 +210,7 @@ class Problem:
         # a hair beyond a known bound: cut it off, if every level can still be reached
         cut = np.minimum(widths.upper, known)
         found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
-        return None if beyond(widths.upper) else self.repaired(found, gap / 0.8, deadline)
+        return None if beyond(widths.upper) else self.repaired(self._stretched(found, gap), gap / 0.8, deadline)
 
     def withheld(self, requests: int) -> Found:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
@@ -231,14 +231,24 @@ class Problem:
         """
         unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
-            if clock.now() > deadline or found.iterations == 0 or self.table.n_relations > _MENDED or found.vertex:
+            if clock.now() > deadline or found.iterations == 0 or found.vertex:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
-            tried = self.repaired(replace(found, upper=upper, lower=lower), gap, deadline)
+            tried = self.repaired(self._stretched(replace(found, upper=upper, lower=lower), gap), gap, deadline)
             if tried is not None:
                 return tried
         return found
+
+    def _stretched(self, found: Found, gap: float) -> Found:
+        """Widen everything by a part of what the gap allows: cheaper than to mend movement by movement."""
+        t, cost = self.table, self.cost(found)
+        stretch = 1.0 + _STRETCH * max(0.0, gap - (cost - found.bound) / cost)
+        upper, lower = t.ub - t.values, t.values - t.lb
+        if found.tied:
+            upper = lower = np.minimum(upper, lower)
+        upper, lower = np.minimum(stretch * found.upper, upper), np.minimum(stretch * found.lower, lower)
+        return replace(found, upper=np.maximum(upper, found.upper), lower=np.maximum(lower, found.lower))
 
     def exposed(self, found: Found) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
@@ -248,7 +258,7 @@ class Problem:
         lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
         out = []
         for need in needs(t):
-            for direction in (1.0, -1.0):
+            for direction in (1.0,) if found.tied else (1.0, -1.0):  # with one width the downward ones are mirrored
                 at = need.sign == direction
                 level = need.level[at]
                 zero = np.zeros(len(level))
