@@ -23,6 +23,8 @@ Progress = Callable[[float, float], None]
 
 _STRETCH = 0.6
 """Share of the gap that is left by which all widths grow before single ones do."""
+_MENDED = 100_000
+"""Movements, times relations, that are mended one by one after tiny widths were closed; otherwise less is closed."""
 _GRID = 1e-4
 """Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
@@ -235,7 +237,8 @@ class Problem:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
-            tried = self.repaired(self._stretched(replace(found, upper=upper, lower=lower), gap), gap, deadline)
+            closed = self._stretched(replace(found, upper=upper, lower=lower), gap)
+            tried = self.repaired(closed, gap, deadline, most=_MENDED // max(1, self.table.n_relations))
             if tried is not None:
                 return tried
         return found
@@ -268,8 +271,8 @@ class Problem:
                 out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
         return out
 
-    def repaired(self, found: Found, gap: float, deadline: float) -> Found | None:
-        """Widen until every level can be reached; None if that costs more than the gap allows."""
+    def repaired(self, found: Found, gap: float, deadline: float, most: int | None = None) -> Found | None:
+        """Widen until every level can be reached; None if more than `most` cannot, or it costs more than the gap."""
         from cellguard._engine.reduce import reduce
         from cellguard._engine.widening import Widener
 
@@ -281,6 +284,8 @@ class Problem:
             exposed = self.exposed(found)
             if not exposed:
                 return found
+            if most is not None and len(exposed) > most:
+                return None
             if widener is None:
                 reduction = reduce(t.relations, self.may_open)
                 movable = ~reduction.determined
@@ -308,6 +313,8 @@ class Problem:
         Nobody needs more digits, and a side of almost no width is no use to anyone who checks.
         """
         t, nearly = self.table, 1.0 - 2e-9  # a level of 4 shall not become 4.0001 by a rounding error
+        # what is proven stays so
+        dearest = found.bound / (1.0 - gap) if self.proven(found, found.bound, gap) else self.cost(found) * (1.0 + gap)
         place = int(np.floor(np.log10(_GRID * self._unit())))
         for digits in range(-place, -place + 6):
             step = 10.0**-digits
@@ -318,7 +325,7 @@ class Problem:
             lower = np.maximum(np.where(found.lower > 0, lower, t.values), t.lb)
             upper = np.minimum(np.where(found.upper > 0, upper, t.values), t.ub)
             cost = float(self.weight @ (upper - lower))
-            if cost - max(found.bound, self.cost(found) * (1 - gap / 4)) <= gap * cost:
+            if cost <= dearest:
                 return lower, upper
         return np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
 
