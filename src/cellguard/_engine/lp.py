@@ -99,6 +99,7 @@ class LinearProgram:
             kinds = highspy.HighsVarType
             model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in integer]
         self.is_mip = integer is not None and bool(integer.any())
+        self._sent: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.solver = highspy.Highs()
         self.options(
             output_flag=False,
@@ -133,6 +134,20 @@ class LinearProgram:
                 np.asarray(lower, np.float64),
                 np.asarray(upper, np.float64),
             )
+
+    def set_all(self, costs: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Give every variable its cost and bounds; only what differs from the last call of this kind is sent.
+
+        Not to be mixed with the other ways to change them.
+        """
+        if self._sent is None:
+            costs_changed = bounds_changed = np.arange(self.n_columns)
+        else:
+            costs_changed = np.flatnonzero(costs != self._sent[0])
+            bounds_changed = np.flatnonzero((lower != self._sent[1]) | (upper != self._sent[2]))
+        self.set_costs(costs_changed, costs[costs_changed])
+        self.set_bounds(bounds_changed, lower[bounds_changed], upper[bounds_changed])
+        self._sent = costs, lower, upper
 
     def set_row_sides(self, row: int, lower: float, upper: float) -> None:
         """Change the sides of one row."""
@@ -178,8 +193,11 @@ class LinearProgram:
         columns = np.arange(self.n_columns, dtype=np.int32)
         self.solver.setSolution(len(columns), columns, np.ascontiguousarray(x, np.float64))
 
-    def solve(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
-        """Solve from where the last solve ended. Every solve has a limit: a solver can hang."""
+    def solve(self, *, maximize: bool = False, time_limit_s: float = float("inf"), duals: bool = True) -> Solution:
+        """Solve from where the last solve ended. Every solve has a limit: a solver can hang.
+
+        Fetching the multipliers takes as long as a small solve; leave them out where nobody asks for them.
+        """
         highspy = self._highs
         sense = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
         self.solver.changeObjectiveSense(sense)
@@ -196,8 +214,8 @@ class LinearProgram:
             status=status,
             objective=float(self.solver.getInfo().objective_function_value),
             x=x,
-            row_dual=np.array(point.row_dual, dtype=np.float64),
-            reduced_cost=np.array(point.col_dual, dtype=np.float64),
+            row_dual=np.array(point.row_dual if duals else [], dtype=np.float64),
+            reduced_cost=np.array(point.col_dual if duals else [], dtype=np.float64),
             bound=float(self.solver.getInfo().mip_dual_bound) if self.is_mip else float("nan"),
         )
 

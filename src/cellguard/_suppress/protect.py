@@ -83,30 +83,30 @@ def cheapest(
     program
         The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
     """
-    k, scale = len(weight), abs(move)
-    below, above = -low / scale, high / scale
-    cost = costs(weight, below, above)
-    lower, upper = np.zeros(2 * k), np.concatenate([above, below])
+    k, level = len(weight), abs(move)
+    scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
     at, other = (row, k + row) if move > 0 else (k + row, row)
-    if upper[at] < 1.0 - 1e-7:
+    lower, upper = np.zeros(2 * k), np.concatenate([high, -low]) / scale
+    if upper[at] < level / scale * (1.0 - 1e-7):
         return None
-    lower[at] = upper[at] = 1.0
+    lower[at] = upper[at] = level / scale
     upper[other] = 0.0
+    cost = costs(weight, -low / level, high / level)
     both = np.concatenate([cost, cost])
     both[at] = 0.0
     program = split(A) if program is None else program
-    columns = np.arange(2 * k)
-    program.set_costs(columns, both)
-    program.set_bounds(columns, lower, upper)
+    program.set_all(both, lower, upper)
     program.forget()  # warm starts were slower
-    s = program.solve(time_limit_s=_LIMIT_S)
+    s = program.solve(time_limit_s=_LIMIT_S, duals=False)
     return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
 
 
 def split(A: sparray) -> LinearProgram:
     """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
     nothing = np.zeros(2 * A.shape[1])
-    return LinearProgram(csc_array(hstack([A, -A])), 0.0, 0.0, nothing, nothing, simplex="dual", tolerance=1e-7)
+    program = LinearProgram(csc_array(hstack([A, -A])), 0.0, 0.0, nothing, nothing, simplex="dual", tolerance=1e-7)
+    program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
+    return program
 
 
 def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:

@@ -97,4 +97,4 @@ def _text(value: Any) -> str:
         return "[green]yes[/]" if value else "[red]no[/]"
     if isinstance(value, float):
         return "-" if math.isnan(value) else f"{value:,.2f}"
-    return escape(str(value))
+    return escape(str(value).replace("_", " "))  # a status breaks between its words
