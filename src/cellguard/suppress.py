@@ -176,7 +176,9 @@ class _Proof:
 
 _NEAR = 0.02
 """Gap at the root that a small tree closes without a better pattern."""
-_FEW, _MANY = 300, 5000
+_WIDE = 0.1
+"""Gap that no tree is likely to close: a better pattern is worth more than nodes."""
+_FEW, _MANY, _LONG = 300, 5000, 50_000
 """Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
@@ -219,6 +221,8 @@ def _search_and_prove(
         return
     if method == "auto":
         search.improve(until(0.2), _MANY if rounds is None else rounds)
+    if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
+        search.improve(until(0.25), _LONG)
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]

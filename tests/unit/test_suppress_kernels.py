@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from cellguard._engine.kernels.circuits import excess, express, lightest
-from cellguard._engine.kernels.echelon import echelon, eliminate, pivot, push, strongest
+from cellguard._engine.kernels.echelon import echelon, eliminate, pivot, push, restore, strongest
 from cellguard._engine.kernels.windows import close, window
 from cellguard._engine.reduce import reduce
 
@@ -41,12 +41,16 @@ def test_pivots_and_eliminations_stay_in_the_space(seed):
     A, Z, parameter, _ = random_space(seed)
     free = int(np.flatnonzero(np.abs(Z).sum(axis=0) > 1)[0])
     j = strongest(Z, free)
-    V, p = eliminate(Z, parameter, free, j)
+    whole, before = Z.copy(), parameter.copy()
+    changed, old = eliminate(Z, parameter, free, j)
+    V, p = Z[:-1], parameter[:-1]
     assert np.abs(A @ V.T).max() < 1e-9
     assert not V[:, free].any()
     assert np.allclose(V[:, p], np.eye(len(V)))
+    restore(Z, changed, old)
+    assert np.array_equal(Z[np.argsort(parameter)], whole[np.argsort(before)])
     W = Z.copy()
-    pivot(W, parameter, free, j)
+    pivot(W, parameter, free, len(Z) - 1)
     assert np.allclose(W[:, parameter], np.eye(len(W)))
     assert np.linalg.matrix_rank(np.vstack([W, Z])) == len(Z)
 
@@ -112,6 +116,9 @@ def test_a_movement_that_cancels_is_not_blown_up_from_its_rounding():
 
     used = np.array([3.0, 0.1, -0.7])
     bank = np.array([used / 7.0, [1.0, 1.0, 1.0]])
-    left = _without(bank, 2, used, 0)
-    assert not left[0].any()
-    assert left[1] == pytest.approx(bank[1] - used / 3.0)
+    given = bank.copy()
+    changed, before = _without(bank, 2, used, 0)
+    assert not bank[0].any()
+    assert bank[1] == pytest.approx(given[1] - used / 3.0)
+    restore(bank, changed, before)
+    assert np.array_equal(bank, given)

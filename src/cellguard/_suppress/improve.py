@@ -32,6 +32,14 @@ class _Current:
     """Movements that meet all requests."""
 
 
+_CHEAP = 50
+"""Rounds of recombination, a millisecond each, before the first ruin."""
+_STALE = 300
+"""Rounds without a better pattern after which the search starts again from another one."""
+_KICKS, _DEARER = 6, 1.06
+"""How often that is tried, and how much dearer the other one may be."""
+
+
 @dataclass(eq=False)
 class Search(Incumbent):
     """Find a safe pattern and better ones, with programs over the whole table."""
@@ -140,7 +148,7 @@ class Search(Incumbent):
         kept = self._kept
         current = best = kept if kept is not None and kept.cost == self.cost else self._take(self.best)
         begin, stale = clock.now(), 0
-        often = 0.98 if current is None or current.Z.size < _DENSE else 0.0
+        often = 0.99 if current is None or current.Z.size < _DENSE else 0.0
         for done in range(1 << 40 if max_rounds is None else max_rounds):
             now = clock.now()
             if now >= deadline or current is None or best is None:
@@ -149,7 +157,8 @@ class Search(Incumbent):
             share = done / max_rounds if max_rounds else (now - begin) / max(deadline - begin, 1e-9)
             slack = 0.01 * (1.0 - share)
             limit = current.cost * (1.0 + slack)
-            got = self._recombine(current, limit) if self.rng.random() < often else self._ruin(current)
+            cheap = often > 0 and (done < _CHEAP or self.rng.random() < often)
+            got = self._recombine(current, limit) if cheap else self._ruin(current)
             stale += 1
             if got is not None and got.cost <= limit:
                 if got.cost < best.cost * (1 - 1e-12):
@@ -159,8 +168,16 @@ class Search(Incumbent):
                     stale = 0
                 else:
                     current = got
-            if stale > 1000:
-                current, stale = best, 0
+            if stale > _STALE:
+                current, stale = self._kicked(best), 0
+
+    def _kicked(self, best: _Current) -> _Current:
+        """Start again from another pattern near the best one, even if it is dearer."""
+        for _ in range(_KICKS):
+            got = self._ruin(best)
+            if got is not None and got.cost <= best.cost * _DEARER:
+                return got
+        return best
 
     def _recombine(self, current: _Current, limit: float) -> _Current | None:
         """Add a few movements from the pool and clean up in a noisy order."""

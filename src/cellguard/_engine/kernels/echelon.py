@@ -50,21 +50,29 @@ def strongest(Z, i):
 
 @njit(cache=True, error_model="numpy")
 def eliminate(Z, parameter, i, j):
-    """Return the echelon form in which variable i cannot move; movement j is used up."""
-    d, m = Z.shape
-    V, p = np.empty((d - 1, m)), np.empty(d - 1, np.int64)
-    at = 0
-    for k in range(d):
-        if k == j:
-            continue
-        factor = Z[k, i] / Z[j, i]
-        V[at] = Z[k]
-        if factor != 0.0:
-            _subtract(V[at], Z[j], factor)
-            V[at, i] = 0.0
-        p[at] = parameter[k]
-        at += 1
-    return V, p
+    """Hold variable i fast, in place; movement j is used up and becomes the last one, to be left out from now on.
+
+    Returns the other movements that changed, and what they were: see :func:`restore`.
+    """
+    last = len(Z) - 1
+    if j != last:
+        for q in range(Z.shape[1]):
+            Z[j, q], Z[last, q] = Z[last, q], Z[j, q]
+        parameter[j], parameter[last] = parameter[last], parameter[j]
+    changed = np.flatnonzero(Z[:last, i])
+    before = np.empty((len(changed), Z.shape[1]))
+    for at, k in enumerate(changed):
+        before[at] = Z[k]
+        _subtract(Z[k], Z[last], Z[k, i] / Z[last, i])
+        Z[k, i] = 0.0
+    return changed, before
+
+
+@njit(cache=True, error_model="numpy")
+def restore(rows, changed, before):
+    """Put back what some rows were."""
+    for at, k in enumerate(changed):
+        rows[k] = before[at]
 
 
 @njit(cache=True, error_model="numpy")
@@ -123,12 +131,13 @@ def push(V, parameters, z, low, high, row, sign, target):
 
     z must be a feasible combination of the movements. Of the movements with the highest rates the
     one with the largest gain enters. Bounds are widened by a hair, each by another, so that no two
-    stop a movement at once; the result is pulled back. Pivots are made on a copy, and z is computed
-    anew from V at the end, so that rounding of the pivots cannot enter it. Returns the value
+    stop a movement at once; the result is pulled back. What pivots change in V is put back, and z is
+    computed anew from it at the end, so that rounding of the pivots cannot enter it. Returns the value
     reached, at most the target.
     """
-    Z, basis = V.copy(), parameters.copy()
+    Z, basis = V, parameters.copy()
     d, m = Z.shape
+    before, saved = np.empty((d, m)), np.zeros(d, np.bool_)
     lo, hi = np.empty(m), np.empty(m)
     for i in range(m):
         hair = _HAIR * (0.5 + (i + 1) * 0.6180339887498949 % 1.0)
@@ -175,7 +184,13 @@ def push(V, parameters, z, low, high, row, sign, target):
             z[i] += step * direction * Z[best, i]
         z[stop] = hi[stop] if direction * Z[best, stop] > 0 else lo[stop]
         if stop != basis[best]:
+            for j in range(d):
+                if not saved[j] and Z[j, stop] != 0.0:
+                    before[j], saved[j] = Z[j], True
             pivot(Z, basis, stop, best)
+    for j in range(d):
+        if saved[j]:
+            V[j] = before[j]
     return _settle(V, parameters, z, low, high, row, sign)
 
 

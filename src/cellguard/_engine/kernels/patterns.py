@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cellguard._engine.kernels.echelon import echelon, eliminate, push, strongest
+from cellguard._engine.kernels.echelon import echelon, eliminate, push, restore, strongest
 
 _ZERO = 1e-7  # coefficients of an echelon form below this are rounding
 _NEAR = 1.0 - 1e-7
 _ROUNDING = 1e-13
+_SMALL = 200_000  # numbers in a bank that are moved at no cost worth a thought
 _CANCELLED = 1e-6  # a difference that is so much smaller than its terms is rounding, which stretching would blow up
 
 
@@ -86,25 +87,24 @@ def count(z, low, high, known, requests, got_down, got_up):
 
 @njit(cache=True, error_model="numpy")
 def _without(bank, n, used, i):
-    """The movements of the bank without their part in variable i."""
-    out = np.empty((n + 8, bank.shape[1]))
-    for q in range(n):
+    """Take their part in variable i from the movements of the bank; returns which changed, and what they were."""
+    changed = np.flatnonzero(bank[:n, i])
+    before = np.empty((len(changed), bank.shape[1]))
+    for at, q in enumerate(changed):
+        before[at] = bank[q]
         factor = bank[q, i] / used[i]
-        if factor == 0.0:
-            out[q] = bank[q]
-            continue
         size = 0.0
         for k in range(bank.shape[1]):
             size = max(size, abs(bank[q, k]), abs(factor * used[k]))
         left = 0.0
         for k in range(bank.shape[1]):
             v = bank[q, k] - factor * used[k]
-            out[q, k] = v if abs(v) > size * _ROUNDING else 0.0
+            bank[q, k] = v if abs(v) > size * _ROUNDING else 0.0
             left = max(left, abs(v))
-        out[q, i] = 0.0
+        bank[q, i] = 0.0
         if left < size * _CANCELLED:
-            out[q] = 0.0
-    return out
+            bank[q] = 0.0
+    return changed, before
 
 
 @njit(cache=True, error_model="numpy")
@@ -158,12 +158,18 @@ def prove(Z, parameter, low, high, known, requests, bank, n, order, patience):
     Requests are looked at in the given order; the search ends when so many as `patience` cannot be
     met. Returns the bank and which requests failed.
     """
-    known_ptr, known_row, known_low, known_high = known
-    attacker, row, down, up, slide = requests
-    R = len(row)
-    got_down, got_up, failed = np.zeros(R), np.zeros(R), np.zeros(R, np.bool_)
+    got_down, got_up = np.zeros(len(requests[1])), np.zeros(len(requests[1]))
     for q in range(n):
         count(bank[q], low, high, known, requests, got_down, got_up)
+    return _meet(Z, parameter, low, high, known, requests, bank, n, order, patience, got_down, got_up)
+
+
+@njit(cache=True, error_model="numpy")
+def _meet(Z, parameter, low, high, known, requests, bank, n, order, patience, got_down, got_up):
+    """Like :func:`prove`, when it is known what the bank reaches."""
+    known_ptr, known_row, known_low, known_high = known
+    attacker, row, down, up, slide = requests
+    failed = np.zeros(len(row), np.bool_)
     for r in order:
         if is_met(r, requests, got_down, got_up):
             continue
@@ -235,25 +241,51 @@ def _largest(Z, i):
 
 
 @njit(cache=True, error_model="numpy")
-def _all_move(Z, row):
-    """Whether every requested variable can still move."""
-    least = np.inf
-    for i in row:
-        least = min(least, _largest(Z, i))
-    return least > _ZERO
+def _hits(z, low, high, known, requests, down, up, hit, hit_down, hit_up):
+    """Write down which requests the movement z serves, and how far; returns how many. `down` and `up` are scratch."""
+    count(z, low, high, known, requests, down, up)
+    k = 0
+    for r in range(len(down)):
+        if down[r] > 0.0 or up[r] > 0.0:
+            hit[k], hit_down[k], hit_up[k] = r, down[r], up[r]
+            down[r] = up[r] = 0.0
+            k += 1
+    return k
 
 
 @njit(cache=True, error_model="numpy")
-def _useful(bank, n, low, high, known, requests):
-    """Drop the movements of the bank that reach nothing further than those before them, latest first."""
+def _useful(n, hits, requests):
+    """Return the movements of the bank that reach further than those before them, latest first."""
+    n_hits, hit, hit_down, hit_up = hits
     R = len(requests[1])
     got_down, got_up = np.zeros(R), np.zeros(R)
-    kept, k = np.empty_like(bank), 0
+    kept, k = np.empty(n, np.int64), 0
     for q in range(n - 1, -1, -1):
-        if count(bank[q], low, high, known, requests, got_down, got_up):
-            kept[k] = bank[q]
+        helped = False
+        for h in range(n_hits[q]):
+            r, down, up = hit[q, h], hit_down[q, h], hit_up[q, h]
+            if up > got_up[r] or down > got_down[r]:
+                helped = helped or not is_met(r, requests, got_down, got_up)
+                got_up[r], got_down[r] = max(up, got_up[r]), max(down, got_down[r])
+        if helped:
+            kept[k] = q
             k += 1
-    return kept, k
+    return kept[:k]
+
+
+@njit(cache=True, error_model="numpy")
+def _room_for(k, hits):
+    """Arrays for what k movements serve, with what the given ones hold."""
+    n_hits, hit, hit_down, hit_up = hits
+    if k <= len(n_hits):
+        return hits
+    size, R = 2 * k + 8, hit.shape[1]
+    larger = np.zeros(size, np.int64), np.empty((size, R), np.int64), np.empty((size, R)), np.empty((size, R))
+    for q in range(len(n_hits)):
+        larger[0][q] = n_hits[q]
+        for h in range(n_hits[q]):
+            larger[1][q, h], larger[2][q, h], larger[3][q, h] = hit[q, h], hit_down[q, h], hit_up[q, h]
+    return larger
 
 
 @njit(cache=True, error_model="numpy")
@@ -280,28 +312,53 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
     Returns the published variables, the echelon form that is left, and its bank.
     """
     m, row = len(weight), requests[1]
+    R = len(row)
+    Z, parameter, bank = Z.copy(), parameter.copy(), bank[:n].copy()  # they are changed in place
     state = keep.astype(np.int64)
-    trouble = np.zeros(len(row))
+    trouble = np.zeros(R)
     stuck, one = 0.0, 1
+    hits = np.zeros(0, np.int64), np.empty((0, R), np.int64), np.empty((0, R)), np.empty((0, R))
+    hits = _room_for(n, hits)
+    down, up, is_changed = np.zeros(R), np.zeros(R), np.zeros(len(hits[0]), np.bool_)
+    for q in range(n):
+        hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
+    most = n + n // 4 + 16
     while Z.shape[0] > 0 and stuck <= stop_above:
         label, total, may = classes(Z, weight, state)
-        done = True
+        for i in row:  # what is parallel to a request cannot be published
+            if label[i] >= 0:
+                may[label[i]] = False
+        last = len(Z) - 1
+        done, c, k = True, -1, n
         for c in np.argsort(-total, kind="mergesort"):
             if not may[c] or total[c] <= 0:
                 continue
             i = 0
             while label[i] != c:
                 i += 1
-            j = strongest(Z, i)
-            V, p = eliminate(Z, parameter, i, j)
-            if _all_move(V, row):
-                new = _without(bank, n, Z[j], i)
-                order = np.argsort(-trouble, kind="mergesort")  # the likeliest to fail first
-                new, k, failed = prove(V, p, low, high, known, requests, new, n, order, one)
-                if not failed.any():
-                    done = False
-                    break
-                trouble[np.argmax(failed)] += 1.0
+            rows, old_rows = eliminate(Z, parameter, i, strongest(Z, i))
+            changed, old_bank = _without(bank, n, Z[last], i)
+            is_changed[changed] = True
+            got_down, got_up = np.zeros(R), np.zeros(R)
+            for q in range(n):
+                if not is_changed[q]:
+                    for h in range(hits[0][q]):
+                        r = hits[1][q, h]
+                        got_down[r] = max(got_down[r], hits[2][q, h])
+                        got_up[r] = max(got_up[r], hits[3][q, h])
+            for q in changed:
+                count(bank[q], low, high, known, requests, got_down, got_up)
+            is_changed[changed] = False
+            order = np.argsort(-trouble, kind="mergesort")  # the likeliest to fail first
+            new, k, failed = _meet(
+                Z[:last], parameter[:last], low, high, known, requests, bank, n, order, one, got_down, got_up
+            )
+            if not failed.any():
+                done, bank = False, new
+                break
+            restore(Z, rows, old_rows)
+            restore(bank, changed, old_bank)
+            trouble[np.argmax(failed)] += 1.0
             stuck += total[c]
             for q in range(m):
                 if label[q] == c:
@@ -310,13 +367,30 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
                 break
         if done:
             break
-        Z, parameter = V, p
+        Z, parameter = Z[:last], parameter[:last]
         for q in range(m):
-            if state[q] != 2 and _largest(Z, q) <= _ZERO:
+            if label[q] == c and _largest(Z, q) <= _ZERO:
                 state[q] = 2
-                new[:k, q] = 0.0
-        bank, n = _useful(new, k, low, high, known, requests)
-    return state == 2, Z, parameter, bank, n
+                bank[:k, q] = 0.0
+        hits = _room_for(k, hits)
+        for q in changed:
+            hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
+        for q in range(n, k):
+            hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
+        n = k
+        if n > most or n * m < _SMALL:
+            kept = _useful(n, hits, requests)
+            bank, hits = bank[kept], (hits[0][kept], hits[1][kept], hits[2][kept], hits[3][kept])
+            n = len(kept)
+            most = n + n // 4 + 16
+        if len(is_changed) < len(hits[0]):
+            is_changed = np.zeros(len(hits[0]), np.bool_)
+    for q in range(m):
+        if state[q] != 2 and _largest(Z, q) <= _ZERO:
+            state[q] = 2
+            bank[:n, q] = 0.0
+    kept = _useful(n, hits, requests)
+    return state == 2, Z.copy(), parameter.copy(), bank[kept], len(kept)
 
 
 @njit(cache=True, error_model="numpy")
