@@ -15,6 +15,7 @@ from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
 if TYPE_CHECKING:
+    from cellguard._suppress.exact import Exact
     from cellguard._suppress.improve import Search
     from cellguard._suppress.large import LargeSearch
 
@@ -223,11 +224,16 @@ def _search_and_prove(
         search.improve(until(0.2), _MANY if rounds is None else rounds)
     if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
         search.improve(until(0.25), _LONG)
+    _branch(search, exact, deadline, gap, seed)
+    proof.cuts, proof.nodes = exact.cuts, exact.nodes
+
+
+def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int) -> None:
+    """Branch and cut from the best pattern; take what is better."""
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]
     found = exact.solve(incumbent, search.cost, deadline, gap, seed)
-    proof.cuts, proof.nodes = exact.cuts, exact.nodes
     if found.y is not None:
         search.adopt(found.y > 0.5)
 

@@ -219,6 +219,11 @@ class LinearProgram:
             bound=float(self.solver.getInfo().mip_dual_bound) if self.is_mip else float("nan"),
         )
 
+    @property
+    def stalled(self) -> bool:
+        """Whether the last solve ended at its limit of iterations."""
+        return bool(self.solver.getModelStatus() == self._highs.HighsModelStatus.kIterationLimit)
+
     def solve_anew(self, *, maximize: bool = False, time_limit_s: float = float("inf")) -> Solution:
         """Solve from nothing by dual simplex: what to try when a warm start went wrong."""
         _, strategy = self.solver.getOptionValue("simplex_strategy")

@@ -22,6 +22,8 @@ _NOISE = 1e-7
 """Movements below this share of the level are rounding of the solver."""
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
+_PIVOTS = 2000
+"""Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
 _LIMIT_S = 60.0
 """After this long a program counts as unsolvable: a solver can hang."""
 
@@ -145,11 +147,13 @@ class Protector:
         self, row: int, move: float, weight: FloatArray, low: FloatArray, high: FloatArray, *, exact: bool = False
     ) -> FloatArray | None:
         """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
-        if self._prefer_null_space:
-            scale = abs(move)
-            v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
-            return None if v is None else cut_noise(v, scale, exact=exact)
-        return cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, program=self._program)
+        if not self._prefer_null_space:
+            z = cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, program=self._program)
+            if z is not None or not self._program.stalled:
+                return z
+        scale = abs(move)
+        v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
+        return None if v is None else cut_noise(v, scale, exact=exact)
 
     @property
     def _prefer_null_space(self) -> bool:
@@ -158,7 +162,9 @@ class Protector:
 
     @cached_property
     def _program(self) -> LinearProgram:
-        return split(self.relations)
+        program = split(self.relations)
+        program.options(simplex_iteration_limit=_PIVOTS)
+        return program
 
     @cached_property
     def _basis(self) -> csr_array:
