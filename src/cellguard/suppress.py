@@ -192,40 +192,51 @@ def _search_and_prove(
     from cellguard._suppress.exact import Exact
     from cellguard._suppress.improve import Search
 
-    def until(share: float) -> float:
-        now = clock.now()
-        return min(deadline, now + share * max(0.0, deadline - now))
-
-    def done() -> bool:
-        return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or clock.now() >= deadline
-
     if not isinstance(search, Search):
         search.improve(deadline, rounds)
         return
     if method == "heuristic":
-        search.improve(until(0.85), rounds)
-        if done() or rounds is not None:
+        search.improve(_until(0.85, deadline), rounds)
+        if _done(search, proof, gap, deadline) or rounds is not None:
             return  # whoever counts rounds asks for the same work on every machine, not for a bound
     exact = Exact(search.space)
     exact.on_bound = lambda bound: setattr(proof, "bound", max(proof.bound, min(bound, search.cost)))
     if method == "heuristic":
         exact.root(deadline, search.cost)
-        proof.cuts = exact.cuts
-        return
-    exact.root(until(0.3), search.cost)
-    if not done() and exact.y is not None:
-        search.follow(exact.y, until(0.1))
+    else:
+        exact.root(_until(0.3, deadline), search.cost)
+        _close(search, exact, proof, method, deadline, gap, seed, rounds)
+    proof.cuts, proof.nodes = exact.cuts, exact.nodes
+
+
+def _until(share: float, deadline: float) -> float:
+    """Return when so much of the time that is left will be over."""
+    now = clock.now()
+    return min(deadline, now + share * max(0.0, deadline - now))
+
+
+def _done(search: Search, proof: _Proof, gap: float, deadline: float) -> bool:
+    return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or clock.now() >= deadline
+
+
+def _close(
+    search: Search, exact: Exact, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
+) -> None:
+    """Close the gap that the root has left: by better patterns, and by a tree."""
+    if not _done(search, proof, gap, deadline) and exact.y is not None:
+        search.follow(exact.y, _until(0.1, deadline))
     if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
-        search.improve(until(0.1), _FEW if rounds is None else rounds)
-    proof.cuts = exact.cuts
-    if done():
+        search.improve(_until(0.1, deadline), _FEW if rounds is None else rounds)
+    if _done(search, proof, gap, deadline):
         return
     if method == "auto":
-        search.improve(until(0.2), _MANY if rounds is None else rounds)
+        search.improve(_until(0.2, deadline), _MANY if rounds is None else rounds)
     if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
-        search.improve(until(0.25), _LONG)
-    _branch(search, exact, deadline, gap, seed)
-    proof.cuts, proof.nodes = exact.cuts, exact.nodes
+        _branch(search, exact, _until(0.05, deadline), gap, seed)  # a small tree may still close it
+        if not _done(search, proof, gap, deadline):
+            search.improve(_until(0.25, deadline), _LONG)
+    if not _done(search, proof, gap, deadline):
+        _branch(search, exact, deadline, gap, seed)
 
 
 def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int) -> None:

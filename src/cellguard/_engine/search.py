@@ -22,8 +22,8 @@ LEVEL_TOLERANCE = 1e-6
 """A level is met when this share of it, at most, is missing."""
 _KEEP = 1.0 - LEVEL_TOLERANCE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
-_LARGE = 2000
-"""Parts with so many variables are asked without a program first."""
+_LARGE, _HUGE = 2000, 4000
+"""Parts with so many variables are asked without a program first, and then by small ones around single cells."""
 _WORTHWHILE = 0.02
 """That is repeated while it settles this share of the open levels."""
 _MAGNITUDE = 1e3
@@ -195,7 +195,7 @@ class _Search:
             self._learn(Push.of(moves.piled_up(wanted)))
             if before - sum(len(self._missing(side)[0]) for side in (1, -1)) < _WORTHWHILE * before:
                 break
-        for side in (1, -1):
+        for side in (1, -1) if len(self.part.up) > _HUGE else ():
             for j, level in zip(*self._missing(side), strict=True):
                 if time.time() > self.part.deadline:
                     return
