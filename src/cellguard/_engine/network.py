@@ -78,6 +78,13 @@ class Network:
         found: tuple[IntArray, IntArray] = adjacency(self.tail, self.head, self.n_nodes)
         return found
 
+    def ways(self, node: int) -> tuple[IntArray, IntArray]:
+        """Return the arcs that leave a node, and those that enter it; not those that do both."""
+        begin, arcs = self.arcs
+        here = arcs[begin[node] : begin[node + 1]]
+        leaving, entering = here[here >= 0], ~here[here < 0]
+        return leaving[self.head[leaving] != node], entering[self.tail[entering] != node]
+
     def narrow(
         self, cell: IntArray, sign: FloatArray, level: FloatArray, upper: FloatArray, lower: FloatArray
     ) -> tuple[FloatArray, NDArray[np.int8]]:

@@ -9,7 +9,7 @@ flows. A few rounds end at a vertex: an optimum, with few open cells.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +49,10 @@ class NetworkWidths:
     most_upper: FloatArray
     most_lower: FloatArray
     tied: bool
-    """One width for both sides; what attackers know does not count then."""
+    """One width for both sides, without limits."""
     bound: float = 0.0
     """No widths cost less."""
     rounds: int = 0
-    upper: FloatArray | None = field(default=None, init=False)
-    lower: FloatArray | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.unit = float(np.median(np.concatenate([each.level for each in self.asked])))
@@ -64,19 +62,24 @@ class NetworkWidths:
             np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), each.level / self.unit)
         most = np.stack([self.most_upper, self.most_lower]) / self.unit
         if self.tied:
-            least, most = least.max(axis=0, keepdims=True), most.min(axis=0, keepdims=True)
+            least, most = least.max(axis=0, keepdims=True), np.full((1, len(self.weight)), np.inf)
         cost = np.tile(self.weight / self.price * (2.0 if self.tied else 1.0), len(least))
         lower = least.ravel()
         self._relaxation = Relaxation(cost, lower, np.maximum(most.ravel(), lower))
         self._pool = Pool(len(cost))
         self._relaxation.add(self._pool.add(list(self._around_nodes())))
 
-    def solve(self, deadline: float, progress: Callable[[float, float], None] | None = None) -> bool:
-        """Cut until every movement fits; returns whether that was reached. The bound holds in any case."""
+    def solve(
+        self, deadline: float, progress: Callable[[float, float], None] | None = None
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Cut until every movement fits; return the widths above and below, None at the deadline.
+
+        The bound holds in any case.
+        """
         while True:
             solution = self._relaxation.solve(max(0.1, deadline - clock.now()))
             if not solution.optimal:
-                return False
+                return None
             self.rounds += 1
             self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
             if progress is not None:
@@ -84,31 +87,30 @@ class NetworkWidths:
             x = np.maximum(solution.x, self._relaxation.lower)
             rows = list(self._violated(x, deadline))
             if not rows:
-                return self._keep(x, deadline)
+                return self._widths(x, deadline)
             if clock.now() > deadline:
-                return False
+                return None
             if len(self._relaxation.rows) > 3 * len(x):
                 self._relaxation.purge(x, 0.5)
                 self._pool = Pool(len(x))
             fresh = self._pool.add(rows)
             if not fresh:  # violated by a rounding error only
-                return self._keep(x, deadline)
+                return self._widths(x, deadline)
             self._relaxation.add(fresh)
 
-    def _keep(self, x: FloatArray, deadline: float) -> bool:
-        """Take the widths, made wider by what rounding has lost."""
-        if clock.now() > deadline:
-            return False
+    def _widths(self, x: FloatArray, deadline: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return the widths, made wider by what rounding has lost."""
+        if clock.now() > deadline:  # not all movements were looked at
+            return None
         short = 1.0
         for each in self.asked:
             reached, _ = self._narrow(each, x, slice(None))
             short = min(short, float((reached * self.unit / each.level).min(initial=1.0)))
         if short < 1.0 - 1e-6:
-            return False
-        x = x / short
+            return None
+        x = x / short * self.unit
         C = len(self.weight)
-        self.upper, self.lower = x[:C] * self.unit, x[-C:] * self.unit
-        return True
+        return x[:C], x[-C:]
 
     def _narrow(self, each: Asked, x: FloatArray, part: slice) -> tuple[FloatArray, NDArray[np.int8]]:
         upper, lower = self._room(each, x)
@@ -121,16 +123,16 @@ class NetworkWidths:
         return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C:], each.below / self.unit)
 
     def _around_nodes(self) -> Iterator[Row]:
-        """Both ends of every movement, without what attackers know."""
-        nodes = np.arange(self.network.n_nodes)
-        nothing = np.zeros(2 * len(self.weight), np.bool_)
+        """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
         for each in self.asked:
             up = each.sign > 0
             source = np.where(up, self.network.head[each.arc], self.network.tail[each.arc])
             target = np.where(up, self.network.tail[each.arc], self.network.head[each.arc])
             for k in np.flatnonzero(source != target).tolist():
-                yield self._row(each, k, nodes == source[k], nothing)
-                yield self._row(each, k, nodes != target[k], nothing)
+                for node, leaves in ((source[k], True), (target[k], False)):
+                    above, below = self.network.ways(int(node))
+                    columns = above if leaves else below, below if leaves else above
+                    yield self._row(each, k, *(column[column != each.arc[k]] for column in columns))
 
     def _violated(self, x: FloatArray, deadline: float) -> Iterator[Row]:
         for each in self.asked:
@@ -143,19 +145,20 @@ class NetworkWidths:
                 level = each.level[first : first + _TOGETHER] / self.unit
                 short = first + np.flatnonzero(reached < level * (1.0 - 1e-7))
                 for k, side in zip(short.tolist(), sides, strict=True):
-                    yield self._row(each, k, side == 1, known)
-                    yield self._row(each, k, side != 2, known)
+                    yield self._cut(each, k, side == 1, known)
+                    yield self._cut(each, k, side != 2, known)
 
-    def _row(self, each: Asked, k: int, near: BoolArray, known: BoolArray) -> Row:
-        """Return the cut around some nodes: what leaves them on other ways is at least the level."""
+    def _cut(self, each: Asked, k: int, near: BoolArray, known: BoolArray) -> Row:
+        """Return the cut around some nodes; where an attacker knew more than the widths tell, that is what counts."""
         C = len(self.weight)
         from_tail, from_head = near[self.network.tail], near[self.network.head]
         leaves = np.concatenate([from_tail & ~from_head, from_head & ~from_tail])
         leaves[[each.arc[k], each.arc[k] + C]] = False
-        fixed = leaves & known
-        limits = np.concatenate([each.above, each.below])
-        rhs = float(each.level[k] - limits[fixed].sum()) / self.unit
-        columns = np.flatnonzero(leaves & ~known)
-        if self.tied:
-            columns = np.unique(columns % C)
-        return Row(columns, np.ones(len(columns)), rhs)
+        fixed = np.concatenate([each.above, each.below])[leaves & known].sum()
+        leaves &= ~known
+        return self._row(each, k, np.flatnonzero(leaves[:C]), np.flatnonzero(leaves[C:]), float(fixed))
+
+    def _row(self, each: Asked, k: int, above: IntArray, below: IntArray, fixed: float = 0.0) -> Row:
+        """The widths above and below of some arcs, and what is fixed, add up to the level."""
+        both = np.union1d(above, below) if self.tied else np.concatenate([above, below + len(self.weight)])
+        return Row(both, np.ones(len(both)), (float(each.level[k]) - fixed) / self.unit)

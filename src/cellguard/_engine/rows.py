@@ -42,7 +42,6 @@ class Pool:
         self.rows: list[Row] = []
         self._known: set[tuple[bytes, bytes, float]] = set()
         self._blocks: list[csr_array] = []
-        self._loose = 0
 
     def add(self, rows: list[Row]) -> list[Row]:
         """Take in rows; return those that were not there yet."""

@@ -44,7 +44,7 @@ _ROUGH = 0.08
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Widths:
-    """Widths that work, with the movements that prove it and a bound that no others can beat."""
+    """Widths that work, and a bound that no others can beat."""
 
     upper: FloatArray
     """How far each interval reaches above the truth."""
@@ -52,11 +52,7 @@ class Widths:
     """How far each interval reaches below the truth."""
     objective: float
     bound: float
-    movements: FloatArray
-    """One movement of the table per request."""
     iterations: int
-    finished: bool
-    """Whether the asked gap was proven."""
 
 
 def narrowest_widths(
@@ -94,7 +90,7 @@ def narrowest_widths(
     """
     started = clock.now()
     state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
-    best: tuple[float, FloatArray, FloatArray, FloatArray] | None = None
+    best: tuple[float, FloatArray, FloatArray] | None = None
     bound = 0.0
     iterations = stalled = 0
     while iterations < _MOST_ITERATIONS:
@@ -120,14 +116,11 @@ def narrowest_widths(
             break
     if best is None:
         return None
-    objective, upper, lower, movements = best
-    finished = objective - bound <= gap * objective
+    objective, upper, lower = best
     return Widths(
         upper=upper,
         lower=lower,
         objective=objective,
         bound=bound,
-        movements=movements,
         iterations=iterations,
-        finished=finished,
     )

@@ -175,7 +175,7 @@ class State:
 
     # ------------------------------------------------------------------ bounds
 
-    def feasible_widths(self) -> tuple[float, FloatArray, FloatArray, FloatArray] | None:
+    def feasible_widths(self) -> tuple[float, FloatArray, FloatArray] | None:
         """Scale every movement to its level: the widths they span are a solution, if within the limits."""
         own = self.sign * self.z[self.rows, self.cell]
         if (own <= 0).any():
@@ -195,7 +195,7 @@ class State:
             if (direction * z[k, i] > limit * (1 + slack) + slack).any():
                 return None
         objective = float(self.w @ (upper + lower)) * self.scale * self.weight_scale
-        return objective, upper * self.scale, lower * self.scale, z * self.scale
+        return objective, upper * self.scale, lower * self.scale
 
     def lower_bound(self) -> float:
         """Move the multipliers to exact dual feasibility; what they then prove is a bound.

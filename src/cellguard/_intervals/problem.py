@@ -10,7 +10,7 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard._intervals.requests import Variables, needs
-from cellguard.table import BoolArray, FloatArray, Table
+from cellguard.table import FloatArray, Table
 
 if TYPE_CHECKING:
     from cellguard._engine.network import Network
@@ -107,9 +107,9 @@ class Problem:
         # what is returned if the limit comes before anything better
         fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
         for tied in (True, False) if variables.symmetric else (False,):
-            found = self.solve_opened(variables, reduction, tied, gap, deadline, progress)
+            found = self._by_interior_point(variables, reduction, tied, gap, deadline, progress)
             if found is not None:
-                return self.better(found, fallback) or found
+                return self.better(found, fallback)
         return fallback or self.withheld(len(variables))
 
     def _on_network(
@@ -125,23 +125,19 @@ class Problem:
 
         t, cells = self.table, network.cells
         limits = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
-        far = np.full(len(cells), np.inf)
         bound, rounds = 0.0, 0
         for tied in (True, False) if variables.symmetric else (False,):
-            most = (far, far) if tied else limits
             solver = NetworkWidths(
                 network=network, weight=self.weight[cells], asked=list(variables.asked_of(network)),
-                most_upper=most[0], most_lower=most[1], tied=tied,
+                most_upper=limits[0], most_lower=limits[1], tied=tied,
             )  # fmt: skip
-            solver.solve(deadline, progress)
+            widths = solver.solve(deadline, progress)
             bound, rounds = max(bound, solver.bound), rounds + solver.rounds
-            if solver.upper is None or solver.lower is None:
-                continue
-            if tied and (solver.upper > np.minimum(*limits) * (1.0 + 1e-9)).any():
+            if widths is None or (tied and (widths[0] > np.minimum(*limits) * (1.0 + 1e-9)).any()):
                 continue  # without limits it is still a bound
             lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
             slack = 1.0 + 1e-9
-            lower[cells], upper[cells] = slack * solver.lower, slack * solver.upper
+            upper[cells], lower[cells] = slack * widths[0], slack * widths[1]
             return Found(
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
@@ -149,46 +145,37 @@ class Problem:
         found = self.quick(reduction, variables) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
-    def better(self, one: Found | None, other: Found | None) -> Found | None:
+    def better(self, one: Found, other: Found | None) -> Found:
         """Return the cheaper of two, with the larger bound."""
-        if one is None or other is None:
-            return one or other
+        if other is None:
+            return one
         cheaper = one if self.cost(one) <= self.cost(other) else other
         return replace(cheaper, bound=max(one.bound, other.bound))
 
-    def proven(self, found: Found | None, bound: float, gap: float) -> bool:
+    def proven(self, found: Found, gap: float) -> bool:
         """Whether the cost is within the gap."""
-        return found is not None and self.cost(found) - bound <= gap * self.cost(found)
-
-    def joint_movements(self, movable: BoolArray, *, limited: bool) -> FloatArray | None:
-        """Movements that reach all levels at once, one upward and one downward; without limits, one serves for both."""
-        from cellguard._engine.widening import joint_movement
-
-        t = self.table
-        relations = t.relations
-        if limited:
-            up, down = np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0)
-        else:
-            up = down = np.where(movable, np.inf, 0.0)
-        upward = joint_movement(relations, self.weight, self.least[1.0], down, up)
-        if upward is None:
-            return None
-        if not limited:
-            return np.stack([upward])
-        downward = joint_movement(relations, self.weight, self.least[-1.0], up, down)
-        return None if downward is None else np.stack([upward, -downward])
+        return self.cost(found) - found.bound <= gap * self.cost(found)
 
     def quick(self, reduction: Reduction, variables: Variables) -> Found | None:
         """Return intervals that hold two joint movements: safe and soon found, if not narrow."""
-        joint = self.joint_movements(~reduction.determined, limited=True) if variables.external else None
-        if joint is None:
+        from cellguard._engine.widening import joint_movement
+
+        t = self.table
+        up = np.where(reduction.determined, 0.0, t.ub - t.values)
+        down = np.where(reduction.determined, 0.0, t.values - t.lb)
+        if not variables.external:
             return None
+        rise = joint_movement(t.relations, self.weight, self.least[1.0], down, up)
+        fall = None if rise is None else joint_movement(t.relations, self.weight, self.least[-1.0], up, down)
+        if rise is None or fall is None:
+            return None
+        joint = np.stack([rise, -fall])
         bound = float(self.weight @ (self.least[1.0] + self.least[-1.0]))
         upper, lower = np.maximum(joint.max(axis=0), 0.0), np.maximum(-joint.min(axis=0), 0.0)
         slack = 1.0 + 1e-9
         return Found(lower=lower * slack, upper=upper * slack, bound=bound, iterations=0, requests=len(variables))
 
-    def solve_opened(
+    def _by_interior_point(
         self,
         variables: Variables,
         reduction: Reduction,
@@ -197,7 +184,7 @@ class Problem:
         deadline: float,
         progress: Progress | None = None,
     ) -> Found | None:
-        """Solve with all the cells of a reduction open; None if that is impossible, or one width is not exact."""
+        """Solve by the interior point; None if that is impossible, or one width is not exact."""
         known = np.minimum(variables.most_lower, variables.most_upper)
 
         def beyond(width: FloatArray) -> bool:
@@ -298,7 +285,7 @@ class Problem:
                 if found.tied:
                     wider = (np.maximum(*wider), np.maximum(*wider))
                 found = replace(found, upper=wider[0], lower=wider[1])
-                if self.cost(found) - found.bound > gap * self.cost(found):
+                if not self.proven(found, gap):
                     return None
         return None
 
@@ -314,7 +301,7 @@ class Problem:
         """
         t, nearly = self.table, 1.0 - 2e-9  # a level of 4 shall not become 4.0001 by a rounding error
         # what is proven stays so
-        dearest = found.bound / (1.0 - gap) if self.proven(found, found.bound, gap) else self.cost(found) * (1.0 + gap)
+        dearest = found.bound / (1.0 - gap) if self.proven(found, gap) else self.cost(found) * (1.0 + gap)
         place = int(np.floor(np.log10(_GRID * self._unit())))
         for digits in range(-place, -place + 6):
             step = 10.0**-digits

@@ -141,10 +141,7 @@ class Variables:
         arc = np.full(t.n_cells, -1, np.int64)
         arc[network.cells] = np.arange(len(network.cells))
         for need in needs(t):
-            known = np.zeros(t.n_cells, np.bool_)
-            known[need.attacker.cells] = True
-            lo, hi = t.bounds(need.attacker)
-            above, below = np.where(known, hi - t.values, np.inf), np.where(known, t.values - lo, np.inf)
+            below, above = self._known(need.attacker)
             yield Asked(
                 arc=arc[need.cell], sign=need.sign, level=need.level,
                 above=above[network.cells], below=below[network.cells],
@@ -154,15 +151,19 @@ class Variables:
         """Limits of each request's movement, down and up: what its own attacker knew before."""
         if not self._own:
             return None, None
-        t, shape = self.table, (len(self), len(self.merged.cells))
+        shape = len(self), len(self.merged.cells)
         lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
         start = len(self) - sum(len(group[0]) for group in self._groups[-len(self._own) :])
         for need, group in zip(self._own, self._groups[-len(self._own) :], strict=True):
-            lo, hi = t.bounds(need.attacker)
-            known = np.zeros(t.n_cells, np.bool_)
-            known[need.attacker.cells] = True
-            below, above = np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
             stop = start + len(group[0])
-            lower[start:stop], upper[start:stop] = self.merged.room(below, above)
+            lower[start:stop], upper[start:stop] = self.merged.room(*self._known(need.attacker))
             start = stop
         return lower, upper
+
+    def _known(self, attacker: Attacker) -> tuple[FloatArray, FloatArray]:
+        """How far down and up an attacker knew beforehand that each cell moves; infinite where he knew no more."""
+        t = self.table
+        lo, hi = t.bounds(attacker)
+        known = np.zeros(t.n_cells, np.bool_)
+        known[attacker.cells] = True
+        return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)

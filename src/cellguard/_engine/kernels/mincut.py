@@ -33,7 +33,7 @@ def narrow(ptr, arcs, tail, head, cell, upward, level, upper, lower):
         n_touched = 0
         total = 0.0
         while total < level[k] * (1.0 - NOISE):
-            if not layers(ptr, arcs, tail, head, j, source, target, upper, lower, flow, depth, queue):
+            if not spread(ptr, arcs, tail, head, j, source, target, True, upper, lower, flow, depth, queue):
                 break
             for i in range(n):
                 place[i] = ptr[i]
@@ -64,8 +64,12 @@ def narrow(ptr, arcs, tail, head, cell, upward, level, upper, lower):
                 larger = np.zeros((2 * len(sides), n), np.int8)
                 larger[:found] = sides
                 sides = larger
-            mark(ptr, arcs, tail, head, j, source, 1, upper, lower, flow, queue, sides[found])
-            mark(ptr, arcs, tail, head, j, target, 2, upper, lower, flow, queue, sides[found])
+            for i in range(n):  # the last search for a way has seen all that can be reached
+                sides[found, i] = 1 if depth[i] >= 0 else 0
+            spread(ptr, arcs, tail, head, j, target, -1, False, upper, lower, flow, depth, queue)
+            for i in range(n):
+                if depth[i] >= 0:
+                    sides[found, i] = 2
             found += 1
         if n_touched == len(touched):
             flow[:] = 0.0
@@ -75,25 +79,28 @@ def narrow(ptr, arcs, tail, head, cell, upward, level, upper, lower):
 
 
 @njit(cache=True)
-def layers(ptr, arcs, tail, head, closed, source, target, upper, lower, flow, depth, queue):
-    """Number the nodes by their distance from the source in what is left; returns if the target is reached."""
+def spread(ptr, arcs, tail, head, closed, start, stop, forward, upper, lower, flow, depth, queue):
+    """Number the nodes by their distance from where flow starts, or, backward, to where it ends; -1 beyond.
+
+    Only arcs with room left count, and the closed one does not. Returns if `stop` was reached, and ends there.
+    """
     depth[:] = -1
-    depth[source] = 0
-    queue[0] = source
+    depth[start] = 0
+    queue[0] = start
     first, last = 0, 1
     while first < last:
         i = queue[first]
         first += 1
         for p in range(ptr[i], ptr[i + 1]):
             a = arcs[p]
-            if a >= 0:
-                room, to = upper[a] - flow[a], head[a]
-            else:
+            leaves = a >= 0
+            if not leaves:
                 a = ~a
-                room, to = lower[a] + flow[a], tail[a]
+            to = head[a] if leaves else tail[a]
+            room = upper[a] - flow[a] if leaves == forward else lower[a] + flow[a]
             if room > NOISE and depth[to] < 0 and a != closed:
                 depth[to] = depth[i] + 1
-                if to == target:
+                if to == stop:
                     return True
                 queue[last] = to
                 last += 1
@@ -131,25 +138,3 @@ def path(
             i = tail[back] if back >= 0 else head[~back]
             place[i] += 1
     return amount[target]
-
-
-@njit(cache=True)
-def mark(ptr, arcs, tail, head, closed, start, number, upper, lower, flow, queue, side):
-    """Mark what is reached from the source (1), or from where the target is reached (2)."""
-    side[start] = number
-    queue[0] = start
-    first, last = 0, 1
-    while first < last:
-        i = queue[first]
-        first += 1
-        for p in range(ptr[i], ptr[i + 1]):
-            a = arcs[p]
-            away = a >= 0
-            if not away:
-                a = ~a
-            to = head[a] if away else tail[a]
-            room = upper[a] - flow[a] if away == (number == 1) else lower[a] + flow[a]
-            if room > NOISE and side[to] == 0 and a != closed:
-                side[to] = number
-                queue[last] = to
-                last += 1

@@ -79,9 +79,17 @@ def count(z, low, high, known, requests, got_down, got_up):
                     forth = min(forth, known_low[q] / c)
                     back = min(back, -known_high[q] / c)
         up, down = (forth * v, back * v) if v > 0.0 else (back * -v, forth * -v)
-        if up > got_up[r] or down > got_down[r]:
-            helped = helped or not is_met(r, requests, got_down, got_up)
-            got_up[r], got_down[r] = max(up, got_up[r]), max(down, got_down[r])
+        helped = _raise(r, down, up, requests, got_down, got_up) or helped
+    return helped
+
+
+@njit(cache=True, error_model="numpy")
+def _raise(r, down, up, requests, got_down, got_up):
+    """Raise what is reached for request r; returns whether that helped, for it was not met before."""
+    if up <= got_up[r] and down <= got_down[r]:
+        return False
+    helped = not is_met(r, requests, got_down, got_up)
+    got_up[r], got_down[r] = max(up, got_up[r]), max(down, got_down[r])
     return helped
 
 
@@ -241,16 +249,36 @@ def _largest(Z, i):
 
 
 @njit(cache=True, error_model="numpy")
-def _hits(z, low, high, known, requests, down, up, hit, hit_down, hit_up):
-    """Write down which requests the movement z serves, and how far; returns how many. `down` and `up` are scratch."""
-    count(z, low, high, known, requests, down, up)
-    k = 0
-    for r in range(len(down)):
-        if down[r] > 0.0 or up[r] > 0.0:
-            hit[k], hit_down[k], hit_up[k] = r, down[r], up[r]
-            down[r] = up[r] = 0.0
-            k += 1
-    return k
+def _write_hits(bank, which, low, high, known, requests, hits):
+    """Write down which requests some movements of the bank serve, and how far."""
+    n_hits, hit, hit_down, hit_up = hits
+    down, up = np.zeros(hit.shape[1]), np.zeros(hit.shape[1])
+    for q in which:
+        count(bank[q], low, high, known, requests, down, up)
+        k = 0
+        for r in range(len(down)):
+            if down[r] > 0.0 or up[r] > 0.0:
+                hit[q, k], hit_down[q, k], hit_up[q, k] = r, down[r], up[r]
+                down[r] = up[r] = 0.0
+                k += 1
+        n_hits[q] = k
+
+
+@njit(cache=True, error_model="numpy")
+def _reached(bank, n, changed, hits, low, high, known, requests):
+    """What the bank reaches for every request, down and up, when what is written of some movements no longer holds."""
+    n_hits, hit, hit_down, hit_up = hits
+    down, up = np.zeros(hit.shape[1]), np.zeros(hit.shape[1])
+    holds = np.ones(n, np.bool_)
+    holds[changed] = False
+    for q in range(n):
+        if holds[q]:
+            for h in range(n_hits[q]):
+                r = hit[q, h]
+                down[r], up[r] = max(down[r], hit_down[q, h]), max(up[r], hit_up[q, h])
+        else:
+            count(bank[q], low, high, known, requests, down, up)
+    return down, up
 
 
 @njit(cache=True, error_model="numpy")
@@ -263,10 +291,7 @@ def _useful(n, hits, requests):
     for q in range(n - 1, -1, -1):
         helped = False
         for h in range(n_hits[q]):
-            r, down, up = hit[q, h], hit_down[q, h], hit_up[q, h]
-            if up > got_up[r] or down > got_down[r]:
-                helped = helped or not is_met(r, requests, got_down, got_up)
-                got_up[r], got_down[r] = max(up, got_up[r]), max(down, got_down[r])
+            helped = _raise(hit[q, h], hit_down[q, h], hit_up[q, h], requests, got_down, got_up) or helped
         if helped:
             kept[k] = q
             k += 1
@@ -319,9 +344,7 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
     stuck, one = 0.0, 1
     hits = np.zeros(0, np.int64), np.empty((0, R), np.int64), np.empty((0, R)), np.empty((0, R))
     hits = _room_for(n, hits)
-    down, up, is_changed = np.zeros(R), np.zeros(R), np.zeros(len(hits[0]), np.bool_)
-    for q in range(n):
-        hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
+    _write_hits(bank, np.arange(n), low, high, known, requests, hits)
     most = n + n // 4 + 16
     while Z.shape[0] > 0 and stuck <= stop_above:
         label, total, may = classes(Z, weight, state)
@@ -338,17 +361,7 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
                 i += 1
             rows, old_rows = eliminate(Z, parameter, i, strongest(Z, i))
             changed, old_bank = _without(bank, n, Z[last], i)
-            is_changed[changed] = True
-            got_down, got_up = np.zeros(R), np.zeros(R)
-            for q in range(n):
-                if not is_changed[q]:
-                    for h in range(hits[0][q]):
-                        r = hits[1][q, h]
-                        got_down[r] = max(got_down[r], hits[2][q, h])
-                        got_up[r] = max(got_up[r], hits[3][q, h])
-            for q in changed:
-                count(bank[q], low, high, known, requests, got_down, got_up)
-            is_changed[changed] = False
+            got_down, got_up = _reached(bank, n, changed, hits, low, high, known, requests)
             order = np.argsort(-trouble, kind="mergesort")  # the likeliest to fail first
             new, k, failed = _meet(
                 Z[:last], parameter[:last], low, high, known, requests, bank, n, order, one, got_down, got_up
@@ -373,18 +386,14 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
                 state[q] = 2
                 bank[:k, q] = 0.0
         hits = _room_for(k, hits)
-        for q in changed:
-            hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
-        for q in range(n, k):
-            hits[0][q] = _hits(bank[q], low, high, known, requests, down, up, hits[1][q], hits[2][q], hits[3][q])
+        _write_hits(bank, changed, low, high, known, requests, hits)
+        _write_hits(bank, np.arange(n, k), low, high, known, requests, hits)
         n = k
         if n > most or n * m < _SMALL:
             kept = _useful(n, hits, requests)
             bank, hits = bank[kept], (hits[0][kept], hits[1][kept], hits[2][kept], hits[3][kept])
             n = len(kept)
             most = n + n // 4 + 16
-        if len(is_changed) < len(hits[0]):
-            is_changed = np.zeros(len(hits[0]), np.bool_)
     for q in range(m):
         if state[q] != 2 and _largest(Z, q) <= _ZERO:
             state[q] = 2
