@@ -196,7 +196,7 @@ def _search_and_prove(
         search.improve(deadline, rounds)
         return
     if method == "heuristic":
-        search.improve(_until(0.85, deadline), rounds)
+        search.improve(clock.until(0.85, deadline), rounds)
         if _done(search, proof, gap, deadline) or rounds is not None:
             return  # whoever counts rounds asks for the same work on every machine, not for a bound
     exact = Exact(search.space)
@@ -204,15 +204,9 @@ def _search_and_prove(
     if method == "heuristic":
         exact.root(deadline, search.cost)
     else:
-        exact.root(_until(0.3, deadline), search.cost)
+        exact.root(clock.until(0.3, deadline), search.cost)
         _close(search, exact, proof, method, deadline, gap, seed, rounds)
     proof.cuts, proof.nodes = exact.cuts, exact.nodes
-
-
-def _until(share: float, deadline: float) -> float:
-    """Return when so much of the time that is left will be over."""
-    now = clock.now()
-    return min(deadline, now + share * max(0.0, deadline - now))
 
 
 def _done(search: Search, proof: _Proof, gap: float, deadline: float) -> bool:
@@ -224,17 +218,17 @@ def _close(
 ) -> None:
     """Close the gap that the root has left: by better patterns, and by a tree."""
     if not _done(search, proof, gap, deadline) and exact.y is not None:
-        search.follow(exact.y, _until(0.1, deadline))
+        search.follow(exact.y, clock.until(0.1, deadline))
     if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
-        search.improve(_until(0.1, deadline), _FEW if rounds is None else rounds)
+        search.improve(clock.until(0.1, deadline), _FEW if rounds is None else rounds)
     if _done(search, proof, gap, deadline):
         return
     if method == "auto":
-        search.improve(_until(0.2, deadline), _MANY if rounds is None else rounds)
+        search.improve(clock.until(0.2, deadline), _MANY if rounds is None else rounds)
     if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
-        _branch(search, exact, _until(0.05, deadline), gap, seed)  # a small tree may still close it
+        _branch(search, exact, clock.until(0.05, deadline), gap, seed)  # a small tree may still close it
         if not _done(search, proof, gap, deadline):
-            search.improve(_until(0.25, deadline), _LONG)
+            search.improve(clock.until(0.25, deadline), _LONG)
     if not _done(search, proof, gap, deadline):
         _branch(search, exact, deadline, gap, seed)
 

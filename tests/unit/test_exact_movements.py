@@ -93,3 +93,24 @@ def test_bases_with_many_denominators_do_not_overflow():
     moved = done.row(0)
     assert all(sum(Fraction(c) * moved.get(j, 0) for j, c in enumerate(row)) == 0 for row in A.toarray().tolist())
     assert np.allclose([float(moved.get(j, 0)) for j in range(16)], z, rtol=1e-6)
+
+
+def test_a_determinant_of_many_digits_is_found_and_confirmed():
+    rng = np.random.default_rng(11)
+    A = csr_array(rng.integers(1, 60, (40, 46)).astype(float))
+    r = reduce(A)
+    z = r.basis @ rng.uniform(-1.0, 1.0, r.degrees_of_freedom)
+    far, zero = np.full(46, 1e9), np.zeros(46)
+    moved = careful_movement(A, np.arange(46), z, -far, far, zero)
+    assert moved is not None
+    assert all(sum(Fraction(c) * moved.get(j, 0) for j, c in enumerate(row)) == 0 for row in A.toarray().tolist())
+    assert max(m.denominator for m in moved.values()) > 10**40
+    assert np.allclose([float(moved.get(j, 0)) for j in range(46)], z, rtol=1e-6)
+
+
+def test_decimal_coefficients_are_taken_as_printed():
+    T = csr_array(np.array([[-1.0, 0.1, 0.3333]]))
+    z = np.array([1.0, 3.0, (1.0 - 0.3) / 0.3333])
+    moved = careful_movement(T, np.arange(3), z, np.full(3, -9.0), np.full(3, 9.0), np.zeros(3))
+    assert moved is not None
+    assert -moved[0] + Fraction(1, 10) * moved[1] + Fraction(3333, 10000) * moved[2] == 0

@@ -115,3 +115,11 @@ def test_merged_relations_are_as_many_as_their_rank_also_with_thirds(seed):
     relations = r.merged.relations.toarray()
     assert len(relations) == len(r.merged.cells) - r.degrees_of_freedom
     assert not relations.size or np.linalg.matrix_rank(relations) == len(relations)
+
+
+def test_small_pivots_do_not_let_the_basis_grow() -> None:
+    k = 10  # x_i = -20 x_{i+1}: whoever solves for x_0 computes 20^10
+    T = csr_array((np.tile([1.0, 20.0], k), np.ravel([[i, i + 1] for i in range(k)]), np.arange(0, 2 * k + 1, 2)))
+    basis = reduce(T).basis
+    assert np.abs(basis.data).max() <= 1.0
+    assert np.abs(T @ basis).max() < 1e-12

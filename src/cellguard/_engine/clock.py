@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["compiled", "now", "resume", "stop", "stopped"]
+__all__ = ["compiled", "now", "resume", "stop", "stopped", "until"]
 
 
 @dataclass
@@ -32,6 +32,12 @@ _stops = _Stops()
 def now() -> float:
     """Seconds on the clock of time limits; only differences mean something."""
     return (_stops.since if _stops.depth else time.monotonic()) - _stops.lost_s
+
+
+def until(share: float, deadline: float) -> float:
+    """Return when so much of the time that is left will be over."""
+    start = now()
+    return min(deadline, start + share * max(0.0, deadline - start))
 
 
 def stop() -> None:

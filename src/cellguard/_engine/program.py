@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.echelon_form import anchors
 from cellguard._engine.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.reduce import Reduction
 
@@ -92,10 +93,7 @@ class _ByNullSpace:
         free = np.full(N.shape[1], np.inf)
         self.program = LinearProgram(N, lower, upper, -free, free)
         # a parameter is the movement of one of the variables: the anchor of its column
-        single = np.flatnonzero(np.diff(N.indptr) == 1)
-        _, first = np.unique(N.indices[N.indptr[single]], return_index=True)
-        self.anchor = single[first]
-        self.anchor_ratio = N.data[N.indptr[self.anchor]]
+        self.anchor, self.anchor_ratio = anchors(N)
 
     def set_bounds(self, variables: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         self.program.set_rows_sides(variables, lower, upper)
@@ -170,7 +168,8 @@ class MovementProgram:
         self._scale = max(1.0, float(np.abs(weights).max(initial=0.0)))
         self.solves += 1
         solution, v, prices = self._form.solve(cost, time_limit_s)
-        return Push(status=solution.status, movement=self._checked(solution.status, v), prices=prices)
+        sound = solution.status in (SolveStatus.OPTIMAL, SolveStatus.LIMIT) and np.isfinite(v).all()
+        return Push(status=solution.status, movement=self.checked(v * self.unit) if sound else None, prices=prices)
 
     def push_together(
         self, variables: IntArray, levels: FloatArray, direction: int, *, time_limit_s: float = float("inf")
@@ -182,11 +181,9 @@ class MovementProgram:
         self.uncap(variables)
         return push
 
-    def _checked(self, status: SolveStatus, v: FloatArray) -> FloatArray | None:
+    def checked(self, v: FloatArray) -> FloatArray | None:
         """Return the movement pulled inside the room; None if it then fails a relation."""
-        if status not in (SolveStatus.OPTIMAL, SolveStatus.LIMIT) or not np.isfinite(v).all():
-            return None
-        v = np.clip(v * self.unit, -self.down, self.up)
+        v = np.clip(v, -self.down, self.up)
         allowed = 1e-9 * (self._size @ np.abs(v) + self.unit)
         return v if (np.abs(self.A @ v) <= allowed).all() else None
 

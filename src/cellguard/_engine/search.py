@@ -24,6 +24,10 @@ _KEEP = 1.0 - LEVEL_TOLERANCE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
 _LARGE, _HUGE = 2000, 4000
 """Parts with so many variables are asked without a program first, and then by small ones around single cells."""
+_DENSE = 4_000_000
+"""Large parts with so few entries in an echelon form are asked by the compiled simplex: programs may stall on them."""
+_AT_ONCE, _FAILURES = 64, 5
+"""Variables asked between two looks at the clock, and failures after which programs, which prove bounds, go on."""
 _WORTHWHILE = 0.02
 """That is repeated while it settles this share of the open levels."""
 _MAGNITUDE = 1e3
@@ -129,6 +133,8 @@ class _Search:
 
     def run(self) -> Reach:
         if len(self.part.up) > _LARGE:
+            if np.prod(self.part.N.shape) <= _DENSE:
+                self._compiled()
             self._small_movements()
         for side in (1, -1):
             self._levels(side)
@@ -181,6 +187,26 @@ class _Search:
                 continue
             self._each_component(missing, level, side)
             together = True
+
+    def _compiled(self) -> None:
+        """Reach levels by the compiled simplex in the null space: the fewer degrees of freedom the faster."""
+        from cellguard._engine.echelon_form import EchelonForm
+
+        part = self.part
+        form = EchelonForm(part.N, part.down, part.up)
+        asked, place = np.unique(part.asked, return_inverse=True)
+        need = np.zeros((3, len(asked)))
+        for level, given in zip(need, (part.need_low, part.need_high, part.need_width), strict=True):
+            np.maximum.at(level, place, given)
+        failures = 0
+        for first in range(0, len(asked), _AT_ONCE):
+            if time.time() > part.deadline or failures >= _FAILURES:
+                return
+            some = slice(first, first + _AT_ONCE)
+            movements, failed = form.reach(asked[some], need[:, some], _FAILURES - failures)
+            failures += failed
+            for v in movements:
+                self._learn(Push.of(self.program.checked(v)))
 
     def _small_movements(self) -> None:
         """Reach most levels of a large part by movements of a few variables, without a program over all of them."""

@@ -119,7 +119,9 @@ def refine(
     memory: dict[bytes, Solved | None] = {}
     for row, c in sorted(where):
         z = movements[[row]].toarray()[0]
-        mine = np.flatnonzero((component == c) & (z != 0))
+        mine = np.flatnonzero(component == c)
+        if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
+            mine = mine[z[mine] != 0]
         found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}

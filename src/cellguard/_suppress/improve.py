@@ -9,6 +9,7 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard._suppress.construct import construct
 from cellguard._suppress.incumbent import Incumbent
+from cellguard._suppress.joint import jointly
 from cellguard._suppress.pattern import Movements, Proof, clean, prove
 from cellguard._suppress.protect import Protector
 from cellguard._suppress.space import Space
@@ -32,6 +33,12 @@ class _Current:
     """Movements that meet all requests."""
 
 
+_MANY_ROWS, _MANY_REQUESTS = 1800, 20
+"""From so many on, one movement for all requests comes first: programs for each take long, and may stall."""
+_RIGID = 3
+"""Rows per degree of freedom from which on that is so: where rows are freer, each request needs a few of them only."""
+_CLEAN = 0.5
+"""Share of the time for cleaning up a first pattern; confirming it takes time as well."""
 _CHEAP = 50
 """Rounds of recombination, a millisecond each, before the first ruin."""
 _STALE = 300
@@ -59,44 +66,61 @@ class Search(Incumbent):
     # ------------------------------------------------------------------ start
 
     def start(self, deadline: float) -> bool:
-        """Construct in both orders and clean up. Returns whether there is a safe pattern."""
+        """Construct in several ways and clean up. Returns whether there is a safe pattern."""
         self.unmet = self.space.disclosed.tolist()
         if self.unmet:
             return False
         _, witnesses = self.problem.verdicts(self.problem.forced)
         bank = self.space.rows_of(witnesses) if len(witnesses) else np.zeros((0, len(self.space)))
         begin = clock.now()
-        for largest_first in (False, True):
+        orders = (False, True)
+        if len(self.space) > max(_MANY_ROWS, _RIGID * self.space.reduction.degrees_of_freedom):
+            self._start_jointly(bank, deadline)
+            orders = (True, False)  # with the largest levels first fewer programs are left
+        for largest_first in orders:
             limit = float("inf") if self.best is None else deadline  # a first pattern is needed in any case
             rows, found, failed = construct(
                 self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=limit
             )
             self._remember(found)
             if not failed:
-                self._finish(rows, np.array([*bank, *found]))
+                self._finish(rows, np.array([*bank, *found]), deadline)
             spent = clock.now() - begin
             if self.best is None or clock.now() + spent > deadline:  # the other order would take as long
                 break
-        return self.best is not None or self._clean_everything()
+        return self.best is not None or self._clean_everything(deadline)
 
-    def _clean_everything(self) -> bool:
+    def _start_jointly(self, bank: FloatArray, deadline: float) -> None:
+        """Let one movement meet all requests of an attacker; what is left over is protected one by one."""
+        rows, found = self.forced_rows, [*bank]
+        attackers, asked = np.unique(self.space.requests[0], return_counts=True)
+        for attacker in attackers[asked >= _MANY_REQUESTS]:
+            weight = np.where(rows, 0.0, self.space.weight)
+            z = jointly(self.space, np.flatnonzero(self.space.requests[0] == attacker), weight)
+            if z is None:
+                return
+            rows = rows | (z != 0)
+            found.append(z)
+        self._finish(rows, np.array(found), clock.until(_CLEAN, deadline))
+
+    def _clean_everything(self, deadline: float) -> bool:
         if not self.start_from_everything() or self.best is None:
             return False
         proof = prove(self.problem, self.best)
         if proof.safe:
-            self._take(*clean(proof))
+            self._take(*clean(proof, deadline))
         return True
 
     def _remember(self, found: list[FloatArray]) -> None:
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - _POOL)]
 
-    def _finish(self, rows: BoolArray, found: FloatArray) -> _Current | None:
+    def _finish(self, rows: BoolArray, found: FloatArray, deadline: float) -> _Current | None:
         """Prove and clean up the pattern of these rows, in its own space."""
         proof = self._secure(rows, found)
         if proof is None:
             return None
-        return self._take(*clean(proof))
+        return self._take(*clean(proof, deadline))
 
     def _secure(self, rows: BoolArray, found: FloatArray) -> Proof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
@@ -139,7 +163,7 @@ class Search(Incumbent):
         rows, found, failed = construct(self.protector, self.forced_rows, bank, weight=weight, deadline=deadline)
         self._remember(found)
         if not failed:
-            self._finish(rows, np.array(found))
+            self._finish(rows, np.array(found), deadline)
 
     # ------------------------------------------------------------------ improvement
 
@@ -160,23 +184,23 @@ class Search(Incumbent):
             slack = 0.01 * (1.0 - share)
             limit = current.cost * (1.0 + slack)
             cheap = often > 0 and (done < _CHEAP or self.rng.random() < often)
-            got = self._recombine(current, limit) if cheap else self._ruin(current)
+            got = self._recombine(current, limit) if cheap else self._ruin(current, deadline)
             stale += 1
             if got is not None and got.cost <= limit:
                 if got.cost < best.cost * (1 - 1e-12):
                     rows = (got.Z != 0).any(axis=0) | self.forced_rows
-                    better = self._finish(rows, got.bank)
+                    better = self._finish(rows, got.bank, deadline)
                     best = current = better if better is not None else got
                     stale = 0
                 else:
                     current = got
             if stale > _STALE:
-                current, stale = self._kicked(best), 0
+                current, stale = self._kicked(best, deadline), 0
 
-    def _kicked(self, best: _Current) -> _Current:
+    def _kicked(self, best: _Current, deadline: float) -> _Current:
         """Start again from another pattern near the best one, even if it is dearer."""
         for _ in range(_KICKS):
-            got = self._ruin(best)
+            got = self._ruin(best, deadline)
             if got is not None and got.cost <= best.cost * _DEARER:
                 return got
         return best
@@ -199,7 +223,7 @@ class Search(Incumbent):
         )  # fmt: skip
         return _Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
 
-    def _ruin(self, current: _Current) -> _Current | None:
+    def _ruin(self, current: _Current, deadline: float) -> _Current | None:
         """Forbid some heavy rows, publish some others, protect again with noisy costs, clean up."""
         space, rng = self.space, self.rng
         rows = (current.Z != 0).any(axis=0) | self.forced_rows
@@ -221,4 +245,4 @@ class Search(Incumbent):
         if failed:
             return None
         self._remember(found)
-        return self._finish(rows, np.array([*bank, *found]))
+        return self._finish(rows, np.array([*bank, *found]), deadline)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellguard._engine import clock
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.space import Known, Levels, Space
 from cellguard.table import BoolArray, FloatArray, IntArray
@@ -18,6 +19,8 @@ Movements = tuple[Space, FloatArray]
 
 _DENSE = 8_000_000
 """Entries of an echelon form beyond which a part is left to the range engine."""
+_TRIES = 20
+"""Classes tried between two looks at the clock."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -171,10 +174,10 @@ def _valid(space: Space, movements: FloatArray) -> FloatArray:
     return movements[(error <= 1e-9 * size).all(axis=0)]
 
 
-def clean(proof: Proof) -> tuple[BoolArray, Movements]:
+def clean(proof: Proof, deadline: float = float("inf")) -> tuple[BoolArray, Movements]:
     """Return the pattern without what it does not need, heaviest classes first, and movements that prove it.
 
-    Cells that cost nothing are published last, if they are not needed.
+    Cells that cost nothing are published last, if they are not needed. What the deadline leaves untried stays.
     """
     from cellguard._engine.kernels.patterns import clean as kernel
 
@@ -186,11 +189,14 @@ def clean(proof: Proof) -> tuple[BoolArray, Movements]:
         left, n = bank, 0
         if len(part.asked) and part.dense:
             weight = np.maximum(part.weight, least)
-            published, _, _, left, n = kernel(
-                part.Z, part.parameter, weight, part.keep, part.low, part.high, part.known, part.requests,
-                bank, len(bank), np.inf,
-            )  # fmt: skip
-            open_rows[part.rows[~published]] = True
+            form, state, n, done = (part.Z, part.parameter), part.keep.astype(np.int64), len(bank), False
+            trouble = np.zeros(len(part.asked))
+            while not done and clock.now() < deadline:
+                state, *form, left, n, done = kernel(
+                    *(form[0], form[1], weight, state, part.low, part.high, part.known, part.requests),
+                    *(left, n, np.inf, _TRIES, trouble),
+                )
+            open_rows[part.rows[state != 2]] = True
         elif len(part.asked):
             open_rows[part.rows] = True
         banks.append(left[:n])

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numba import njit
 
+_LEAST_PIVOT = 0.1  # share of the largest coefficient of its row
 PRIME = 2147483647  # 2^31 - 1: the product of two residues fits into 63 bits
 
 
@@ -267,10 +268,14 @@ def eliminate(ptr, cell, exact, value, sequence, n):
                         heappush(heap, pivot_row[c])
                 acc[c] = (acc[c] + e * re[k]) % PRIME
                 accf[c] += f * rf[k]
-        best, best_use = -1, 1 << 60
+        best, best_use, largest = -1, 1 << 60, 1e-10
+        for j in range(count):
+            if acc[touched[j]] != 0:
+                largest = max(largest, abs(accf[touched[j]]))
         for j in range(count):
             c = touched[j]
-            if acc[c] != 0 and abs(accf[c]) > 1e-11:  # else a fraction that is not binary, cancelled
+            # a smaller one would let the others grow, or is a fraction that is not binary, cancelled
+            if acc[c] != 0 and abs(accf[c]) > _LEAST_PIVOT * largest:
                 rank_use = 2 * use[c] + (0 if abs(abs(accf[c]) - 1.0) < 1e-9 else 1)  # unit pivots keep integers
                 if rank_use < best_use or (rank_use == best_use and c < best):
                     best, best_use = c, rank_use

@@ -16,6 +16,8 @@ from cellguard._engine.kernels.echelon import echelon, eliminate, push, restore,
 _ZERO = 1e-7  # coefficients of an echelon form below this are rounding
 _NEAR = 1.0 - 1e-7
 _ROUNDING = 1e-13
+_FREE = 40  # movements beyond which classes are spared by the dozen
+_TOGETHER, _MOST_TOGETHER = 8, 64
 _SMALL = 200_000  # numbers in a bank that are moved at no cost worth a thought
 _CANCELLED = 1e-6  # a difference that is so much smaller than its terms is rounding, which stretching would blow up
 
@@ -32,7 +34,7 @@ def _bounds_of(k, low, high, known_ptr, known_row, known_low, known_high):
 
 
 @njit(cache=True, error_model="numpy")
-def _stretch(z, low, high):
+def stretch(z, low, high):
     """Return the largest s and t with ``low <= -s z`` and ``t z <= high``, and so on for every variable."""
     backward, forward = np.inf, np.inf
     for i in range(len(z)):
@@ -61,7 +63,7 @@ def count(z, low, high, known, requests, got_down, got_up):
     """
     known_ptr, known_row, known_low, known_high = known
     attacker, row = requests[0], requests[1]
-    backward, forward = _stretch(z, low, high)
+    backward, forward = stretch(z, low, high)
     last, back, forth, helped = -1, backward, forward, False
     for r in range(len(row)):
         v = z[row[r]]
@@ -120,7 +122,7 @@ def _try(z, i, sign, lo, hi, best, start):
     """Stretch z in the direction in which variable i goes; keep it in `start` if i gets further than `best`."""
     if z[i] == 0.0:
         return best
-    backward, forward = _stretch(z, lo, hi)
+    backward, forward = stretch(z, lo, hi)
     t = forward if sign * z[i] > 0 else -backward
     if abs(t * z[i]) > best:
         for k in range(len(z)):
@@ -314,7 +316,22 @@ def _room_for(k, hits):
 
 
 @njit(cache=True, error_model="numpy")
-def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_above):
+def _without_all(Z, parameter, bank, n, label, some):
+    """Hold the variables of some classes fast, in place; returns how many movements are left."""
+    left = len(Z)
+    for c in some:
+        i = 0
+        while label[i] != c:
+            i += 1
+        if left > 0 and _largest(Z[:left], i) > _ZERO:
+            eliminate(Z[:left], parameter[:left], i, strongest(Z[:left], i))
+            left -= 1
+            _without(bank, n, Z[left], i)
+    return left
+
+
+@njit(cache=True, error_model="numpy")
+def clean(Z, parameter, weight, state, low, high, known, requests, bank, n, stop_above, tries, trouble):
     """Publish the heaviest class that can be spared, until none can.
 
     Parameters
@@ -323,8 +340,8 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
         The space of movements in echelon form.
     weight
         Order in which classes are tried; classes of weight 0 are left alone.
-    keep
-        Variables that stay suppressed.
+    state
+        Of each variable: 0 open, 1 must stay open, 2 published.
     low, high, known
         Bounds of the movements, and what attackers know besides.
     requests
@@ -333,29 +350,66 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
         Movements that meet all requests.
     stop_above
         Give up once the weight that must stay is larger than this.
+    tries
+        Stop after so many classes; another call goes on.
+    trouble
+        How often each request was in the way so far; counted on in place.
 
-    Returns the published variables, the echelon form that is left, and its bank.
+    Returns the new state, the echelon form that is left, its bank, and whether all classes were tried.
     """
     m, row = len(weight), requests[1]
     R = len(row)
     Z, parameter, bank = Z.copy(), parameter.copy(), bank[:n].copy()  # they are changed in place
-    state = keep.astype(np.int64)
-    trouble = np.zeros(R)
+    state = state.copy()
     stuck, one = 0.0, 1
     hits = np.zeros(0, np.int64), np.empty((0, R), np.int64), np.empty((0, R)), np.empty((0, R))
     hits = _room_for(n, hits)
     _write_hits(bank, np.arange(n), low, high, known, requests, hits)
     most = n + n // 4 + 16
-    while Z.shape[0] > 0 and stuck <= stop_above:
+    together = _TOGETHER
+    while Z.shape[0] > 0 and stuck <= stop_above and tries > 0:
         label, total, may = classes(Z, weight, state)
         for i in row:  # what is parallel to a request cannot be published
             if label[i] >= 0:
                 may[label[i]] = False
+        if together > 1 and len(Z) > _FREE:  # in a large space most classes can be spared: many at once
+            some = np.argsort(-np.where(may, total, 0.0), kind="mergesort")[:together]
+            some = some[may[some] & (total[some] > 0)]
+            if len(some) == 0:
+                break
+            tries -= 1
+            fewer, theirs, new = Z.copy(), parameter.copy(), bank[:n].copy()
+            left = _without_all(fewer, theirs, new, n, label, some)
+            got_down, got_up = np.zeros(R), np.zeros(R)
+            for q in range(n):
+                count(new[q], low, high, known, requests, got_down, got_up)
+            order = np.argsort(-trouble, kind="mergesort")
+            new, k, failed = _meet(
+                fewer[:left], theirs[:left], low, high, known, requests, new, n, order, one, got_down, got_up
+            )
+            if failed.any():
+                trouble[np.argmax(failed)] += 1.0
+                together //= 2
+                continue
+            together = min(2 * together, _MOST_TOGETHER)
+            Z, parameter, bank, n = fewer[:left].copy(), theirs[:left].copy(), new, k
+            for q in range(m):
+                if state[q] == 0 and _largest(Z, q) <= _ZERO:
+                    state[q] = 2
+                    bank[:n, q] = 0.0
+            hits = _room_for(n, hits)
+            _write_hits(bank, np.arange(n), low, high, known, requests, hits)
+            kept = _useful(n, hits, requests)
+            bank, hits = bank[kept], (hits[0][kept], hits[1][kept], hits[2][kept], hits[3][kept])
+            n = len(kept)
+            most = n + n // 4 + 16
+            continue
         last = len(Z) - 1
         done, c, k = True, -1, n
         for c in np.argsort(-total, kind="mergesort"):
             if not may[c] or total[c] <= 0:
                 continue
+            tries -= 1
             i = 0
             while label[i] != c:
                 i += 1
@@ -376,11 +430,11 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
             for q in range(m):
                 if label[q] == c:
                     state[q] = 1
-            if stuck > stop_above:
+            if stuck > stop_above or tries == 0:
                 break
         if done:
             break
-        Z, parameter = Z[:last], parameter[:last]
+        Z, parameter, together = Z[:last], parameter[:last], 2
         for q in range(m):
             if label[q] == c and _largest(Z, q) <= _ZERO:
                 state[q] = 2
@@ -399,7 +453,7 @@ def clean(Z, parameter, weight, keep, low, high, known, requests, bank, n, stop_
             state[q] = 2
             bank[:n, q] = 0.0
     kept = _useful(n, hits, requests)
-    return state == 2, Z.copy(), parameter.copy(), bank[kept], len(kept)
+    return state, Z.copy(), parameter.copy(), bank[kept], len(kept), tries > 0
 
 
 @njit(cache=True, error_model="numpy")
@@ -440,12 +494,24 @@ def recombine(vectors, weight, noisy, keep, low, high, known, requests, bank, n,
     start, k, failed = prove(Z, parameter, lo, hi, small, inside, start, n, np.arange(len(row)), 1)
     if failed.any():
         return np.inf, vectors[:0], bank[:0]
-    published, Z, parameter, start, k = clean(
-        Z, parameter, noisy[here], keep[here], lo, hi, small, inside, start, k, stop_above
+    state, Z, parameter, start, k, _ = clean(
+        Z,
+        parameter,
+        noisy[here],
+        keep[here].astype(np.int64),
+        lo,
+        hi,
+        small,
+        inside,
+        start,
+        k,
+        stop_above,
+        1 << 40,
+        np.zeros(len(row)),
     )
     cost = 0.0
     for q in range(len(here)):
-        if not published[q]:
+        if state[q] != 2:
             cost += weight[here[q]]
     left, proof = np.zeros((len(Z), m)), np.zeros((k, m))
     for q in range(len(here)):

@@ -1,0 +1,63 @@
+"""A null space in echelon form, and the compiled simplex method on it, for questions about many variables."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["EchelonForm", "anchors"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
+    """Return for each column of a basis a variable that moves with its parameter only, and by how much."""
+    single = np.flatnonzero(np.diff(N.indptr) == 1)
+    _, first = np.unique(N.indices[N.indptr[single]], return_index=True)
+    anchor = single[first]
+    return anchor, N.data[N.indptr[anchor]]
+
+
+class EchelonForm:
+    """Movements ``v = N p`` inside the room of each variable, by the compiled simplex method.
+
+    What is found for one question serves the next ones too.
+    """
+
+    def __init__(self, N: csr_array, down: FloatArray, up: FloatArray) -> None:
+        self.parameter, ratio = anchors(N)
+        self.Z = np.ascontiguousarray((N.toarray() / ratio).T)
+        self.low, self.high = -down, up
+        self._nothing_known = np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
+        self._bank = np.zeros((0, len(up)))
+
+    def reach(self, variables: IntArray, need: FloatArray, patience: int) -> tuple[list[FloatArray], int]:
+        """Look for movements in which variables reach what they need; stop after so many failures.
+
+        Parameters
+        ----------
+        variables
+            The variables.
+        need
+            How far down, up, and in all each of them must go: a row each.
+        patience
+            Failures after which the others are left alone.
+
+        Returns the movements, as far as the room allows both ways, and the number of failures.
+        """
+        from cellguard._engine.kernels.patterns import prove, stretch
+
+        requests = (np.zeros(len(variables), np.int64), variables, *need)
+        order, n = np.arange(len(variables)), len(self._bank)
+        bank, k, failed = prove(
+            self.Z, self.parameter, self.low, self.high, self._nothing_known, requests, self._bank, n, order, patience
+        )
+        fresh = bank[n:k]
+        self._bank = bank[:k]
+        out = []
+        for z in fresh:
+            backward, forward = (1.0 if np.isinf(step) else step for step in stretch(z, self.low, self.high))
+            out += [forward * z, -backward * z]
+        return out, int(failed.sum())
