@@ -1,5 +1,6 @@
 """Witnesses made exact: relations and bounds hold without any tolerance."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -114,3 +115,37 @@ def test_decimal_coefficients_are_taken_as_printed():
     moved = careful_movement(T, np.arange(3), z, np.full(3, -9.0), np.full(3, 9.0), np.zeros(3))
     assert moved is not None
     assert -moved[0] + Fraction(1, 10) * moved[1] + Fraction(3333, 10000) * moved[2] == 0
+
+
+@pytest.mark.parametrize("large", [16000000.2, 1000000000000.2])
+def test_bounds_are_those_of_the_printed_numbers_not_of_their_differences(large):
+    T = csr_array(np.array([[1.0, 1.0]]))
+    z = np.array([0.1000000005, -0.1000000005])
+    point, hi = np.array([large, 5.0]), np.array([large + 0.1, 10.0])
+    moved = careful_movement(T, np.arange(2), z, np.zeros(2), hi, point)
+    room = Fraction(repr(float(hi[0]))) - Fraction(repr(large))
+    assert moved is None or moved[0] <= room
+
+
+def test_a_room_that_rounding_widens_does_not_make_a_cell_safe():
+    T, far = csr_array(np.array([[1.0, 1.0, -1.0]])), 1000000000000.2
+    point = np.array([far, 5.0, far + 5.0])
+    lo, hi = np.array([0.0, 4.89995, point[2]]), np.array([1000000000000.3, 10.0, point[2]])
+    found = ranges(T, lo, hi, point, np.array([0]), upper=np.array([0.10005]), certify=True)
+    assert not found.safe.any()
+
+
+def test_what_the_grid_left_in_a_component_goes_when_fractions_take_over():
+    rng = np.random.default_rng(3)
+    A = csr_array(rng.integers(1, 60, (12, 16)).astype(float))
+    r = reduce(A)
+    z = r.basis @ rng.uniform(-1.0, 1.0, r.degrees_of_freedom)
+    far, zero = np.full(16, 1e6), np.zeros(16)
+    coarse = exact_movements(r, csr_array(z[None, :]), -far, far, zero, r.component)
+    left = coarse.numerators.tolil()
+    left[0, 3] = 7
+    coarse = replace(coarse, numerators=csr_array(left))
+    sparse = np.where(np.arange(16) < 4, z, 0.0)  # few cells move: the others are not looked at
+    sparse[3] = 0.0
+    done = refine(coarse, r, csr_array(sparse[None, :]), -far, far, zero, r.component, [(0, int(r.component.max()))])
+    assert done.numerators[0, 3] == 0 or 0 not in done.careful

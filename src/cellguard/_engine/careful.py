@@ -64,6 +64,8 @@ def careful_movement(
     memory
         What was factored before, for movements of the same cells.
     """
+    if not np.isfinite(z).all():
+        return None
     down, up = np.minimum(point - lo, 1e300), np.minimum(hi - point, 1e300)
     # a cell is as small as the nearer of its ends, unless it stands there
     room = np.where((down > 0) & (up > 0), np.minimum(down, up), np.maximum(down, up))
@@ -85,8 +87,13 @@ def careful_movement(
         return None
     numbers, total = numerators.tolist(), denominator * unit
     m = np.array([n / total for n in numbers])
-    close = np.flatnonzero((m > up * (1 - 1e-9)) | (-m > down * (1 - 1e-9)))  # the others stay inside for certain
-    ends = [(numbers[i], _difference(hi[i] if numbers[i] > 0 else lo[i], point[i])) for i in close.tolist()]
+    # room is a difference of rounded numbers: only what stays well inside needs no exact look
+    near = 0.999 * np.where(m > 0, up, down) - 8 * np.spacing(np.maximum(np.abs(point), np.where(m > 0, up, down)))
+    ends = [
+        (numbers[i], _difference(hi[i] if numbers[i] > 0 else lo[i], point[i]))
+        for i in np.flatnonzero(np.abs(m) >= near).tolist()
+        if numbers[i]
+    ]
     scale = _largest_scale([(Fraction(n, total), end) for n, end in ends if end is not None])
     if scale < 1 - Fraction(1, 10**6):
         return None
@@ -129,9 +136,9 @@ class Solved:
             return None
         try:
             factors = splu(T[reduction.rows][:, computed].tocsc()) if len(computed) else None
-        except RuntimeError:  # singular in floating point
+            return cls(relations=T, rows=reduction.rows, given=given, computed=computed, factors=factors)
+        except (RuntimeError, OverflowError):  # singular, or out of range, in floating point
             return None
-        return cls(relations=T, rows=reduction.rows, given=given, computed=computed, factors=factors)
 
     def __post_init__(self) -> None:
         T = self.relations
@@ -174,6 +181,8 @@ class Solved:
             size = now.bit_length()
             shift = max(0, size - 60)
             step = self.factors.solve((left >> shift).astype(np.float64) / self._scale[self.rows])
+            if not np.isfinite(step).all():
+                return x
             whole = np.array([int(s) for s in np.ldexp(step, _MORE).tolist()], object)
             x = x + ((whole << shift) >> _MORE)
             v[self.computed] = x

@@ -102,6 +102,8 @@ def solve_lazy(
     )
     if not heuristics:
         model.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
+        # only the bound is left to gain: the node that holds it back comes next, and no diving below it
+        model.setParams({"nodeselection/bfs/stdpriority": 1_000_000, "nodeselection/bfs/maxplungedepth": 0})
     free = np.flatnonzero(lower < upper)
     constant = float(cost @ lower)
     names = [model.addVar(vtype="B", obj=float(cost[j])) for j in free]

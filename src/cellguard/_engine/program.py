@@ -168,7 +168,7 @@ class MovementProgram:
         self._scale = max(1.0, float(np.abs(weights).max(initial=0.0)))
         self.solves += 1
         solution, v, prices = self._form.solve(cost, time_limit_s)
-        sound = solution.status in (SolveStatus.OPTIMAL, SolveStatus.LIMIT) and np.isfinite(v).all()
+        sound = solution.status in (SolveStatus.OPTIMAL, SolveStatus.LIMIT)
         return Push(status=solution.status, movement=self.checked(v * self.unit) if sound else None, prices=prices)
 
     def push_together(
@@ -183,6 +183,8 @@ class MovementProgram:
 
     def checked(self, v: FloatArray) -> FloatArray | None:
         """Return the movement pulled inside the room; None if it then fails a relation."""
+        if not np.isfinite(v).all():
+            return None
         v = np.clip(v, -self.down, self.up)
         allowed = 1e-9 * (self._size @ np.abs(v) + self.unit)
         return v if (np.abs(self.A @ v) <= allowed).all() else None

@@ -26,7 +26,7 @@ _LARGE, _HUGE = 2000, 4000
 """Parts with so many variables are asked without a program first, and then by small ones around single cells."""
 _DENSE = 4_000_000
 """Large parts with so few entries in an echelon form are asked by the compiled simplex: programs may stall on them."""
-_AT_ONCE, _FAILURES = 64, 5
+_AT_ONCE, _FAILURES = 8, 5
 """Variables asked between two looks at the clock, and failures after which programs, which prove bounds, go on."""
 _WORTHWHILE = 0.02
 """That is repeated while it settles this share of the open levels."""

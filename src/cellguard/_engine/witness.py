@@ -119,13 +119,13 @@ def refine(
     memory: dict[bytes, Solved | None] = {}
     for row, c in sorted(where):
         z = movements[[row]].toarray()[0]
-        mine = np.flatnonzero(component == c)
+        mine = own = np.flatnonzero(component == c)
         if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
             mine = mine[z[mine] != 0]
         found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}
-            numerators[row, mine] = 0
+            numerators[row, own] = 0
     return ExactMovements(numerators=csr_array(numerators), denominator=exact.denominator, careful=careful)
 
 

@@ -94,6 +94,8 @@ class Search(Incumbent):
         """Let one movement meet all requests of an attacker; what is left over is protected one by one."""
         rows, found = self.forced_rows, [*bank]
         attackers, asked = np.unique(self.space.requests[0], return_counts=True)
+        if not (asked >= _MANY_REQUESTS).any():
+            return
         for attacker in attackers[asked >= _MANY_REQUESTS]:
             weight = np.where(rows, 0.0, self.space.weight)
             z = jointly(self.space, np.flatnonzero(self.space.requests[0] == attacker), weight)
