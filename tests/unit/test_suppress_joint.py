@@ -13,6 +13,7 @@ from cellguard._suppress import improve, pattern
 from cellguard._suppress.joint import jointly
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.space import Space
+from cellguard.witnesses import attackers_of
 
 
 def small() -> cg.Table:
@@ -44,13 +45,18 @@ def test_no_joint_movement_where_a_level_exceeds_the_room():
     assert jointly(space, np.arange(1), space.weight) is None  # down by 5 is impossible
 
 
-@pytest.mark.parametrize("insiders", [False, True])
-def test_a_search_that_starts_jointly_ends_safe(monkeypatch, insiders):
+@pytest.mark.parametrize("attackers", [1, 2])
+def test_a_search_that_starts_jointly_ends_safe(monkeypatch, attackers):
     monkeypatch.setattr(improve, "_MANY_ROWS", 0)
     monkeypatch.setattr(improve, "_RIGID", 0)
     monkeypatch.setattr(improve, "_MANY_REQUESTS", 1)
     table = generate.hierarchical(3)
-    table = cg.with_insiders(table) if insiders and table.counts is not None else table
+    if attackers == 2:
+        knows = np.flatnonzero(table.values > 0)[-3:]
+        a = table.values[knows]
+        second = cg.Attacker(name="neighbour", cells=knows, lb=0.5 * a, ub=2.0 * a)
+        table = table.with_(attackers=(*attackers_of(table), second))
+    assert len(attackers_of(table)) == attackers
     release = cg.suppress(table, method="heuristic", rounds=5, time_limit_s=60)
     assert release.audit().safe
 

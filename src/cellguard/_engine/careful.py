@@ -111,7 +111,7 @@ class Solved:
     """Relations solved for some cells, the others given."""
 
     relations: csr_array
-    """In whole numbers, all of them."""
+    """All of them, none empty."""
     rows: IntArray
     """Independent ones, as many as computed cells."""
     given: IntArray
