@@ -19,7 +19,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
-from cellguard.cli._common import NoSafeReleaseError, print_error
+from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
 from cellguard.exceptions import CellguardError, InternalError
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -72,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return interrupted()
     except NoSafeReleaseError as stop:
-        print_error(stop, as_json=False)  # the JSON object of the release is already printed
+        if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
+            print_json(stop.summary)
+        print_error(stop, as_json=False)
         return 2
     except InternalError as error:
         return _internal(error, error, as_json)
