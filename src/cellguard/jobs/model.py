@@ -277,7 +277,7 @@ class Job(_Section):
     """Title of the report; the name unless given."""
     seed: Annotated[int, Field(ge=0)] = 0
     """The same seed gives the same release. Keep it secret where the method draws random numbers."""
-    data: DataSection
+    data: DataSection = DataSection()
     dimensions: dict[str, DimensionSection] = {}
     """Column -> how its codes add up."""
     tables: list[TableSection] = []

@@ -15,7 +15,10 @@ from cellguard.publication import Part, Publication
 from cellguard.rules import Rule
 from cellguard.table import Table
 
-__all__ = ["assembled", "is_publication", "name_of", "parts_of", "rules_for"]
+PLACES = ("tables", "indicators", "only", "excluding")
+"""Keys of a rule that say where it holds, not what it is."""
+
+__all__ = ["PLACES", "assembled", "is_publication", "name_of", "parts_of", "rules_for"]
 
 
 def is_publication(job: Job) -> bool:
@@ -75,9 +78,7 @@ def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) 
     parts = []
     for indicator in names:
         value = entry.value or column_of.get(indicator) or "value"
-        table = Table.from_frame(
-            frame, dims, value=value, counts=entry.count, top=entry.top, name=name_of(entry)
-        )
+        table = Table.from_frame(frame, dims, value=value, counts=entry.count, top=entry.top, name=name_of(entry))
         parts.append(
             Part(
                 name=name_of(entry) if len(names) == 1 else f"{name_of(entry)} {indicator}",

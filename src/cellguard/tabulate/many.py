@@ -71,7 +71,12 @@ def parts_of_records(
         for where, group in together.items():
             used = [d for d in by if any(d in table.dimensions for table in group)]
             linked = tabulate(
-                data, {d: by[d] for d in used}, column, tables=[t.dimensions for t in group], where=dict(where), **options
+                data,
+                {d: by[d] for d in used},
+                column,
+                tables=[t.dimensions for t in group],
+                where=dict(where),
+                **options,
             )
             single = len(indicators) == 1
             parts += [
