@@ -103,6 +103,7 @@ def write_table(table: Table, path: str | Path) -> None:
     cells, name_of = columns(table), _column_names(table)
     write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
+    entries["smallest_width"] = table.smallest_width
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
@@ -194,7 +195,7 @@ def read_table(path: str | Path) -> Table:
         given, dims, value=description.value, missing=description.missing, repair=description.repair,
         crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), name=name, integer=description.integer,
-        attackers=_attackers(description), **changes,
+        smallest_width=description.smallest_width, attackers=_attackers(description), **changes,
     )  # fmt: skip
     top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     if not top or table.counts is None:

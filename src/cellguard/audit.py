@@ -20,9 +20,10 @@ import numpy as np
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
+from cellguard.levels import LEAST_WIDTH, LEVEL_TOLERANCE, Levels, attackers_of, required_levels
 from cellguard.release import Adjustment, Release, Suppression
-from cellguard.table import BoolArray, FloatArray, IntArray, Levels, Table
-from cellguard.witnesses import LEAST_WIDTH, LEVEL_TOLERANCE, Proof, attackers_of, required_levels, write_proofs
+from cellguard.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.witnesses import Proof, write_proofs
 
 if TYPE_CHECKING:
     from cellguard._engine.witness import ExactMovements

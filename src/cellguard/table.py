@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from cellguard._check import Check, residuals
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
+from cellguard.levels import Levels
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,20 +31,6 @@ __all__ = ["Levels", "Table", "residuals"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Levels:
-    """What one attacker must not narrow: cells and their three levels (salazar2004 section 2)."""
-
-    cells: IntArray
-    """Indices of the cells to protect."""
-    lower: FloatArray
-    """The range must reach down to value - lower."""
-    upper: FloatArray
-    """The range must reach up to value + upper."""
-    sliding: FloatArray
-    """The range must be at least this wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,13 +79,17 @@ class Table:
     counts: FloatArray | None = None
     """Number of contributors of each cell, when known."""
     integer: bool = False
-    """Whether the cells are counts, so that only whole numbers are possible."""
+    """Whether the cells are counts, so that only whole numbers are possible: attackers know it too."""
+    smallest_width: float | None = None
+    """What a sensitive cell without levels asks for: of a count so many whole numbers (3 unless given), of a
+    magnitude a range of this share of its value (0.1 unless given; :mod:`cellguard.levels`)."""
     name: str = "table"
     """How reports call the table."""
     statistics: Any = None
     """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.rules.Flags`), when rules did."""
+    _smallest: FloatArray | None = field(default=None, init=False, repr=False)
 
     # ------------------------------------------------------------------ construction
 

@@ -19,17 +19,13 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError
+from cellguard.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels
 from cellguard.release import Adjustment, Release
-from cellguard.table import Levels, Table
 
-__all__ = ["Proof", "Verification", "attackers_of", "read_proofs", "required_levels", "verify", "write_proofs"]
+__all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
 
-LEVEL_TOLERANCE = Fraction(1, 10**6)
-"""A level is met when this share of it, at most, is missing."""
-LEAST_WIDTH = 1e-7
-"""Narrower than this share of its value, a range discloses its cell exactly."""
 _FORMAT = "cellguard witnesses 1"
 
 
@@ -64,29 +60,6 @@ class Verification:
     def accepted(self) -> bool:
         """Whether every cell is proven safe against every attacker."""
         return not self.problems
-
-
-def attackers_of(table: Table) -> tuple[Attacker, ...]:
-    """Return everybody the table's releases must withstand: at least the external attacker."""
-    return table.attackers or (EXTERNAL,)
-
-
-def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
-    """Return what a release must withstand: the attacker's levels, and that no sensitive cell is known exactly.
-
-    A fixed cell without levels must be published as it is, and asks for nothing.
-
-    >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0, 1], upper=[4, 0], fixed=[1])
-    >>> required_levels(t).cells
-    array([0])
-    """
-    need = table.levels(attacker)
-    keep = ~(table.fixed[need.cells] & (np.maximum(need.lower, np.maximum(need.upper, need.sliding)) == 0))
-    cells = need.cells[keep]
-    least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[cells]))
-    return Levels(
-        cells=cells, lower=need.lower[keep], upper=need.upper[keep], sliding=np.maximum(need.sliding[keep], least)
-    )
 
 
 # ---------------------------------------------------------------------- the check

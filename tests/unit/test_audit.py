@@ -3,7 +3,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.audit import audit
-from cellguard.exceptions import InputError, ReleaseError
+from cellguard.exceptions import InputError, LevelError, ReleaseError
 from cellguard.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
 
 
@@ -57,11 +57,9 @@ def test_a_sensitive_cell_without_levels_may_not_be_known_exactly():
     assert audit(suppression(square(lower=0, upper=0), INNER)).safe
 
 
-def test_a_fixed_sensitive_cell_without_levels_asks_for_nothing():
-    table = square(lower=0, upper=0, fixed=[4])
-    found = audit(suppression(table, []))
-    assert found.safe
-    assert found.checked == 0
+def test_a_fixed_cell_is_not_sensitive():
+    with pytest.raises(LevelError, match="cannot be fixed"):
+        square(lower=0, upper=0, fixed=[4])
 
 
 def test_sliding_level_is_a_width():

@@ -140,7 +140,7 @@ def _write_ranges(found: Audit, path: Path) -> None:
     import numpy as np
 
     from cellguard._io.frames import write_csv
-    from cellguard.witnesses import LEAST_WIDTH
+    from cellguard.levels import LEAST_WIDTH
 
     table = found.release.table
     cells = np.concatenate([f.cells for f in found.findings])
