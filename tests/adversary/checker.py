@@ -68,11 +68,13 @@ def too_close(table: cg.Table, intervals: list[Interval], who: cg.Attacker, what
 def _narrow(table: cg.Table, world: Possible, need: Asked, what: str) -> Iterator[Violation]:
     label = table.label(need.cell)
     near = 1 - Fraction(MISSING)
+    short = False
     for name, sign, level in (("lower", -1, need.lower), ("upper", 1, need.upper)):
         found = reach(world, need.cell, sign, level)
         if found.proven is not None and found.proven < level * near:
+            short = True
             yield Violation("level", f"{what}: {label} reaches {found.share:.6g} of its {name} level")
-    if need.width > 0:
+    if need.width > 0 and (short or need.lower + need.upper < need.width):
         down, up = (reach(world, need.cell, sign, need.width) for sign in (-1, 1))
         if down.proven is None or up.proven is None:
             return  # one side alone is wide enough
@@ -176,7 +178,7 @@ def _rounded(release: Any, file: Written, options: dict[str, Any]) -> Published:
     for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
         base = exact(release.base[i])
         room = release.step * base
-        if v is None or v % base:
+        if v is None or not _is_multiple(v, base):
             found.append(Violation("multiple", f"{table.label(i)}: no multiple of its base"))
         if v is not None and abs(v - a) >= room:
             found.append(Violation("far", f"{table.label(i)}: moved by step x base or more"))
@@ -190,6 +192,11 @@ def _rounded(release: Any, file: Written, options: dict[str, Any]) -> Published:
         else:
             intervals.append(EVERYTHING)
     return intervals, found
+
+
+def _is_multiple(v: Fraction, base: Fraction) -> bool:
+    """Exactly, of a whole base; of another one, up to the last digits of a float."""
+    return abs(v - base * round(v / base)) <= (0 if base.denominator == 1 else Fraction(1, 10**14) * abs(v))
 
 
 def _perturbed(release: Any, file: Written, options: dict[str, Any]) -> Published:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import cellguard as cg
+from adversary import counts
 
 Rng = np.random.Generator
 
@@ -33,6 +34,8 @@ class Case:
     """Decimals of all values, when they have a few."""
     records: dict[str, list[Any]] = field(default_factory=dict)
     """Where the table comes from, when from records."""
+    threshold: int | None = None
+    """Of a frequency table: smaller counts are sensitive."""
 
 
 def case(seed: int, number: int) -> Case:
@@ -40,7 +43,7 @@ def case(seed: int, number: int) -> Case:
     for attempt in range(50):
         rng = np.random.default_rng([seed, number, attempt])
         try:
-            made = _records(rng) if rng.random() < 0.12 else _dressed(rng)
+            made = _SOURCES[int(rng.choice(3, p=(0.83, 0.12, 0.05)))](rng)
         except cg.CellguardError:
             continue
         if made is not None:
@@ -356,3 +359,12 @@ def _records(rng: Rng) -> Case | None:
         what.append("insiders")
     records["holding"] = records["firm"] if holding else [str(k) for k in range(n)]
     return Case(table, tuple(what), None, decimals_of(table.values), records)
+
+
+def _frequency(rng: Rng) -> Case | None:
+    """A two-way table of counts with published margins, for suppression by enumeration."""
+    table, threshold = counts.frequency(rng)
+    return Case(table, ("frequency", "counts", "sliding", "integer"), None, 0, {}, threshold)
+
+
+_SOURCES: tuple[Callable[[Rng], Case | None], ...] = (_dressed, _records, _frequency)

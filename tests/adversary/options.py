@@ -46,7 +46,9 @@ def _suppress(rng: Rng, case: Case) -> dict[str, Any]:
         out["must_publish"] = _some(rng, open_cells, 0.1)
     if rng.random() < 0.1:
         out["already_suppressed"] = _some(rng, open_cells[~case.table.fixed[open_cells]], 0.1)
-    if case.table.integer and rng.random() < 0.2:
+    if case.threshold is not None and rng.random() < 0.7:
+        out = {"time_limit_s": LIMIT_S}
+    if case.table.integer and rng.random() < (0.7 if case.threshold is not None else 0.05):
         out["resist"] = "matching"
     return out
 
@@ -69,7 +71,7 @@ def _round(rng: Rng, case: Case) -> dict[str, Any]:
         bases.append(10 ** int(np.log10(size)))
     need = float(np.max(np.maximum(case.table.lower + case.table.upper, case.table.sliding), initial=0.0))
     if rng.random() < 0.6 and need > 0:  # large enough for the levels
-        bases = [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)] if whole else [need * f for f in (0.5, 0.8, 1.5)]
+        bases = [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)] if whole else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
     out: dict[str, Any] = {"base": max(float(_one(rng, *bases)), 1.0 if whole else 1e-6), "time_limit_s": LIMIT_S}
     if rng.random() < 0.3:
         out["step"] = _one(rng, 1, 2, 3)
@@ -77,6 +79,8 @@ def _round(rng: Rng, case: Case) -> dict[str, Any]:
         out["max_step"] = _one(rng, 1, 2)
     if rng.random() < 0.15:
         out["objective"] = "unbiased"
+        if out["base"] > 60 and rng.random() < 0.9:
+            out["base"] = 5.0
         if rng.random() < 0.5 and out["base"] <= 20:
             out["shares_up"] = rng.random(int(out["base"])).tolist()
     if rng.random() < 0.2:

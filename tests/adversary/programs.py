@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import highspy
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array
 
 Number = Fraction | None
@@ -51,7 +52,7 @@ class Possible:
     def matrix(self) -> csr_array:
         """Relations over the free cells."""
         if "matrix" not in self._cache:
-            place = {j: k for k, j in enumerate(self.free())}
+            place = self.place()
             kept = [[(place[j], float(c)) for j, c in row.items() if j in place] for row in self.rows]
             kept = [row for row in kept if row]
             i = [r for r, row in enumerate(kept) for _ in row]
@@ -59,6 +60,38 @@ class Possible:
             c = [x for row in kept for _, x in row]
             self._cache["matrix"] = csr_array(coo_array((c, (i, j)), shape=(len(kept), len(place))))
         return self._cache["matrix"]
+
+    def place(self) -> dict[int, int]:
+        """Column of each free cell."""
+        if "place" not in self._cache:
+            self._cache["place"] = {j: k for k, j in enumerate(self.free())}
+        return self._cache["place"]
+
+    def floats(self, name: str) -> np.ndarray:
+        """Limits of the free cells' movements as floats."""
+        if name not in self._cache:
+            far = np.inf if name == "up" else -np.inf
+            self._cache[name] = np.array([far if (b := getattr(self, name)[j]) is None else float(b) for j in self.free()])
+        return self._cache[name]
+
+    def solver(self) -> Any:
+        """Return a solver that holds the relations; limits and cost are set for each question."""
+        if "solver" not in self._cache:
+            T = self.matrix()
+            model = highspy.HighsLp()
+            model.num_col_, model.num_row_ = T.shape[1], T.shape[0]
+            model.col_cost_ = np.zeros(T.shape[1])
+            model.col_lower_, model.col_upper_ = np.zeros(T.shape[1]), np.zeros(T.shape[1])
+            model.row_lower_ = model.row_upper_ = np.zeros(T.shape[0])
+            model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+            model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = T.indptr, T.indices, T.data
+            solver = highspy.Highs()
+            for option, value in (("output_flag", False), ("threads", 1), ("primal_feasibility_tolerance", 1e-10),
+                                  ("dual_feasibility_tolerance", 1e-10)):  # fmt: skip
+                solver.setOptionValue(option, value)
+            solver.passModel(model)
+            self._cache["solver"] = solver
+        return self._cache["solver"]
 
     def exact_rows(self) -> list[dict[int, Fraction]]:
         """Return the rows of the matrix, in its order, as fractions."""
@@ -88,7 +121,7 @@ def reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach
         limit = min(distance, max(Fraction(0), sign * own))
     else:
         limit = distance
-    if limit == 0 or cell not in set(possible.free()):
+    if limit == 0 or cell not in possible.place():
         return Reach(0.0, Fraction(0))
     share, z, multipliers = _float_program(possible, cell, sign, float(distance), float(limit))
     if share < 1 - MISSING / 4:
@@ -98,27 +131,30 @@ def reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach
     return Reach(min(share, 1.0))
 
 
-def _scaled(bound: Number, unit: float, otherwise: float) -> float:
-    return otherwise if bound is None else float(np.clip(float(bound) / unit, -FAR, FAR))
-
-
 def _float_program(
     possible: Possible, cell: int, sign: int, unit: float, limit: float
 ) -> tuple[float, np.ndarray, np.ndarray]:
+    """Maximise ``sign * z[cell]`` in units of `unit`, up to `limit`; return it, the movement and the multipliers."""
     free = possible.free()
+    at = possible.place()[cell]
+    low = np.clip(possible.floats("down") / unit, -FAR, FAR)
+    high = np.clip(possible.floats("up") / unit, -FAR, FAR)
+    if sign > 0:
+        high[at] = min(high[at], limit / unit)
+    else:
+        low[at] = max(low[at], -limit / unit)
+    solver = possible.solver()
+    every = np.arange(len(free), dtype=np.int32)
     cost = np.zeros(len(free))
-    at = free.index(cell)
     cost[at] = -sign
-    box = [[_scaled(possible.down[j], unit, -FAR), _scaled(possible.up[j], unit, FAR)] for j in free]
-    box[at] = [box[at][0], min(box[at][1], limit / unit)] if sign > 0 else [max(box[at][0], -limit / unit), box[at][1]]
-    T = possible.matrix()
-    equal = {"A_eq": T, "b_eq": np.zeros(T.shape[0])} if T.shape[0] else {}
-    options = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found = linprog(cost, bounds=box, method="highs", options=options, **equal)
-    if found.x is None:
-        return 0.0, np.zeros(len(free)), np.zeros(T.shape[0])
-    multipliers = -found.eqlin.marginals if T.shape[0] else np.zeros(0)
-    return float(sign * found.x[at]), found.x, multipliers
+    solver.changeColsBounds(len(free), every, low, high)
+    solver.changeColsCost(len(free), every, cost)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return 0.0, np.zeros(len(free)), np.zeros(len(possible.exact_rows()))
+    found = solver.getSolution()
+    z = np.array(found.col_value)
+    return float(sign * z[at]), z, -np.array(found.row_dual)
 
 
 def _is_whole(z: np.ndarray) -> bool:
@@ -157,6 +193,8 @@ def upper_bound(possible: Possible, cell: int, sign: int, y: Sequence[Fraction])
 
 def exact_reach(possible: Possible, cell: int, sign: int, cap: Fraction) -> Fraction:
     """Return how far the cell gets, at most `cap`, by a simplex in fractions that starts at the truth."""
+    if cell not in possible.place():
+        return Fraction(0)
     rows = _echelon([dict(r) for r in possible.exact_rows()], avoid=cell)
     if cell in rows:  # the cell as a combination of the others
         goal = {j: -sign * c for j, c in rows[cell].items() if j != cell}
@@ -250,7 +288,7 @@ def _echelon(rows: list[dict[int, Fraction]], avoid: int) -> dict[int, dict[int,
 def _whole_reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach:
     """Move in whole numbers only."""
     free = possible.free()
-    at = free.index(cell)
+    at = possible.place()[cell]
     far = 1000 * float(distance) + 1000
     down = np.array([-far if (d := possible.down[j]) is None else max(-far, float(d)) for j in free])
     up = np.array([far if (u := possible.up[j]) is None else min(far, float(u)) for j in free])
