@@ -155,14 +155,6 @@ class Check:
                     "lower the level, or widen the known bounds: no release can meet it.",
                     LevelError,
                 )
-            known = np.zeros(t.n_cells, bool)
-            known[need.cells[~(hi[need.cells] - lo[need.cells] > 0)]] = True
-            self._refuse(
-                known,
-                f"it is to be protected, and attacker {attacker.name!r} knows it already.",
-                "widen the known bounds, or take it off the cells to be protected: no release can hide it from him.",
-                LevelError,
-            )
 
 
 def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

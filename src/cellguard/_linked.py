@@ -148,6 +148,9 @@ def _merged(tables: Sequence[Table], place: Sequence[IntArray], n: int, label: A
         for t, p in zip(tables, place, strict=True):
             out["counts"][p] = t.counts
     out["integer"] = all(t.integer for t in tables)
+    given = [t.smallest_width for t in tables if t.smallest_width is not None]
+    out["smallest_width"] = max(given) if given else None
+    out["insiders"] = False if all(t.insiders is False for t in tables) else None
     out["attackers"] = _joined_attackers(tables, place)
     return out
 
@@ -156,7 +159,7 @@ def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tup
     out = {EXTERNAL.name: EXTERNAL}
     for t, p in zip(tables, place, strict=True):
         for a in t.attackers:
-            if a.name == EXTERNAL.name:
+            if a.name == EXTERNAL.name or a.derived:  # respondents are found again in the linked table
                 continue
             if a.name in out:
                 raise InputError(

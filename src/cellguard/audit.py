@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
-from cellguard.levels import LEAST_WIDTH, LEVEL_TOLERANCE, Levels, attackers_of, required_levels
+from cellguard.levels import LEAST_WIDTH, LEVEL_TOLERANCE, Levels, attackers_of, required_levels, with_respondents
 from cellguard.release import Adjustment, Release, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 from cellguard.witnesses import Proof, write_proofs
@@ -113,8 +113,13 @@ class Audit:
 
     @property
     def safe(self) -> bool:
-        """Whether every cell is shown to reach its levels against every attacker."""
-        return all(bool(f.safe.all()) for f in self.findings)
+        """Whether every cell is shown to reach its levels against every attacker; where none was checked, no."""
+        return self.checked > 0 and all(bool(f.safe.all()) for f in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """``"safe"``, ``"not safe"``, or ``"nothing checked"``: no cell was said to be sensitive."""
+        return "nothing checked" if self.checked == 0 else "safe" if self.safe else "not safe"
 
     @property
     def checked(self) -> int:
@@ -210,7 +215,7 @@ def audit(
     release: Release,
     *,
     exact: bool = False,
-    integer: bool = False,
+    integer: bool | None = None,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -223,7 +228,7 @@ def audit(
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
-        The attacker knows that all values are whole numbers: for tables of counts.
+        The attacker knows that all values are whole numbers; as the table says unless given.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
@@ -231,8 +236,11 @@ def audit(
         For each attacker; what it leaves open is unknown, hence not safe.
     """
     begin = time.perf_counter()
+    if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
+        release = replace(release, table=with_respondents(release.table))
     check_release(release)
     table = release.table
+    integer = table.integer if integer is None else integer
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     findings = []

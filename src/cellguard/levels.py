@@ -25,7 +25,15 @@ from cellguard.attacker import EXTERNAL, Attacker
 if TYPE_CHECKING:
     from cellguard.table import Table
 
-__all__ = ["LEAST_WIDTH", "LEVEL_TOLERANCE", "Levels", "attackers_of", "required_levels", "smallest_width"]
+__all__ = [
+    "LEAST_WIDTH",
+    "LEVEL_TOLERANCE",
+    "Levels",
+    "attackers_of",
+    "required_levels",
+    "smallest_width",
+    "with_respondents",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -65,10 +73,28 @@ def attackers_of(table: Table) -> tuple[Attacker, ...]:
     return table.attackers or (EXTERNAL,)
 
 
+def with_respondents(table: Table) -> Table:
+    """Return the table with its respondents among the attackers, where it knows them and nobody said otherwise.
+
+    Who is alone in a cell knows it, whatever is published; who is one of two knows at least his part. Every
+    method and the audit ask for this first, so that what one calls a success the other accepts.
+    """
+    if table.insiders is not None or not table.sensitive.any() or not _knows_contributors(table):
+        return table
+    from cellguard.insiders import with_insiders
+
+    return with_insiders(table)
+
+
+def _knows_contributors(table: Table) -> bool:
+    statistics = table.statistics
+    return statistics is not None and statistics.contributors is not None and statistics.units >= 2
+
+
 def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
     """Return what a release must withstand: the attacker's levels, and the smallest width where there are none.
 
-    No level exceeds the room that the attacker's own knowledge leaves.
+    No level exceeds the room that the attacker's own knowledge leaves; of a cell that he knows, none can be met.
 
     >>> from cellguard.table import Table
     >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0, 1], upper=[4, 0])
@@ -83,16 +109,15 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
     a = table.values[cells]
     lo, hi = _known(table, attacker, cells)
     sliding = np.where(need.any(), need.sliding, smallest_width(table)[cells])
-    sliding = np.maximum(sliding, LEAST_WIDTH * np.maximum(1.0, np.abs(a)))
-    lower, upper = need.lower, need.upper
+    lower, upper, least = need.lower, need.upper, LEAST_WIDTH * np.maximum(1.0, np.abs(a))
     if table.integer:
         lower, upper, sliding = (np.ceil(x * (1 - _WHOLE) - _WHOLE) for x in (lower, upper, sliding))
-        sliding = np.maximum(sliding, 1.0)
+        least = np.ones(len(cells))
     return Levels(
         cells=cells,
         lower=np.minimum(lower, np.maximum(a - lo, 0.0)),
         upper=np.minimum(upper, np.maximum(hi - a, 0.0)),
-        sliding=np.minimum(sliding, np.maximum(hi - lo, 0.0)),
+        sliding=np.maximum(np.minimum(sliding, hi - lo), least),  # a cell that he knows already is never safe
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard.exceptions import InputError, LevelError
+from cellguard.levels import with_respondents
 from cellguard.release import Perturbation, Status
 from cellguard.table import BoolArray, FloatArray, Table, residuals
 
@@ -65,6 +66,7 @@ def perturb(
     True
     """
     begin = clock.now()
+    table = with_respondents(table)
     limits = _Limits.make(table, base, distance, seed)
     limits.refuse_hopeless(table)
     solver = _CuttingPlanes(table, limits, round_sensitive)

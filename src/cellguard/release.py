@@ -16,7 +16,7 @@ Perturbation  a changed value                        v_i -/+ distance_i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,7 +31,13 @@ from cellguard.table import BoolArray, FloatArray, Table
 if TYPE_CHECKING:
     from cellguard.audit import Audit
 
-__all__ = ["Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+__all__ = ["UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+
+
+UNSAFE = "NOT SAFE: the audit refuses this release"
+"""What every output says when an unsafe release was written on request."""
+_FROM_TRUTH = {"objective", "bound", "cost", "loss", "position"}
+"""Figures that are computed from true values: with them a log would keep sums of what is withheld."""
 
 
 class Status(StrEnum):
@@ -68,6 +74,15 @@ class Release:
     """Figures of the method itself: cuts, nodes, iterations."""
     explanation: str = ""
     """Why there is no release, in the user's labels; or a remark on the result."""
+
+    def __post_init__(self) -> None:
+        """Freeze what is published: what was audited is what is written."""
+        for f in fields(self):
+            array = getattr(self, f.name)
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array = array.copy()  # the caller keeps his array writeable
+                array.setflags(write=False)
+                object.__setattr__(self, f.name, array)
 
     @property
     def gap(self) -> float:
@@ -119,7 +134,28 @@ class Release:
         """Audit the release, independently of the method that made it (:func:`cellguard.audit`)."""
         from cellguard.audit import audit
 
-        return audit(self, **options)
+        found = audit(self, **options)
+        if found.safe or not options:  # what a limit left open is asked again when the release is saved
+            object.__setattr__(self, "_audited", found)
+        return found
+
+    def refuse_unless_safe(self, *, allow_unchecked: bool = False) -> None:
+        """Raise :class:`ReleaseError` when the audit refuses the release: the door to every file."""
+        audited: Audit | None = self.__dict__.get("_audited")
+        found = self.audit() if audited is None else audited
+        if found.verdict == "nothing checked":
+            if allow_unchecked:
+                return
+            raise ReleaseError(
+                "nothing was checked: no cell of the table is sensitive.",
+                hint="apply rules to the table first, or say allow_unchecked=True if none is meant.",
+            )
+        if not found.safe:
+            first = self.table.label(int(found.unsafe_cells[0]))
+            raise ReleaseError(
+                f"the audit refuses it: {found.unsafe} of {found.checked} cells are not safe, {first} for one.",
+                hint="allow_unsafe=True writes it all the same, marked as unsafe.",
+            )
 
     def frame(self, like: Any = None) -> Any:
         """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
@@ -128,13 +164,27 @@ class Release:
         self._require_published()
         return to_frame({**self.table.cell_codes(), **self.columns()}, like)
 
-    def save(self, path: str | Path) -> None:
-        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order."""
-        self._require_published()
-        _write({**self.table.cell_codes(), **self.columns()}, path)
+    def save(self, path: str | Path, *, allow_unsafe: bool = False, allow_unchecked: bool = False) -> None:
+        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
 
-    def summary(self) -> dict[str, Any]:
-        """Return the JSON object of the command line, without the audit."""
+        What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant.
+        """
+        self._require_published()
+        columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
+        try:
+            self.refuse_unless_safe(allow_unchecked=allow_unchecked)
+        except ReleaseError:
+            if not allow_unsafe:
+                raise
+            columns["warning"] = [UNSAFE] * self.table.n_cells
+        _write(columns, path)
+
+    def summary(self, *, internal: bool = False) -> dict[str, Any]:
+        """Return the JSON object of the command line, without the audit.
+
+        What is computed from true values (objective, bound, cost, loss, ...) is there only when `internal`.
+        """
         t = self.table
         out: dict[str, Any] = {
             "method": self.method,
@@ -149,7 +199,12 @@ class Release:
             out["loss"] = self.loss()
         if self.explanation:
             out["explanation"] = self.explanation
-        return {**out, **self.details}
+        out |= {**self.details, **(self._own_figures() if self.published else {})}
+        return out if internal else {name: figure for name, figure in out.items() if name not in _FROM_TRUTH}
+
+    def _own_figures(self) -> dict[str, Any]:
+        """Return what only this kind of release has to tell."""
+        return {}
 
     def _require_published(self) -> None:
         if not self.published:
@@ -225,13 +280,8 @@ class Suppression(Release):
         status = np.select([self.primary, self.secondary], names, "published")
         return {"status": status, "value": self.point_values()}
 
-    def summary(self) -> dict[str, Any]:
-        extra = {
-            "primary": int(self.primary.sum()),
-            "secondary": int(self.secondary.sum()),
-            "cost": self.cost,
-        }
-        return {**super().summary(), **(extra if self.published else {})}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"primary": int(self.primary.sum()), "secondary": int(self.secondary.sum()), "cost": self.cost}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -304,8 +354,8 @@ class Rounding(Release):
     def point_values(self) -> FloatArray:
         return self.values
 
-    def summary(self) -> dict[str, Any]:
-        return {**super().summary(), "base": base_of(self.base), "step": self.step}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": base_of(self.base), "step": self.step}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -326,9 +376,8 @@ class Perturbation(Release):
     def point_values(self) -> FloatArray:
         return self.values
 
-    def summary(self) -> dict[str, Any]:
-        base = None if self.base is None else base_of(self.base)
-        return {**super().summary(), "base": base, "step": 1}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": None if self.base is None else base_of(self.base), "step": 1}
 
 
 def base_of(base: FloatArray) -> float | list[float]:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError, LevelError
+from cellguard.levels import with_respondents
 from cellguard.release import Rounding, Status
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
@@ -102,6 +103,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
+    table = with_respondents(table)
     bases = _bases(table, base)
     _check_levels(table, bases, step or 1)
     options = {

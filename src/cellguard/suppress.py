@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard.exceptions import InputError, InternalError
+from cellguard.levels import with_respondents
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
@@ -104,7 +105,7 @@ def suppress(
         raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
-    table = _prepared(table, weights, power, prefer, must_publish)
+    table = _prepared(with_respondents(table), weights, power, prefer, must_publish)
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _count_table(table, forced, seed, resist=resist is not None)

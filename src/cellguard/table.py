@@ -67,7 +67,10 @@ class Table:
     sliding: FloatArray
     """Sliding protection level of each cell: the width its range must have."""
     attackers: tuple[Attacker, ...] = (EXTERNAL,)
-    """Everybody the release must withstand."""
+    """Everybody the release must withstand; the respondents join them (`insiders`)."""
+    insiders: bool | None = None
+    """Respondents as attackers: None, they join where the table knows its contributors, when it is protected or
+    audited; True, they are among the attackers; False, they are not considered."""
     dimensions: tuple[str, ...] = ()
     """Names of the dimensions; empty for a table of raw equations."""
     codes: tuple[tuple[str, ...], ...] = ()
@@ -347,6 +350,10 @@ class Table:
         >>> t.with_(weights=np.ones(3)).weights
         array([1., 1., 1.])
         """
+        if self.insiders and not changes.keys() <= _WITHOUT_RESPONDENTS:
+            # what respondents know and must not learn follows from the rest: they are found again when needed
+            others = tuple(a for a in self.attackers if not a.derived)
+            changes = {"attackers": others, "insiders": None, **changes}
         return replace(self, **changes)
 
     def with_levels(self, lower: float, upper: float, *, sliding: float = 0.0) -> Table:
@@ -490,6 +497,10 @@ class Table:
     def __repr__(self) -> str:
         m, s = self.n_relations, int(self.sensitive.sum())
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags"}
+"""Fields that change nothing in what respondents know or must not learn."""
 
 
 def _is_frame(path: str | Path) -> bool:

@@ -12,7 +12,7 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, cast
@@ -21,7 +21,7 @@ import numpy as np
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError
-from cellguard.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels
+from cellguard.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels, with_respondents
 from cellguard.release import Adjustment, Release
 
 __all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
@@ -77,9 +77,10 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     integer
         Whether the tables must hold whole numbers only.
     """
-    table = release.table
     if isinstance(release, Adjustment):
         return _verify_adjustment(release)
+    release = replace(release, table=with_respondents(release.table))
+    table = release.table
     by_name = {proof.attacker: proof for proof in proofs}
     problems: list[str] = []
     checked = tables = 0

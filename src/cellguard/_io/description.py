@@ -87,6 +87,8 @@ class Description(_Entry):
     """Whether the cells are counts."""
     smallest_width: float | None = None
     """What a sensitive cell without levels asks for; the usual unless given."""
+    insiders: bool | None = None
+    """False leaves respondents out of the attackers."""
     value: str = "value"
     """Column of the values."""
     missing: Literal["zero", "error", "unpublished"] = "zero"

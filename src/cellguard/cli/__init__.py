@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cellguard.cli._common import NoSafeReleaseError, print_error
+from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
 from cellguard.exceptions import CellguardError, InternalError
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -67,7 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         return int(stop.code) if stop.code in (0, 130) else 1  # 130: stopped by the user
     except NoSafeReleaseError as stop:
-        print_error(stop, as_json=False)  # the JSON object of the release is already printed
+        if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
+            print_json(stop.summary)
+        print_error(stop, as_json=False)
         return 2
     except InternalError as error:
         return _internal(error, error, as_json)

@@ -310,7 +310,7 @@ def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(
             ("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out."
         )
-    if levels.width is not None and len(levels.model_fields_set) > 1:
+    if levels.width is not None and levels.model_fields_set - {"width", "smallest_width"}:
         yield Mistake(("levels", "width"), "stands alone: it replaces all other levels.", "leave the others out.")
     if levels.sliding is not None and levels.upper is None:
         yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")

@@ -110,7 +110,8 @@ class RuleSection(_Section):
     coalition: Annotated[int, Field(ge=1)] | None = None
     """p_percent and prior_posterior: how many contributors work together."""
     percent: Percent | None = None
-    """min_frequency, request, manual and a_priori: protection level in per cent of the value."""
+    """min_frequency, request, manual and a_priori: protection level in per cent of the value; unless given 10, and
+    20 for cells marked by hand; counts below a minimum keep a width of n whole numbers instead."""
     upper: Percent | None = None
     """zero: upper protection level, in units of the value."""
     first: Annotated[float, Field(ge=0, le=100)] | None = None
@@ -142,6 +143,9 @@ class LevelsSection(_Section):
     """Width that the range of every sensitive cell must have, as a share of its value."""
     width: Positive | None = None
     """Width that the range of every sensitive cell must have, in units, instead of all other levels: for counts."""
+    smallest_width: Positive | None = None
+    """What a sensitive cell asks for that no rule has measured: of a count so many whole numbers (3 unless given), of
+    a magnitude a range of this share of its value (0.1 unless given)."""
 
 
 class MethodSection(_Section):
@@ -249,7 +253,11 @@ class Job(_Section):
     levels: LevelsSection = LevelsSection()
     method: MethodSection = MethodSection()
     attackers: list[AttackerSection] = []
-    """Everybody the release must withstand besides the external attacker."""
+    """Everybody the release must withstand besides the external attacker and the respondents."""
+    insiders: bool = True
+    """Respondents who are alone or one of two in a cell, and holdings in several, are attackers too."""
+    nothing_sensitive: Literal["stop", "publish"] = "stop"
+    """What to do when no cell is sensitive: stop, or publish the table because that may be."""
     attack: AttackSection | None = None
     compare: CompareSection | None = None
     limits: LimitsSection = LimitsSection()

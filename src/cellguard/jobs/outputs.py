@@ -12,16 +12,13 @@ import numpy as np
 
 from cellguard._io.files import atomic_writer
 from cellguard.exceptions import InputError
-from cellguard.release import Adjustment, Release, Suppression
+from cellguard.release import UNSAFE, Adjustment, Release, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
     from cellguard.jobs.model import OutputSection
 
-__all__ = ["UNSAFE", "Folders", "public_columns", "write_internal", "write_json", "write_public"]
-
-UNSAFE = "NOT SAFE: the audit refuses this release"
-"""What every output says when an unsafe release was written on request."""
+__all__ = ["Folders", "public_columns", "write_internal", "write_json", "write_public"]
 
 
 class Folders:

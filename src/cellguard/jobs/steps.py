@@ -13,6 +13,7 @@ from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError
 from cellguard.jobs.model import Job, RuleSection
 from cellguard.jobs.read import JobFile
+from cellguard.levels import with_respondents
 from cellguard.release import Release
 from cellguard.rules import Dominance, Manual, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.table import Table
@@ -137,10 +138,11 @@ def flagged(table: Table, file: JobFile) -> Table:
     elif job.levels.upper is not None:
         table = table.with_levels(job.levels.lower or 0.0, job.levels.upper, sliding=job.levels.sliding or 0.0)
     table = table.with_weights(job.method.weights)
+    table = table.with_(insiders=None if job.insiders else False, smallest_width=job.levels.smallest_width)
     if job.attackers:
         known = [_attacker(table, entry) for entry in job.attackers]
         table = table.with_(attackers=(*(table.attackers or (EXTERNAL,)), *known))
-    return table
+    return table if job.method.name == "adjust" else with_respondents(table)
 
 
 def _manual(table: Table, entry: RuleSection) -> Rule:
