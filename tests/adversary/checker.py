@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -22,13 +22,6 @@ class Violation:
 
     kind: str
     text: str
-
-
-@dataclass(frozen=True)
-class Told:
-    """What a release tells everybody: an interval of each cell, and whether it is a point."""
-
-    intervals: list[Interval]
 
 
 def relations_of(table: cg.Table) -> list[dict[int, Fraction]]:
@@ -88,14 +81,15 @@ def _narrow(table: cg.Table, world: Possible, need: Asked, what: str) -> Iterato
 # ---------------------------------------------------------------------- what each method publishes
 
 
-def judge(release: cg.Release, file: Written, options: dict[str, Any]) -> Iterator[Violation]:
-    """Judge a written release by everything that does not depend on knowing the method's inside."""
-    table = release.table
-    intervals, found = _PUBLISHED[release.method](release, file, options)
+def judge(
+    table: cg.Table, release: cg.Release, file: Written, options: dict[str, Any], others: Iterable[cg.Attacker] = ()
+) -> Iterator[Violation]:
+    """Judge a written release of a table against its attackers, and others that were found elsewhere."""
+    intervals, found = _PUBLISHED[release.method](table, release, file, options)
     yield from found
-    if release.method == "adjust":
+    if release.method == "adjust":  # nothing is told about the distance from the truth
         return
-    for who in attackers(table):
+    for who in (*attackers(table), *others):
         yield from too_close(table, intervals, who, release.method)
 
 
@@ -106,8 +100,8 @@ def _truth(table: cg.Table) -> list[Fraction]:
     return [exact(a) for a in table.values]
 
 
-def _suppression(release: cg.Release, file: Written, options: dict[str, Any]) -> Published:
-    table, found = release.table, []
+def _suppression(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    found = []
     value = file.numbers("value")
     status = file.columns["status"]
     for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
@@ -125,8 +119,8 @@ def _suppression(release: cg.Release, file: Written, options: dict[str, Any]) ->
     return [EVERYTHING if v is None else (v, v) for v in value], found
 
 
-def _interval(release: cg.Release, file: Written, options: dict[str, Any]) -> Published:
-    table, found = release.table, []
+def _interval(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    found = []
     ends = list(zip(file.numbers("lower"), file.numbers("upper"), strict=True))
     for i, ((lo, hi), a) in enumerate(zip(ends, _truth(table), strict=True)):
         # a published end may miss the truth by rounding alone
@@ -169,9 +163,8 @@ def _residual(table: cg.Table, row: dict[int, Fraction], b: Fraction) -> Fractio
     return sum((c * exact(table.values[i]) for i, c in row.items()), Fraction(0)) - b
 
 
-def _rounded(release: Any, file: Written, options: dict[str, Any]) -> Published:
+def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
     """Multiples of the base; moved by less than step x base: of counts, by at least one less."""
-    table = release.table
     value = file.numbers("value")
     found = _moved(table, value)
     intervals: list[Interval] = []
@@ -199,9 +192,8 @@ def _is_multiple(v: Fraction, base: Fraction) -> bool:
     return abs(v - base * round(v / base)) <= (0 if base.denominator == 1 else Fraction(1, 10**14) * abs(v))
 
 
-def _perturbed(release: Any, file: Written, options: dict[str, Any]) -> Published:
+def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
     """Within the published distance; with a base, between the same multiples as the truth."""
-    table = release.table
     value = file.numbers("value")
     found = _moved(table, value)
     intervals: list[Interval] = []
@@ -209,7 +201,7 @@ def _perturbed(release: Any, file: Written, options: dict[str, Any]) -> Publishe
         if v is None:
             intervals.append(EVERYTHING)
             continue
-        lo, hi = _perturbed_interval(release, i, v)
+        lo, hi = _perturbed_interval(table, release, i, v)
         slack = Fraction(1, 10**9) * max(1, abs(a))
         if not lo - slack <= a <= hi + slack:
             found.append(Violation("truth", f"{table.label(i)}: the truth is not where the release says"))
@@ -219,8 +211,8 @@ def _perturbed(release: Any, file: Written, options: dict[str, Any]) -> Publishe
     return intervals, found
 
 
-def _perturbed_interval(release: Any, i: int, v: Fraction) -> tuple[Fraction, Fraction]:
-    if release.table.fixed[i]:
+def _perturbed_interval(table: cg.Table, release: Any, i: int, v: Fraction) -> tuple[Fraction, Fraction]:
+    if table.fixed[i]:
         return v, v
     if release.base is None:
         room = exact(release.distance[i])
@@ -233,9 +225,8 @@ def _perturbed_interval(release: Any, i: int, v: Fraction) -> tuple[Fraction, Fr
     return v - near, v - near + base
 
 
-def _adjusted(release: cg.Release, file: Written, options: dict[str, Any]) -> Published:
+def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
     """Every sensitive cell away from the truth by its levels; a width counts for both sides together."""
-    table = release.table
     value = file.numbers("value")
     found = _moved(table, value)
     truth = _truth(table)
