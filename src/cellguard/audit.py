@@ -20,7 +20,15 @@ import numpy as np
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
-from cellguard.levels import LEAST_WIDTH, LEVEL_TOLERANCE, Levels, attackers_of, required_levels, with_respondents
+from cellguard.levels import (
+    LEAST_WIDTH,
+    LEVEL_TOLERANCE,
+    Levels,
+    attackers_of,
+    movement_levels,
+    required_levels,
+    with_respondents,
+)
 from cellguard.release import Adjustment, Release, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 from cellguard.witnesses import Proof, write_proofs
@@ -287,18 +295,18 @@ def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]
 
 
 def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
-    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (baena2018 (4)).
+    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (castro2012 (1d), baena2018 (4)).
 
     Ranges do not apply: nothing is published about the distance from the truth.
     """
     table = release.table
-    need = table.levels(attacker)
+    need = movement_levels(table, attacker)
     a, x = table.values[need.cells], release.values[need.cells]
     keep = 1 - float(LEVEL_TOLERANCE)
     safe = (x - a >= need.upper * keep) | (a - x >= need.lower * keep)
     return Finding(
         attacker=attacker,
-        levels=need,
+        levels=required_levels(table, attacker),
         low=np.full(len(a), -np.inf),
         high=np.full(len(a), np.inf),
         safe=safe,

@@ -30,6 +30,7 @@ __all__ = [
     "LEVEL_TOLERANCE",
     "Levels",
     "attackers_of",
+    "movement_levels",
     "required_levels",
     "smallest_width",
     "with_respondents",
@@ -132,6 +133,45 @@ def _known(table: Table, attacker: Attacker, cells: IntArray) -> tuple[FloatArra
         lo[hit] = np.maximum(lo[hit], attacker.lb[order][place[hit]])
         hi[hit] = np.minimum(hi[hit], attacker.ub[order][place[hit]])
     return lo, hi
+
+
+def movement_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
+    """Return how far a changed value must be from the truth (castro2012 (1d)); infinite where no value fits.
+
+    A published value x is safe outside ``(a - lower, a + upper)``. What the sliding level asks beyond
+    both sides is added half to each, or where the known bounds leave room. A side without a level
+    asks for as much as the other, so that x = a is never safe; a side without room for its distance is
+    no way out at all.
+
+    >>> from cellguard.table import Table
+    >>> t = Table.from_equations([3, 9, 12], [[2, 0, 1]], sensitive=[0, 1], upper=[4, 0], sliding=[0, 6])
+    >>> found = movement_levels(t)
+    >>> found.lower, found.upper
+    (array([inf,  3.]), array([4., 3.]))
+    """
+    need = required_levels(table, attacker)
+    cells, lower, upper = need.cells, need.lower, need.upper
+    a = table.values[cells]
+    down, up = np.maximum(a - table.lb[cells], 0.0), np.maximum(table.ub[cells] - a, 0.0)
+    missing = np.maximum(need.sliding - lower - upper, 0.0)
+    half = np.floor(missing / 2.0) if table.integer else missing / 2.0
+    more_down = np.minimum(half, np.maximum(down - lower, 0.0))
+    more_up = np.minimum(missing - more_down, np.maximum(up - upper, 0.0))
+    more_down = np.minimum(missing - more_up, np.maximum(down - lower, 0.0))
+    # a sliding level that both sides meet up to rounding adds nothing
+    noise = LEAST_WIDTH * np.maximum(1.0, np.abs(a))
+    sides = [np.where(missing > noise, level + more, level) for level, more in ((lower, more_down), (upper, more_up))]
+    lower, upper = np.where(sides[0] > 0, sides[0], sides[1]), np.where(sides[1] > 0, sides[1], sides[0])
+    least = 1.0 if table.integer else noise
+    lower, upper = np.maximum(lower, least), np.maximum(upper, least)
+    lo, hi = _known(table, attacker, cells)
+    open_ = hi > lo  # a cell that he knows already is never safe
+    return Levels(
+        cells=cells,
+        lower=np.where(open_ & (lower <= down), lower, np.inf),
+        upper=np.where(open_ & (upper <= up), upper, np.inf),
+        sliding=np.zeros(len(cells)),
+    )
 
 
 # ---------------------------------------------------------------------- the smallest width

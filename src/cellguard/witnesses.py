@@ -21,7 +21,14 @@ import numpy as np
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError
-from cellguard.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels, with_respondents
+from cellguard.levels import (
+    LEVEL_TOLERANCE,
+    Levels,
+    attackers_of,
+    movement_levels,
+    required_levels,
+    with_respondents,
+)
 from cellguard.release import Adjustment, Release
 
 __all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
@@ -153,11 +160,12 @@ def _verify_adjustment(release: Adjustment) -> Verification:
     keep = 1 - LEVEL_TOLERANCE
     checked, problems = 0, []
     for attacker in attackers_of(table):
-        need = table.levels(attacker)
+        need = movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):
             moved = _exact(release.values[cell]) - _exact(table.values[cell])
-            if not (moved >= _exact(need.upper[k]) * keep or -moved >= _exact(need.lower[k]) * keep):
+            ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
+            if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["compiled", "now", "resume", "stop", "stopped", "until"]
+__all__ = ["compiled", "left", "now", "resume", "stop", "stopped", "until"]
 
 
 @dataclass
@@ -32,6 +32,11 @@ _stops = _Stops()
 def now() -> float:
     """Seconds on the clock of time limits; only differences mean something."""
     return (_stops.since if _stops.depth else time.monotonic()) - _stops.lost_s
+
+
+def left(deadline: float, *, least: float = 0.1) -> float:
+    """Return the seconds that are left, or a few moments when none are: a solver must be told something."""
+    return max(least, deadline - now())
 
 
 def until(share: float, deadline: float) -> float:
