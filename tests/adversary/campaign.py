@@ -194,7 +194,9 @@ def _one(task: tuple[int, int]) -> str:
         return run_case(seed, number).line()
     except Exception:  # noqa: BLE001 - the checker itself failed: that must be seen, too
         out = Outcome(number)
-        out.found.append({"kind": "checker", "text": traceback.format_exc(limit=-4), "method": "", "options": "", "what": ""})
+        out.found.append(
+            {"kind": "checker", "text": traceback.format_exc(limit=-4), "method": "", "options": "", "what": ""}
+        )
         return out.line()
 
 
@@ -228,7 +230,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="adversary")
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("CELLGUARD_ADVERSARY_SEED", secrets.randbits(31))))
+    parser.add_argument(
+        "--seed", type=int, default=int(os.environ.get("CELLGUARD_ADVERSARY_SEED", secrets.randbits(31)))
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--minutes", type=float, default=float("inf"))

@@ -146,7 +146,9 @@ def _moved(table: cg.Table, value: list[Number]) -> list[Violation]:
     for r, row in enumerate(relations_of(table)):
         left = sum((c * value[i] for i, c in row.items()), Fraction(0)) - b[r]  # type: ignore[operator]
         size = sum((abs(c * value[i]) for i, c in row.items()), abs(b[r]))  # type: ignore[operator]
-        if abs(left) > (0 if whole and not _residual(table, row, b[r]) else Fraction(1, 10**8) * max(size, Fraction(1, 1000))):
+        if abs(left) > (
+            0 if whole and not _residual(table, row, b[r]) else Fraction(1, 10**8) * max(size, Fraction(1, 1000))
+        ):
             found.append(Violation("additive", f"{table.relation_label(r)} does not hold in what is published"))
     for i, v in enumerate(value):
         slack = Fraction(1, 10**9) * max(1, abs(exact(table.values[i])))
@@ -242,15 +244,21 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
             label = f"adjust, attacker {who.name!r}: {table.label(need.cell)}"
             if v is None:
                 continue
-            if v == a and (need.width or need.lower or need.upper):
+            if v == a:
                 found.append(Violation("published", f"{label} is sensitive and published"))
-            elif (need.lower or need.upper) and not (
-                (need.upper and v - a >= need.upper * near) or (need.lower and a - v >= need.lower * near)
-            ):
+            elif abs(v - a) < _least_movement(table, need, up=v > a) * near:
                 found.append(Violation("level", f"{label} is closer than its levels"))
-            elif not need.lower and not need.upper and 2 * abs(v - a) < need.width * near:
-                found.append(Violation("width", f"{label} is closer than half its width"))
     return [EVERYTHING] * table.n_cells, found
+
+
+def _least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
+    """A side without a level asks for as much as the other; without both, for half the width or what bounds leave."""
+    level = (need.upper or need.lower) if up else (need.lower or need.upper)
+    if level:
+        return level
+    half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
+    end = table.ub[need.cell] if up else table.lb[need.cell]
+    return min(half, abs(exact(end) - exact(table.values[need.cell]))) if abs(end) != float("inf") else half
 
 
 _PUBLISHED = {

@@ -105,7 +105,9 @@ def _tree(rng: Rng, most: int) -> tuple[Any, int]:
 def _crossed(rng: Rng, draw: Callable[[int], np.ndarray]) -> cg.Table:
     k = int(rng.choice([1, 2, 3, 4], p=[0.2, 0.5, 0.22, 0.08]))
     most = {1: 7, 2: 4, 3: 3, 4: 2}[k]
-    trees = [_tree(rng, most) if k < 3 else ([f"c{j}" for j in range(2 + int(rng.random() < 0.3))], 0) for _ in range(k)]
+    trees = [
+        _tree(rng, most) if k < 3 else ([f"c{j}" for j in range(2 + int(rng.random() < 0.3))], 0) for _ in range(k)
+    ]
     sizes = [n or len(tree) for tree, n in trees]
     dims = {f"d{j}": tree for j, (tree, _) in enumerate(trees)}
     leaves = draw(int(np.prod(sizes))).reshape(sizes)
@@ -312,7 +314,11 @@ def _attackers(rng: Rng, table: cg.Table) -> tuple[cg.Table, tuple[str, ...]]:
         if not len(positive):
             return table, ()
         cell = int(rng.choice(positive))
-        own = float(np.floor(a[cell] * rng.uniform(0.2, 0.8))) if table.integer else float(a[cell] * rng.uniform(0.2, 0.8))
+        own = (
+            float(np.floor(a[cell] * rng.uniform(0.2, 0.8)))
+            if table.integer
+            else float(a[cell] * rng.uniform(0.2, 0.8))
+        )
         who = cg.Attacker.respondent(table, cell, own)
     else:
         other = np.sort(rng.choice(n, min(n, int(rng.integers(1, 3))), replace=False))

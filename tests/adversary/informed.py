@@ -39,9 +39,7 @@ def attacks(
 # ---------------------------------------------------------------------- intervals: widths, ends, middles
 
 
-def _interval_formulas(
-    made: Case, release: Any, file: Written, options: dict[str, Any], figures: Counter[str]
-) -> None:
+def _interval_formulas(made: Case, release: Any, file: Written, options: dict[str, Any], figures: Counter[str]) -> None:
     """Per cent of the value are known: width, ends and middle of an interval may give the value."""
     table = made.table
     kind = f"intervals[{options.get('position', 'default')}]"

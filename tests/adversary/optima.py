@@ -19,7 +19,9 @@ FEW = 9
 """Cells that may be withheld or not: 512 patterns at most."""
 
 
-def honest(release: Any, options: dict[str, Any], rng: np.random.Generator, figures: Counter[str]) -> Iterable[Violation]:
+def honest(
+    release: Any, options: dict[str, Any], rng: np.random.Generator, figures: Counter[str]
+) -> Iterable[Violation]:
     """Check what a release claims of its objective."""
     bound, objective = release.bound, release.objective
     if np.isfinite(bound) and bound > objective + 1e-6 * max(1.0, abs(objective)):
@@ -86,7 +88,6 @@ def least_width(table: cg.Table) -> float | None:
     """Return the least weighted width of safe intervals (None when the program is too large or fails)."""
     n = table.n_cells
     requests = [(who, need) for who in attackers(table) for need in asked(table, who)]
-    movements: list[tuple[cg.Attacker, int, list[tuple[int, float]]]] = []
     rows_le: list[dict[int, float]] = []
     rhs_le: list[float] = []
     blocks = 0
@@ -112,7 +113,6 @@ def least_width(table: cg.Table) -> float | None:
         if need.width > 0 and down is not None and up is not None:
             rows_le.append({down + need.cell: 1.0, up + need.cell: -1.0})
             rhs_le.append(-float(need.width))
-    del movements
     total = (2 + blocks) * n
     if total > 3000:
         return None
@@ -124,7 +124,9 @@ def _solve(table: cg.Table, n: int, total: int, limits: Any, rows_le: Any, rhs_l
     from scipy.sparse import lil_array
 
     a = table.values
-    bounds: list[tuple[float | None, float | None]] = [(0, 0) if table.fixed[i % n] else (0, None) for i in range(2 * n)]
+    bounds: list[tuple[float | None, float | None]] = [
+        (0, 0) if table.fixed[i % n] else (0, None) for i in range(2 * n)
+    ]
     equal = []
     relations = relations_of(table)
     for who, start in limits:

@@ -71,7 +71,11 @@ def _round(rng: Rng, case: Case) -> dict[str, Any]:
         bases.append(10 ** int(np.log10(size)))
     need = float(np.max(np.maximum(case.table.lower + case.table.upper, case.table.sliding), initial=0.0))
     if rng.random() < 0.6 and need > 0:  # large enough for the levels
-        bases = [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)] if whole else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
+        bases = (
+            [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)]
+            if whole
+            else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
+        )
     out: dict[str, Any] = {"base": max(float(_one(rng, *bases)), 1.0 if whole else 1e-6), "time_limit_s": LIMIT_S}
     if rng.random() < 0.3:
         out["step"] = _one(rng, 1, 2, 3)

@@ -71,7 +71,9 @@ class Possible:
         """Limits of the free cells' movements as floats."""
         if name not in self._cache:
             far = np.inf if name == "up" else -np.inf
-            self._cache[name] = np.array([far if (b := getattr(self, name)[j]) is None else float(b) for j in self.free()])
+            self._cache[name] = np.array(
+                [far if (b := getattr(self, name)[j]) is None else float(b) for j in self.free()]
+            )
         return self._cache[name]
 
     def solver(self) -> Any:
@@ -196,10 +198,9 @@ def exact_reach(possible: Possible, cell: int, sign: int, cap: Fraction) -> Frac
     if cell not in possible.place():
         return Fraction(0)
     rows = _echelon([dict(r) for r in possible.exact_rows()], avoid=cell)
+    goal = {cell: Fraction(sign)}
     if cell in rows:  # the cell as a combination of the others
         goal = {j: -sign * c for j, c in rows[cell].items() if j != cell}
-    else:
-        goal = {cell: Fraction(sign)}
     down, up = list(possible.down), list(possible.up)
     if sign > 0 and (up[cell] is None or up[cell] > cap):
         up[cell] = cap
@@ -208,7 +209,11 @@ def exact_reach(possible: Possible, cell: int, sign: int, cap: Fraction) -> Frac
     z = {j: Fraction(0) for j in possible.free()}
     while True:
         entering = next(
-            (j for j in sorted(goal) if (goal[j] > 0 and _above(up[j], z[j])) or (goal[j] < 0 and _below(down[j], z[j]))),
+            (
+                j
+                for j in sorted(goal)
+                if (goal[j] > 0 and _above(up[j], z[j])) or (goal[j] < 0 and _below(down[j], z[j]))
+            ),
             None,
         )
         if entering is None:

@@ -21,7 +21,9 @@ from adversary.written import read
 
 def random_world(rng):
     n, m = int(rng.integers(3, 9)), int(rng.integers(1, 4))
-    rows = [{int(j): Fraction(int(rng.integers(-2, 4)) or 1) for j in rng.choice(n, 3, replace=False)} for _ in range(m)]
+    rows = [
+        {int(j): Fraction(int(rng.integers(-2, 4)) or 1) for j in rng.choice(n, 3, replace=False)} for _ in range(m)
+    ]
     down = [None if rng.random() < 0.2 else -Fraction(int(rng.integers(0, 10))) for _ in range(n)]
     up = [None if rng.random() < 0.2 else Fraction(int(rng.integers(0, 10))) for _ in range(n)]
     return Possible(rows, down, up)
@@ -108,7 +110,9 @@ def test_too_few_withheld(table, tmp_path):
 
 def test_narrow_intervals(table, tmp_path):
     release = cg.intervals(table)
-    lower, upper = ((1 - share) * table.values + share * end for share, end in ((0.5, release.lower), (0.5, release.upper)))
+    lower, upper = (
+        (1 - share) * table.values + share * end for share, end in ((0.5, release.lower), (0.5, release.upper))
+    )
     assert {"level"} <= kinds(table, replace(release, lower=lower, upper=upper), tmp_path)
     away = replace(release, lower=release.lower + 100, upper=release.upper + 100)
     path = tmp_path / "away.csv"
@@ -145,7 +149,9 @@ def test_a_pattern_that_gives_itself_away():
 def test_every_option_of_every_verb_is_drawn():
     import inspect
 
-    made = Case(cg.Table.from_leaves({"a": ["1", "2"], "b": ["1", "2"]}, [[1, 2], [3, 9]], sensitive=[4], integer=True), ())
+    made = Case(
+        cg.Table.from_leaves({"a": ["1", "2"], "b": ["1", "2"]}, [[1, 2], [3, 9]], sensitive=[4], integer=True), ()
+    )
     made = replace(made, threshold=3)
     plain = replace(made, threshold=None)
     for method, verb in VERBS.items():
