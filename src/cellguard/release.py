@@ -30,6 +30,7 @@ from cellguard.table import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
+    from cellguard.publication import PublishedTable
 
 __all__ = ["UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
 
@@ -164,21 +165,34 @@ class Release:
         self._require_published()
         return to_frame({**self.table.cell_codes(), **self.columns()}, like)
 
+    @property
+    def tables(self) -> dict[str, PublishedTable]:
+        """The tables of a publication by name, each in the layout it came in; empty for a single table."""
+        from cellguard.publication import published_tables
+
+        return published_tables(self)
+
     def save(self, path: str | Path, *, allow_unsafe: bool = False, allow_unchecked: bool = False) -> None:
         """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
 
         What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
-        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant.
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
+        without an ending is a folder: it gets one CSV file for each table of a publication.
         """
         self._require_published()
-        columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
+        files: dict[Path, dict[str, Any]] = {Path(path): {**self.table.cell_codes(), **self.columns()}}
+        if not Path(path).suffix and self.table.parts:
+            files = {Path(path) / f"{name}.csv": table.columns() for name, table in self.tables.items()}
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
             if not allow_unsafe:
                 raise
-            columns["warning"] = [UNSAFE] * self.table.n_cells
-        _write(columns, path)
+            for columns in files.values():
+                columns["warning"] = [UNSAFE] * len(next(iter(columns.values())))
+        for file, columns in files.items():
+            file.parent.mkdir(exist_ok=True)
+            _write(columns, file)
 
     def summary(self, *, internal: bool = False) -> dict[str, Any]:
         """Return the JSON object of the command line, without the audit.

@@ -22,6 +22,7 @@ from cellguard._engine import clock
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError, LevelError
 from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Rounding, Status
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
@@ -36,6 +37,7 @@ _OBJECTIVES = ("distance", "unbiased")
 _METHODS = ("auto", "exact", "areas")
 
 
+@takes_publications
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,

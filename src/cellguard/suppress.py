@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard.exceptions import InputError, InternalError
 from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
@@ -26,6 +27,7 @@ _METHODS = ("auto", "heuristic", "exact")
 _DEFAULT_LIMIT_S = 60.0
 
 
+@takes_publications
 def suppress(
     table: Table,
     *,

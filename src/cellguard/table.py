@@ -92,6 +92,8 @@ class Table:
     """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.rules.Flags`), when rules did."""
+    parts: Any = None
+    """The tables it was assembled from (:class:`cellguard.publication.Part`), when it is a publication."""
     _smallest: FloatArray | None = field(default=None, init=False, repr=False)
 
     # ------------------------------------------------------------------ construction

@@ -19,12 +19,14 @@ from cellguard.adjust.norms import distance_of
 from cellguard.adjust.repair import REPAIRS, flipped, room_of, with_fixed_cells_freed
 from cellguard.adjust.senses import Need, fixed_senses, needs
 from cellguard.exceptions import InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.publication import takes_publications
 from cellguard.release import Adjustment, Status
 from cellguard.table import BoolArray, FloatArray, Table
 
 __all__ = ["adjust"]
 
 
+@takes_publications
 def adjust(
     table: Table,
     *,
