@@ -291,19 +291,15 @@ def _echelon(rows: list[dict[int, Fraction]], avoid: int) -> dict[int, dict[int,
 
 
 def _whole_reach(possible: Possible, cell: int, sign: int, distance: Fraction) -> Reach:
-    """Move in whole numbers only."""
+    """Move in whole numbers only, as far as possible."""
     free = possible.free()
     at = possible.place()[cell]
     far = 1000 * float(distance) + 1000
     down = np.array([-far if (d := possible.down[j]) is None else max(-far, float(d)) for j in free])
     up = np.array([far if (u := possible.up[j]) is None else min(far, float(u)) for j in free])
     down, up = np.ceil(down - 1e-9), np.floor(up + 1e-9)
-    if sign > 0:
-        up[at] = min(up[at], np.ceil(float(distance)))
-    else:
-        down[at] = max(down[at], -np.ceil(float(distance)))
     cost = np.zeros(len(free))
-    cost[at] = -sign
+    cost[at] = -sign  # no cap: in whole numbers a cell may jump over the distance
     T = possible.matrix()
     zero = np.zeros(T.shape[0])
     rows = [LinearConstraint(T, zero, zero)] if T.shape[0] else []

@@ -59,6 +59,8 @@ def test_whole_numbers_reach_less_than_fractions():
     down, up = [Fraction(-2)] * 2, [Fraction(2)] * 2
     assert reach(Possible(rows, down, up), 0, 1, Fraction(2)).proven is None
     assert reach(Possible(rows, down, up, whole=True), 0, 1, Fraction(2)).proven == 0
+    wide = Possible(rows, [Fraction(-9)] * 2, [Fraction(9)] * 2, whole=True)
+    assert reach(wide, 0, 1, Fraction(1)).proven is None  # it jumps by 3, over the 1 that is asked
 
 
 def test_thousandths_beside_millions_of_millions():

@@ -199,6 +199,42 @@ def test_suppressed_cells_without_levels(tmp_path, integer):
     assert not set(found(table, "suppress", tmp_path, rounds=1)) - {"marks"}
 
 
+# ---------------------------------------------------------------------- respondents
+
+
+def firms(cells):
+    """Return records from (row, column) -> contributions."""
+    rows = [(r, c, x) for (r, c), xs in cells.items() for x in xs]
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(("region", "branch", "x"))}
+    return columns | {"holding": [str(k) for k in range(len(rows))]}
+
+
+def judged(records, table, method, tmp_path, **options):
+    made = Case(table, ("records",), None, None, records)
+    return [v.kind for v in trial(made, method, options, tmp_path, np.random.default_rng(1), Counter())]
+
+
+@mending("respondents and the opposite corner")
+@pytest.mark.parametrize("method", ["suppress", "intervals"])
+def test_who_is_alone_does_not_learn_the_opposite_corner(tmp_path, method):
+    """Two sensitive cells at opposite corners of a withheld block: in no relation, and still one movement."""
+    records = firms({
+        ("r0", "c0"): [60, 25, 20, 19], ("r0", "c1"): [38, 9], ("r0", "c2"): [100, 90, 80],
+        ("r1", "c0"): [13], ("r1", "c1"): [46, 25, 22, 9], ("r1", "c2"): [100, 90, 80],
+        ("r2", "c0"): [50, 45, 40], ("r2", "c1"): [50, 45, 40], ("r2", "c2"): [100, 90, 80],
+    })  # fmt: skip
+    table = cg.tabulate(records, ["region", "branch"], "x").apply(cg.MinFrequency(3))
+    assert not set(judged(records, table, method, tmp_path)) - {"marks"}
+
+
+@mending("respondents of counts")
+def test_who_is_alone_in_a_count_is_an_attacker(tmp_path):
+    sizes = {("r0", "c0"): 1, ("r0", "c1"): 2, ("r1", "c0"): 3, ("r1", "c1"): 4, ("r2", "c0"): 3, ("r2", "c1"): 5}
+    records = firms({cell: [1] * n for cell, n in sizes.items()})
+    table = cg.tabulate(records, ["region", "branch"]).apply(cg.MinFrequency(3))
+    assert not set(judged(records, table, "suppress", tmp_path, rounds=3)) - {"marks"}
+
+
 # ---------------------------------------------------------------------- files of others
 
 
