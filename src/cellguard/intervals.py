@@ -1,8 +1,8 @@
 """Interval protection: some cells are published as intervals.
 
-Two kinds. The **narrowest** intervals that are safe (baena2018 section 2.3) are computed from the values so closely that
-who knows the levels as shares computes the values from them. Intervals by **classes** tell no more than that the truth
-lies in a set that is as wide as the levels ask, to whoever knows everything but the data and the seed.
+Two kinds. The **narrowest** intervals that are safe (baena2018 section 2.3) are computed from the values so closely
+that who knows the levels as shares computes the values from them. Intervals by **classes** tell no more than that
+the truth lies in a set that is as wide as the levels ask, to whoever knows everything but the data and the seed.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def intervals(
     time_limit_s
         Stop after this; the best intervals found are returned with their gap, or none.
     position
-        ``"classes"``: sets of possible values with a secret offset, and a collar around them. Who knows the method still
-        holds every value of the set possible, and the sets of sensitive cells are as wide as their levels
+        ``"classes"``: sets of possible values with a secret offset, and a collar around them. Who knows the method
+        still holds every value of the set possible, and the sets of sensitive cells are as wide as their levels
         together (levels of more than half of the value: as half of it). Or ``"narrowest"``: the least widths that
         pass the audit (baena2018). **They tell the values** to who knows the levels as shares of them.
     seed
@@ -131,16 +131,16 @@ def _check(position: str, gap: float, seed: int) -> None:
             hint="use position='classes', which withstands who knows the method.",
         )
     if position not in POSITIONS:
-        raise InputError(f"position {position!r} is not known.", hint=f"known are {' and '.join(map(repr, POSITIONS))}.")
+        raise InputError(
+            f"position {position!r} is not known.", hint=f"known are {' and '.join(map(repr, POSITIONS))}."
+        )
     if not 0 < gap < 1:
         raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
     if not 0 <= seed < 2**256:
         raise InputError(f"seed {seed!r}: a whole number of at least 0 is needed.")
 
 
-def _nothing(
-    table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str
-) -> Intervals:
+def _nothing(table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str) -> Intervals:
     return Intervals(
         table=table,
         status=status,

@@ -73,7 +73,7 @@ class NetworkWidths:
         C = len(self.weight)
         least = np.zeros((2, C))
         self._shift = {id(each): np.full(len(each.arc), -1, np.int64) for each in self.asked}
-        slides = []  # for every pair a variable: what the way up takes of what slides
+        slides: list[FloatArray] = []  # for every pair a variable: what the way up takes of what slides
         for each in self.asked:
             shift = self._shift[id(each)]
             one, other, slide = each.divided() if not self.tied else (*[np.zeros(0, np.int64)] * 2, np.zeros(0))

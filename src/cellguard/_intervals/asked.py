@@ -80,7 +80,9 @@ class Asked:
         short = share * size + extra < total * (1.0 - 1e-9)
         # a smallest width of counts is the same number for all; a zero has no share
         alone = (low == 0) & (up == 0) if integer else np.zeros(len(cells), np.bool_)
-        floor = np.where(alone, total, np.where(short & (size == 0), 2.0 ** np.ceil(np.log2(np.maximum(total, 1.0))), 1.0))
+        floor = np.where(
+            alone, total, np.where(short & (size == 0), 2.0 ** np.ceil(np.log2(np.maximum(total, 1.0))), 1.0)
+        )
         extra = np.where(alone, 0.0, extra)
         share = np.where(alone, SMALLEST, share)
         sides = []

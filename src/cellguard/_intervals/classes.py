@@ -139,7 +139,7 @@ class _Search:
     # ------------------------------------------------------------------ ends
 
     def _result(self, deadline: float) -> Classes:
-        t, c = self.table, self.cover
+        c = self.cover
         inner = self.ground.value - c.below, self.ground.value - c.below + c.moved
         ends = self._ends(inner, deadline)
         bare = np.flatnonzero(~c.hidden)

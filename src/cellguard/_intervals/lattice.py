@@ -9,13 +9,26 @@ import numpy as np
 
 from cellguard.table import FloatArray, Table
 
-__all__ = ["Lattice", "Width", "pieces"]
+__all__ = ["POSITIONS", "Lattice", "Width", "grain_of", "pieces"]
 
 _MOST_DECIMALS = 6
 _FINE = 1e-4
 """Share of the smallest width that is asked for which serves as unit where the values lie on no grid."""
 _EXACT = 2.0**50
 """Numbers of units up to this are counted exactly."""
+
+
+POSITIONS = (4.0, 32.0)
+"""A movement has so many steps, at least and at most, where the set of its leader has as many numbers."""
+_PARTS = 8.0
+"""Between the two: as many as there are in this part of the set, so that flows can be divided."""
+_GRAINS = 64.0
+"""A stride has so many grains at most; all steps of a movement are whole numbers of grains."""
+
+
+def grain_of(stride: FloatArray) -> FloatArray:
+    """Return the grain of each stride: programs see small whole numbers."""
+    return np.asarray(np.maximum(1.0, np.floor(stride / _GRAINS)))
 
 
 @dataclass(frozen=True)
@@ -62,11 +75,12 @@ class Lattice:
 
 def pieces(
     value: FloatArray, start: FloatArray, stop: FloatArray, width: Width, offset: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of the piece in which each value lies, of a partition that no value had a part in.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the ends of the piece in which each value lies, and its stride, of a partition no value had a part in.
 
-    The pieces of whole numbers ``x, x + 1, ..., y`` follow each other from `start`; each is as wide as its own upper
-    end asks, the first up to twice as wide, by the offset. A last piece that would be too narrow joins the one before.
+    The pieces of whole numbers ``x, x + 1, ..., y`` follow each other from `start`. In each of them the numbers that
+    are a multiple of the stride apart are as far apart, from the first to the last, as a set asks that begins there.
+    The first piece is up to twice as long, by the offset; a last one that would be too short joins the one before.
 
     Parameters
     ----------
@@ -75,23 +89,24 @@ def pieces(
     start, stop
         Where each partition begins and ends (the known bounds; `stop` may be infinite).
     width
-        What a piece that begins somewhere needs.
+        What a set that begins somewhere needs.
     offset
         Between 0 and 1, secret.
     """
-    x = start.copy()
-    cut = start + np.floor((width.least(x) + 1.0) * (1.0 + offset))
+    x, (stride, length) = start.copy(), width.strides(start, stop - start)
+    here = stride
+    cut = start + np.floor(length * (1.0 + offset))
     y = np.empty(len(value))
     active = np.ones(len(value), np.bool_)
-    final = width.asked(stop)
     while active.any():
-        valid = stop - cut >= final
+        here, length = width.strides(cut, stop - start)
+        valid = stop - cut + 1.0 >= length
         y = np.where(active & ~valid, stop, y)
         y = np.where(active & valid & (cut > value), cut - 1.0, y)
         active &= valid & (cut <= value)
-        x = np.where(active, cut, x)
-        cut = np.where(active, cut + width.least(cut) + 1.0, cut)
-    return x, y
+        x, stride = np.where(active, cut, x), np.where(active, here, stride)
+        cut = np.where(active, cut + length, cut)
+    return x, y, stride
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +124,32 @@ class Width:
         return np.asarray(np.maximum(self.floor, self.share * np.maximum(end, 0.0) + self.extra))
 
     def least(self, begin: FloatArray) -> FloatArray:
-        """Return the least whole width, besides what is given, of a set that begins here."""
+        """Return the least whole width, besides what is given, of a set that begins here; 1 at least."""
+        return np.maximum(self.missing(begin), 1.0)
+
+    def missing(self, begin: FloatArray) -> FloatArray:
+        """Return the whole width that a set that begins here needs besides what is given; not above 0 if none."""
         need = np.maximum(self.floor, (self.share * np.maximum(begin, 0.0) + self.extra) / (1.0 - self.share))
-        return np.asarray(np.maximum(np.ceil(need - self.given - 1e-9), 1.0))
+        return np.ceil(need - self.given - 1e-9)
+
+    def strides(self, begin: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the stride of a piece that begins here, and how many numbers it has at least.
+
+        Parameters
+        ----------
+        begin
+            The first number.
+        room
+            All numbers that are possible lie within so many.
+        """
+        need = np.maximum(np.minimum(self.least(begin), room), 1.0)
+        steps = np.where(need > POSITIONS[0], np.clip(np.floor(need / _PARTS), *POSITIONS), np.maximum(need, 1.0))
+        stride = np.ceil(need / steps)
+        for _ in range(3):  # wherever in the first stride a set begins
+            stride = np.maximum(stride, np.ceil(np.minimum(self.least(begin + stride - 1.0), room) / steps))
+        grain = grain_of(stride)
+        stride = grain * np.ceil(stride / grain)
+        return stride, np.minimum((steps + 1.0) * stride, room + 1.0)
 
     def latest(self, width: FloatArray) -> FloatArray:
         """Return where a set that is so wide, besides what is given, may begin at the latest."""

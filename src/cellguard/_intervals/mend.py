@@ -24,7 +24,7 @@ _ROUNDS = 3
 
 
 def accepted(table: Table, ends: Ends, deadline: float) -> tuple[Ends | None, int]:
-    """Return ends that the audit accepts, the same or wider ones, and how many cells were mended; None if there are none."""
+    """Return ends that the audit accepts, the same or wider ones or None, and how many cells were mended."""
     mended = 0
     for attempt in range(_ROUNDS + 1):
         cells = exposed_cells(table, ends, deadline)
@@ -102,7 +102,10 @@ def only(table: Table, cells: IntArray, lower: FloatArray | None = None, upper: 
 
     sensitive = table.sensitive & chosen
     more = (np.zeros(table.n_cells) if x is None else x for x in (lower, upper))
-    wider = [np.where(sensitive, np.maximum(given, x), 0.0) for given, x in zip((table.lower, table.upper), more, strict=True)]
+    wider = [
+        np.where(sensitive, np.maximum(given, x), 0.0)
+        for given, x in zip((table.lower, table.upper), more, strict=True)
+    ]
     attackers = tuple(own(attacker) for attacker in table.attackers)
     try:
         return table.with_(

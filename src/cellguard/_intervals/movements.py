@@ -1,10 +1,10 @@
 """Movements that hide: additive changes of the table, each of which carries some sensitive cells through their sets.
 
-A movement is a vector of whole numbers ``v`` with ``T v = 0``; the table may stand at any of the positions 0, 1, ..., n
-of it, and the true one is at position t. A sensitive cell that moves by p a step takes n + 1 values, from
-``x = a - t p`` to ``y = x + n p`` (mirrored where it moves backward), and is hidden when ``y - x`` is what a set that ends
-at y asks for. How large p must be follows from x alone, never from the position: whoever stands elsewhere on the
-movement gets the same movement.
+A movement is a vector of whole numbers ``v`` with ``T v = 0``; the table may stand at any of the positions 0, 1, ...,
+n of it, and the true one is at position t. A sensitive cell that moves by p a step takes n + 1 values, from
+``x = a - t p`` to ``y = x + n p`` (mirrored where it moves backward), and is hidden when ``y - x`` is what a set that
+ends at y asks for. How large p must be follows from x alone, never from the position: whoever stands elsewhere on
+the movement gets the same movement.
 
 Movements are searched one after the other. The cell that needs most leads; its set is the piece of a public
 partition with a secret offset in which it lies. A linear program finds the cheapest movement that carries it, on which
@@ -23,21 +23,13 @@ from cellguard._engine import clock
 from cellguard._engine.lp import LinearProgram
 from cellguard._engine.mip import solve_mixed
 from cellguard._intervals.asked import Asked
-from cellguard._intervals.lattice import Width, pieces
+from cellguard._intervals.lattice import Width, grain_of, pieces
 from cellguard.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Cover", "Ground", "Known", "Movement"]
 
-_POSITIONS = (4.0, 32.0)
-"""A movement has so many positions, at least and at most, where the set of its leader has as many numbers."""
-_PARTS = 8.0
-"""Between the two: as many as there are in this part of the set, so that flows can be divided."""
-_GRAINS = 64.0
-"""A leader's stride has so many grains at most; all other steps are whole numbers of grains, too."""
 _ENOUGH = 0.8
 """Who rides needs at least this share of what the smallest step gives."""
-_NEARLY = 0.97
-"""Where the known bounds cut a set short, so much of it is taken."""
 _WHOLE_S = 5.0
 """Seconds for a movement in whole numbers where the first program does not give them."""
 _FAR = 2.0**40
@@ -95,9 +87,7 @@ class Ground:
 class Cover:
     """The search: what each cell is moved by so far, and which cells are hidden."""
 
-    def __init__(
-        self, ground: Ground, asked: Asked, places: IntArray, beyond: float, tight: dict[int, Known]
-    ) -> None:
+    def __init__(self, ground: Ground, asked: Asked, places: IntArray, beyond: float, tight: dict[int, Known]) -> None:
         """Prepare.
 
         Parameters
@@ -129,7 +119,8 @@ class Cover:
         self.movements: list[Movement] = []
         mirrored = ground.value[places] < 0
         self.sign = np.where(mirrored, -1.0, 1.0)
-        self.begin = np.maximum(np.where(mirrored, -ground.upper[places], ground.lower[places]), 0.0)
+        self.bottom = np.where(mirrored, -ground.upper[places], ground.lower[places])
+        self.begin = np.maximum(self.bottom, 0.0)
         self.end = np.where(mirrored, -ground.lower[places], ground.upper[places])
         A = ground.relations
         both = csr_array(hstack([A, -A, A, -A]))
@@ -173,31 +164,27 @@ class Cover:
         return np.asarray(value - np.where(self.sign[which] > 0, self.below[at], above))
 
     def _lead(self, leader: int, offset: float, deadline: float) -> bool:
+        """Hide the leader, if there is a way; at best one with room beyond the sets, too."""
+        path = self.path(leader, offset)
+        if path is None:
+            return False
+        return any(self._move(path, beyond, deadline) for beyond in sorted({self.beyond, 0.0}, reverse=True))
+
+    def path(self, leader: int, offset: float) -> _Path | None:
+        """Return how the leader moves: through the numbers of its piece that are a multiple of the stride apart."""
         one = np.array([leader])
-        width, lost = self._width(one), self.lost[one]
-        here = self.corner(one)
+        width, lost, here = self._width(one), self.lost[one], self.corner(one)
         # further down nothing would be missing
-        start = np.minimum(np.maximum(self.begin[one], width.latest(np.zeros(1)) + 1.0 - lost), here)
-        x, y = pieces(here + lost, start + lost, self.end[one] - self.given[one], width, np.array([offset]))
-        x, y = x - lost, y - lost
-        span, here_, lost_, first = (float(z[0]) for z in (y - x, here, lost, x))
-        steps = float(np.clip(np.floor(span / _PARTS), *_POSITIONS)) if span > _POSITIONS[0] else span
-        stride = float(np.ceil(span / steps))
-        while stride >= 1.0:
-            grain = max(1.0, np.floor(stride / _GRAINS))  # the program sees small whole numbers
-            stride = grain * float(np.ceil(stride / grain))
-            ahead = float(np.floor((here_ - first) / stride))
-            corner = here_ - ahead * stride
-            steps = max(ahead, float(np.ceil(width.least(np.array([corner + lost_]))[0] / stride)))
-            most = float(np.floor((self.end[leader] - self.given[leader] - lost_ - corner) / stride))
-            if steps <= most or (ahead <= most and most * stride >= _NEARLY * span):
-                steps = min(steps, most)
-                position = ahead if self.sign[leader] > 0 else steps - ahead
-                path = _Path(leader=leader, stride=stride, grain=grain, steps=steps, position=position)
-                # at best there is room beyond the sets, too
-                return any(self._move(path, beyond, deadline) for beyond in sorted({self.beyond, 0.0}, reverse=True))
-            stride = np.floor(stride / 2)
-        return False
+        start = np.minimum(np.maximum(self.begin[one], width.latest(np.zeros(1)) + 1.0 - lost), here) + lost
+        x, y, stride = pieces(here + lost, start, self.end[one] - self.given[one], width, np.array([offset]))
+        ahead = np.floor((here + lost - x) / stride)
+        steps = np.floor((y - (here + lost - ahead * stride)) / stride)
+        if not steps[0] > 0:
+            return None
+        position = ahead if self.sign[leader] > 0 else steps - ahead
+        figures = (float(part[0]) for part in (stride, grain_of(stride), steps, position))
+        stride_, grain, steps_, position_ = figures
+        return _Path(leader=leader, stride=stride_, grain=grain, steps=steps_, position=position_)
 
     def _move(self, path: _Path, beyond: float, deadline: float) -> bool:
         """Find the cheapest movement on which the leader makes the stride; whether there is one."""
@@ -239,7 +226,7 @@ class Cover:
             return room / parts if parts > 0 else np.full(len(room), np.inf)
 
         ways = [np.minimum(most(down, behind), most(up, ahead)), np.minimum(most(down, ahead), most(up, behind))]
-        return np.floor(np.minimum(np.stack(ways), np.minimum(self.bound / steps, _FAR)) + 1e-9)
+        return np.asarray(np.floor(np.minimum(np.stack(ways), np.minimum(self.bound / steps, _FAR)) + 1e-9))
 
     def _ride(self, cells: IntArray, path: _Path, way: float, beyond: float) -> FloatArray:
         """Return the least step by which each cell is hidden when it moves this way; 0 where it cannot."""
@@ -252,11 +239,13 @@ class Cover:
             good = steps * grain * p >= width.least(corner - ahead * grain * p + lost)
             low, high = np.where(good, low, np.minimum(p + 1, high)), np.where(good, p, high)
         p = grain * high
+        # not one grain more than a set that begins there asks: elsewhere on the movement it would not be taken
+        exact = p == grain * np.ceil(width.least(corner - ahead * p + lost) / (steps * grain))
         over = beyond * steps * p
         below, above = corner - ahead * p, corner + self.given[cells] + lost + (steps - ahead) * p
-        fits = (below - over >= np.minimum(self.begin[cells], corner)) & (above + over <= self.end[cells])
+        fits = exact & (below - over >= self.bottom[cells]) & (above + over <= self.end[cells])
         # a cell that needs less than a step of one grain would get far more than it asks for
-        fits &= width.least(corner + lost) >= _ENOUGH * steps * grain
+        fits &= width.least(below + lost) >= _ENOUGH * steps * grain
         return np.where(fits, p, 0.0)
 
     def _whole(
@@ -300,6 +289,12 @@ class Cover:
         self.movements.append(Movement(cells=cells, step=v[cells], steps=steps, position=position))
         self.moved += steps * np.abs(v)
         self.below += np.where(v > 0, v * position, -v * (steps - position))
+        # several movements may do together what none of them does
+        together = others[~self.hidden[others]]
+        spare = -self._width(together).missing(self.corner(together) + self.lost[together])
+        self.hidden[together[spare >= 0]] = True
+        room = self._width(together).latest(np.zeros(len(together))) - self.corner(together) - self.lost[together]
+        self.bound[self.place[together[spare >= 0]]] = np.maximum(room[spare >= 0], 0.0)
 
     def _plateau(self, cells: IntArray, path: _Path, v: FloatArray, least: FloatArray) -> FloatArray:
         """How far cells that were just hidden could stand elsewhere, either way, and still be moved alike."""
@@ -309,9 +304,10 @@ class Cover:
         width, here = self._width(cells), self.corner(cells) + self.lost[cells]
         shorter = p - path.grain
         # up to here one grain less was enough; a cell that is moved further than it asks for may stand anywhere below
-        low = np.where((p == least) & (shorter > 0), width.latest(steps * shorter) + ahead * shorter, -np.inf)
+        low = np.where((p == least) & (shorter > 0), width.latest(steps * shorter) + ahead * p, -np.inf)
         high = width.latest(steps * p) + ahead * p
-        return np.maximum(np.floor(np.minimum(here - low - 1.0, high - here)), 0.0)
+        out = np.maximum(np.floor(np.minimum(here - low - 1.0, high - here)), 0.0)
+        return np.where(cells == path.leader, 0.0, out)  # its piece must stay the same
 
     def _counting(self, which: IntArray, path: _Path, v: FloatArray) -> BoolArray:
         """Whether nobody from whom each cell must be hidden knows too much of what is moved now."""

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from cellguard._engine.network import Network
     from cellguard._engine.network_widths import Asked
     from cellguard._engine.reduce import Merged
-    __all__ = ["Need", "Variables", "needs"]
+    from cellguard._engine.widths import Requests
+
+__all__ = ["Need", "Variables", "needs"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
