@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from cellguard._io.files import atomic_writer
 from cellguard.exceptions import InputError
-from cellguard.release import UNSAFE, Adjustment, Release, Suppression
+from cellguard.release import Adjustment, Release, warned
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -80,12 +80,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def public_columns(release: Release, output: OutputSection, *, unsafe: bool = False) -> dict[str, Any]:
     """Return what the public files hold: codes, then what is published."""
-    columns: dict[str, Any] = {**release.table.cell_codes(), **release.columns()}
-    if isinstance(release, Suppression) and not output.mark_primary:
-        columns["status"] = np.where(release.suppressed, "suppressed", "published")
-    if unsafe:
-        columns["warning"] = [UNSAFE] * release.table.n_cells
-    return columns
+    columns = release.public_columns(mark_primary=output.mark_primary)
+    return columns | (warned(columns) if unsafe else {})
 
 
 def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
@@ -95,39 +91,37 @@ def write_public(folder: Path, name: str, release: Release, output: OutputSectio
     columns = public_columns(release, output, unsafe=unsafe)
     stem = f"UNSAFE-{name}" if unsafe else name
     if "csv" in output.formats:
-        write_csv(columns, folder / f"{stem}.csv")
+        write_csv(columns, folder / f"{stem}.csv", guard=True)
     if "parquet" in output.formats:
         write_parquet(columns, folder / f"{stem}.parquet")
     if "xlsx" in output.formats:
         from cellguard._io.xlsx import write_xlsx
 
-        write_xlsx(folder / f"{stem}.xlsx", {name: _rows(release, columns)})
+        styles = _styles(release.columns(mark_primary=output.mark_primary), release.table.n_cells)
+        write_xlsx(folder / f"{stem}.xlsx", {name: _rows(release, columns, styles)})
 
 
-def _rows(release: Release, columns: Mapping[str, Any]) -> list[list[tuple[Any, str]]]:
+def _rows(release: Release, columns: Mapping[str, Any], styles: Sequence[str]) -> list[list[tuple[Any, str]]]:
     """Lay out the release for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
-    names = list(columns)
-    styles = _styles(release, columns)
-    rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in names]]
+    first = len(release.table.cell_codes([]))
+    last = first + len(release.columns())
+    rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
     lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
     for style, cells in zip(styles, zip(*lists, strict=True), strict=True):
-        row: list[tuple[Any, str]] = []
-        for name, value in zip(names, cells, strict=True):
-            published = name in ("status", "value", "lower", "upper")
-            withheld = name == "value" and isinstance(value, float) and np.isnan(value)
-            shown = "x" if withheld else value
-            row.append((shown, "warning" if name == "warning" else style if published else "text"))
-        rows.append(row)
+        looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
+        shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
+        rows.append(list(zip(shown, looks, strict=True)))
     return rows
 
 
-def _styles(release: Release, columns: Mapping[str, Any]) -> list[str]:
-    if isinstance(release, Suppression):
-        marked = {"primary": "primary", "secondary": "secondary", "suppressed": "secondary"}
-        return [marked.get(str(status), "plain") for status in columns["status"]]
-    if "lower" in columns:
-        return [str(style) for style in np.where(columns["lower"] != columns["upper"], "changed", "plain")]
-    return ["plain"] * release.table.n_cells  # which cells moved is not told
+def _styles(published: Mapping[str, Any], n: int) -> list[str]:
+    """Return how each cell looks by what is published of it."""
+    if "status" in published:
+        marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
+        return [marked.get(str(status), "plain") for status in published["status"]]
+    if "lower" in published:
+        return [str(style) for style in np.where(published["lower"] != published["upper"], "changed", "plain")]
+    return ["plain"] * n  # which cells moved is not told
 
 
 def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:
