@@ -240,8 +240,9 @@ def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
     place = np.zeros(len(codes[0]), np.int64)
     for d, column in enumerate(codes):
         # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
-        index = {"": 0, **{guarded(code): i for i, code in enumerate(table.codes[d])}}
-        index |= {code: i for i, code in enumerate(table.codes[d])}
+        index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
+        if not index.keys() >= set(column):
+            index = {"": 0} | {code: i for i, code in enumerate(table.codes[d])}
         unknown = next((c for c in column if c not in index), None)
         if unknown is not None:
             raise UnknownCodeError(

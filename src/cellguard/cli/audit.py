@@ -85,8 +85,8 @@ def command(
     """Say what an attacker can compute from a release, whichever program made it.
 
     What stands in the file is published: a value beside the mark of a withheld cell, or a column that nothing
-    explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly are counted
-    even where they are not sensitive.
+    explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly
+    are counted even where they are not sensitive.
     """
     from cellguard.audit import audit
     from cellguard.foreign import read_release

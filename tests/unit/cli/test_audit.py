@@ -66,7 +66,7 @@ def test_an_unsafe_release_ends_with_2_and_its_ranges(files, capsys, tmp_path):
     assert sum(found["midpoints"].values()) == 1
     lines = ranges.read_text().splitlines()
     assert lines[0] == "region,sex,attacker,low,high,lower_level,upper_level,sliding_level,verdict"
-    assert lines[1] == "external,N,f,1,28,2,18,0,unsafe"
+    assert lines[1] == "N,f,external,1,28,2,18,0,unsafe"
 
 
 def test_bounds_of_the_attacker_are_an_option(files, capsys):
