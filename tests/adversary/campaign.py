@@ -29,6 +29,7 @@ import numpy as np
 import cellguard as cg
 from adversary import informed, optima
 from adversary.checker import Violation, judge
+from adversary.commands import command
 from adversary.doors import doors, told
 from adversary.generator import Case, case
 from adversary.options import LIMIT_S, VERBS, draw
@@ -117,6 +118,8 @@ def trial(
     yield from informed.attacks(made, release, file, options, figures)
     if rng.random() < 0.3:
         yield from doors(made, release, path, rng, figures)
+    if rng.random() < 0.05 and made.table.sensitive.any():
+        yield from command(made, method, options, folder, figures)
 
 
 def _to_protect(table: cg.Table) -> bool:

@@ -246,12 +246,12 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
                 continue
             if v == a:
                 found.append(Violation("published", f"{label} is sensitive and published"))
-            elif abs(v - a) < _least_movement(table, need, up=v > a) * near:
+            elif abs(v - a) < least_movement(table, need, up=v > a) * near:
                 found.append(Violation("level", f"{label} is closer than its levels"))
     return [EVERYTHING] * table.n_cells, found
 
 
-def _least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
+def least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
     """A side without a level asks for as much as the other; without both, for half the width or what bounds leave."""
     level = (need.upper or need.lower) if up else (need.lower or need.upper)
     if level:

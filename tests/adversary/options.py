@@ -10,6 +10,7 @@ import numpy as np
 
 import cellguard as cg
 from adversary.generator import Case
+from adversary.meaning import asked
 
 Rng = np.random.Generator
 LIMIT_S = 5.0
@@ -63,20 +64,19 @@ def _intervals(rng: Rng, case: Case) -> dict[str, Any]:
 
 
 def _round(rng: Rng, case: Case) -> dict[str, Any]:
-    a = np.abs(case.table.values)
-    size = float(np.median(a[a > 0])) if (a > 0).any() else 1.0
-    whole = bool((a == np.rint(a)).all())
-    bases = [3, 5, 10] if whole else [0.5, 0.25, 2.5]
-    if size > 1000:
-        bases.append(10 ** int(np.log10(size)))
-    need = float(np.max(np.maximum(case.table.lower + case.table.upper, case.table.sliding), initial=0.0))
-    if rng.random() < 0.6 and need > 0:  # large enough for the levels
-        bases = (
-            [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)]
-            if whole
-            else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
-        )
-    out: dict[str, Any] = {"base": max(float(_one(rng, *bases)), 1.0 if whole else 1e-6), "time_limit_s": LIMIT_S}
+    whole = bool((case.table.values == np.rint(case.table.values)).all())
+    need = max(
+        (float(max(n.lower + n.upper, n.width)) for who in case.table.attackers for n in asked(case.table, who)),
+        default=0.0,
+    )
+    base = float(_one(rng, 3, 5, 10))
+    if need and rng.random() < 0.8:  # large enough for the levels, or nearly so
+        base = need * float(_one(rng, 0.45, 0.6, 1.0, 2.0))
+    # fractional values have no whole base
+    base = max(1.0, np.ceil(base)) if whole else float(f"{base:.1g}") * 1.25
+    if not whole and base == np.rint(base):
+        base += 0.5
+    out: dict[str, Any] = {"base": float(base), "time_limit_s": LIMIT_S}
     if rng.random() < 0.3:
         out["step"] = _one(rng, 1, 2, 3)
     if rng.random() < 0.2:
