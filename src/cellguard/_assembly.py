@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cellguard.publication import Equation, Part, Publication
 
-__all__ = ["assemble", "restricted"]
+__all__ = ["assemble", "clusters", "restricted"]
 
 IntArray = NDArray[np.int64]
 
@@ -73,8 +73,8 @@ def assemble(
     )
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
-    cluster_of, clusters = _clusters(table, placed)
-    return kind(parts=placed, equations=equations, table=table, clusters=clusters, cluster_of=cluster_of)
+    cluster_of, names = clusters(table, placed)
+    return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of)
 
 
 def _coordinates(
@@ -164,7 +164,7 @@ def _refuse_false_equations(
     del equations
 
 
-def _clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple[str, ...], ...]]:
+def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple[str, ...], ...]]:
     """Return the cluster of each cell, and the tables of each cluster: what shares a cell or a relation is one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -189,7 +189,7 @@ def _clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tupl
 def restricted(table: Table, cells: IntArray) -> Table:
     """Return the table of some cells that share no relation with the others."""
     if len(cells) == table.n_cells:
-        return table
+        return table.with_(parts=None)
     T = table.relations
     place = np.full(table.n_cells, -1, np.int64)
     place[cells] = np.arange(len(cells))

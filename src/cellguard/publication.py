@@ -240,13 +240,17 @@ def takes_publications(verb: Verb) -> Verb:
 
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
-        if not isinstance(table, Publication):
-            return verb(table, *args, **options)
+        system = table.table if isinstance(table, Publication) else table
+        if system.parts is None:
+            return verb(system, *args, **options)
+        from cellguard._assembly import clusters, restricted
+
+        cluster_of, names = clusters(system, system.parts)
         made = []
-        for number in range(len(table.clusters)):
-            part, cells = table.cluster(number)
-            made.append((verb(part, *args, **options), cells))
-        return joined(table.table, made)
+        for number in range(len(names)):
+            cells = np.flatnonzero(cluster_of == number)
+            made.append((verb(restricted(system, cells), *args, **options), cells))
+        return joined(system, made)
 
     return cast("Verb", both)
 

@@ -501,7 +501,7 @@ class Table:
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
 
 
-_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags"}
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
 """Fields that change nothing in what respondents know or must not learn."""
 
 

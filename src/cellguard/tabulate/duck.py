@@ -112,6 +112,11 @@ class DuckRecords:
         """Return the names of the columns."""
         return self._names
 
+    def only(self, where: Mapping[str, str]) -> None:
+        """Leave out records with other codes."""
+        wanted = (f"CAST({sql.name(column)} AS VARCHAR) = {sql.text(code)}" for column, code in where.items())
+        self._relation = self._relation.filter(" AND ".join(wanted))
+
     def _run(self, query: str) -> pa.Table:
         return self._asked(lambda: self._relation.query(_VIEW, query).to_arrow_table())
 
