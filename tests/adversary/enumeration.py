@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import cellguard as cg
-from adversary.checker import Interval, attackers, least_movement, relations_of, too_close
+from adversary.checker import attackers, least_movement, multiples, protected, relations_of, rounded_interval, too_close
 from adversary.meaning import asked
 from adversary.programs import echelon, exact
 
@@ -30,7 +29,13 @@ def roundings(table: cg.Table, base: Any, step: int) -> list[list[Fraction]] | N
     n = table.n_cells
     bases = [exact(b) for b in np.broadcast_to(base, n)]
     truth = [exact(a) for a in table.values]
-    choices = [_multiples(table, i, truth[i], bases[i], step) for i in range(n)]
+    # outside what everybody knows only where there is no multiple inside
+    choices = [
+        [truth[i]]
+        if table.fixed[i]
+        else multiples(table, i, bases[i], step, inside=True) or multiples(table, i, bases[i], step, inside=False)
+        for i in range(n)
+    ]
     basic = echelon([dict(row) for row in relations_of(table)], avoid=-1)
     free = [i for i in range(n) if i not in basic]
     if np.prod([float(len(choices[i])) for i in free]) > MANY:
@@ -47,28 +52,25 @@ def roundings(table: cg.Table, base: Any, step: int) -> list[list[Fraction]] | N
     return out
 
 
-def _multiples(table: cg.Table, i: int, a: Fraction, base: Fraction, step: int) -> list[Fraction]:
-    if table.fixed[i]:
-        return [a]
-    first, last = floor((a - step * base) / base) + 1, ceil((a + step * base) / base) - 1
-    found = [k * base for k in range(first, last + 1)]
-    return [v for v in found if table.lb[i] <= v <= table.ub[i]]
-
-
-def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int) -> bool:
-    """Whether a rounding keeps every level, by what is really possible."""
-    intervals: list[Interval] = []
-    for i, b in enumerate(np.broadcast_to(base, table.n_cells)):
-        room = step * exact(b) - (1 if table.integer and float(b).is_integer() else 0)
-        intervals.append((values[i], values[i]) if table.fixed[i] else (values[i] - room, values[i] + room))
+def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int, *, keep: bool) -> bool:
+    """Whether a rounding keeps every level, by what is really possible; sensitive cells stay only where that is asked."""
+    bases = [exact(b) for b in np.broadcast_to(base, table.n_cells)]
+    if not keep and any(values[i] == exact(table.values[i]) for i in protected(table)):
+        return False
+    intervals = [
+        (v, v) if fixed else rounded_interval(table, v, b, step)
+        for v, b, fixed in zip(values, bases, table.fixed, strict=True)
+    ]
     return not any(v for who in attackers(table) for v in too_close(table, intervals, who, ""))
 
 
-def cheaper_roundings(table: cg.Table, base: Any, step: int, weights: np.ndarray, cost: float) -> Iterator[float]:
+def cheaper_roundings(
+    table: cg.Table, base: Any, step: int, weights: np.ndarray, cost: float, *, keep: bool
+) -> Iterator[float]:
     """Yield the cost of safe roundings below a cost."""
     for values in roundings(table, base, step) or ():
         here = float(sum(w * abs(float(v) - a) for w, v, a in zip(weights, values, table.values, strict=True)))
-        if here < cost and safe_rounding(table, values, base, step):
+        if here < cost and safe_rounding(table, values, base, step, keep=keep):
             yield here
 
 

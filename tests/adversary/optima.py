@@ -115,7 +115,9 @@ def _closer_rounding(release: Any, options: dict[str, Any], figures: Counter[str
         return
     figures["round: enumerated"] += 1
     limit = release.bound - 1e-6 * max(1.0, abs(release.bound))
-    for cost in cheaper_roundings(table, release.base, release.step, weights, limit):
+    for cost in cheaper_roundings(
+        table, release.base, release.step, weights, limit, keep=bool(options.get("keep_multiples"))
+    ):
         yield Violation("bound", f"a rounding at {cost:g} is safe; the bound says {release.bound:g}")
         return
 
@@ -128,7 +130,10 @@ def _some_rounding(release: Any, options: dict[str, Any], figures: Counter[str])
     if all_of_them is None:
         return
     figures["round: infeasible checked"] += 1
-    if any(safe_rounding(table, values, release.base, step) for values in all_of_them):
+    if any(
+        safe_rounding(table, values, release.base, step, keep=bool(options.get("keep_multiples")))
+        for values in all_of_them
+    ):
         yield Violation("infeasible", "called infeasible, and a safe rounding exists")
 
 
