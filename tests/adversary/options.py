@@ -72,9 +72,10 @@ def _base(rng: Rng, case: Case) -> Any:
     base = float(_one(rng, 3, 5, 10))
     if need and rng.random() < 0.8:
         base = need * float(_one(rng, 0.45, 0.6, 1.0, 2.0))
-    base = max(1.0, np.ceil(base)) if whole else float(f"{base:.1g}") * 1.25
-    if not whole and base == np.rint(base):  # fractional values have no whole base
-        base += 0.5
+    base = max(1.0, np.ceil(base)) if whole else float(f"{base:.1g}") * 1.5
+    if not whole:  # fractional values have no whole base, and a base no more decimals than they
+        base = max(0.5, float(np.round(base, 1)))
+        base += 0.5 if base == np.rint(base) else 0.0
     if table.fixed.any() and case.decimals is not None and rng.random() < 0.7:
         return np.where(table.fixed, 1.0 if whole else 10.0**-case.decimals, base).tolist()  # they stay as they are
     if rng.random() < 0.1:

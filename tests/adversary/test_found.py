@@ -162,6 +162,13 @@ def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer)
         assert not found(table, "adjust", tmp_path, norm=norm)
 
 
+@mending("large counts without a level")
+def test_a_large_count_moves_by_more_than_one(tmp_path):
+    """Moved by 1 of 843,406,258: a range as narrow as that counts as known exactly."""
+    table = cg.Table.from_equations([900000000, 843406258, 56593742], [[0, 1, 2]], sensitive=[1], integer=True)
+    assert not found(table, "adjust", tmp_path, norm="l1")
+
+
 @mending("adjustment of degenerate tables")
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", "l12"])
 @pytest.mark.parametrize("repair", [None, "senses", "relations"])
