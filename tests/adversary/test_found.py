@@ -39,19 +39,17 @@ def square(leaves, **fields):
 # ---------------------------------------------------------------------- rounding
 
 
-@mending("multiples of large values")
 def test_a_large_value_is_rounded_like_any_other(tmp_path):
     """7000000001 was left as it is with base 5: 1e-9 of the quotient hid its residue."""
     table = cg.Table.from_equations([7000000026, 7000000001, 25], [[0, 1, 2]], sensitive=[2], lower=2, upper=2)
     assert not found(table, "round", tmp_path, base=5.0)
 
 
-@mending("the interval that is really possible")
 @pytest.mark.parametrize("level", [1, 2])
 def test_counts_move_by_less_than_the_base(tmp_path, level):
     """The audit took v - base and v + base themselves for possible."""
     leaves = [[1, 4, 2], [3, 0, 6], [7, 2, 1]]
-    for cell in (5, 6, 9, 10, 15):
+    for cell in (5, 6, 9, 14, 15):
         table = square(leaves, sensitive=[cell], lower=min(level, 1), upper=level, integer=True)
         assert not found(table, "round", tmp_path, base=2.0)
         assert not found(table, "round", tmp_path, base=3.0)
@@ -169,7 +167,6 @@ def test_a_large_count_moves_by_more_than_one(tmp_path):
     assert not found(table, "adjust", tmp_path, norm="l1")
 
 
-@mending("adjustment of degenerate tables")
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", "l12"])
 @pytest.mark.parametrize("repair", [None, "senses", "relations"])
 def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
@@ -258,7 +255,6 @@ def written(table, columns, path):
     return path
 
 
-@mending("files of others")
 def test_the_truth_is_no_rounded_file(plain, tmp_path):
     assert not accepted(
         plain, written(plain, {"value": plain.values}, tmp_path / "x.csv"), {"method": "round", "base": 5.0}
