@@ -287,13 +287,19 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
 
 
 def least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
-    """A side without a level asks for as much as the other; without both, for half the width or what bounds leave."""
-    level = (need.upper or need.lower) if up else (need.lower or need.upper)
-    if level:
-        return level
-    half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
-    end = table.ub[need.cell] if up else table.lb[need.cell]
-    return min(half, abs(exact(end) - exact(table.values[need.cell]))) if abs(end) != float("inf") else half
+    """Return how far a cell must move. A side without a level asks for as much as the other.
+
+    Without both, half the width to each side, and where the bounds leave less than half, the rest to the other.
+    """
+    down_level, up_level = need.lower, need.upper
+    if not (down_level or up_level):
+        a = exact(table.values[need.cell])
+        ends = table.lb[need.cell], table.ub[need.cell]
+        below, above = (need.width if abs(end) == float("inf") else abs(exact(end) - a) for end in ends)
+        half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
+        up_level = min(need.width - min(half, below), above)
+        down_level = min(need.width - up_level, below)
+    return (up_level or down_level) if up else (down_level or up_level)
 
 
 _PUBLISHED = {

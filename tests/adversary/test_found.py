@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import cellguard as cg
 from adversary import informed
@@ -160,6 +161,23 @@ def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer)
         assert not found(table, "adjust", tmp_path, norm=norm)
 
 
+@mending("a warning")
+def test_cells_without_weight_in_no_relation(tmp_path):
+    """An overflow in the interior point, where a cell costs nothing and nothing holds it."""
+    T = csr_array(np.array([[0.5, 0, 0, 0, 0, 0, 0, 3.0, -1.0]]))
+    lb, ub = [-3, -3, -3, -3, -2, 0, -1, 0, -3], [2, 2, 2, 2, 2, 5, 2, 7, 1]
+    table = cg.Table.from_equations([0, 0, 0, 0, 1, 3, 0, 2, -1], T, rhs=[7], lb=lb, ub=ub, sensitive=[2], integer=True)
+    options = {
+        "norm": "l12",
+        "senses": "lower",
+        "weights": "value",
+        "omega": 0.5,
+        "square_weights": "unit",
+        "squares": [0],
+    }
+    cg.adjust(table, seed=1, **options)
+
+
 @mending("large counts without a level")
 def test_a_large_count_moves_by_more_than_one(tmp_path):
     """Moved by 1 of 843,406,258: a range as narrow as that counts as known exactly."""
@@ -188,6 +206,14 @@ def test_counts_without_a_lower_bound_are_suppressed(tmp_path):
     """The enumeration of counts asked for the integer part of minus infinity."""
     table = square([[1, 5], [6, 7]], sensitive=[4], integer=True, lb=-np.inf)
     assert "crash" not in found(table, "suppress", tmp_path, time_limit_s=3.0)
+
+
+@mending("infeasible")
+def test_withholding_everything_is_not_called_infeasible(tmp_path):
+    """0.27 beside 8e10: a program in floating point said that a cell cannot be protected."""
+    leaves = [[79879628986.90234, 0.275390625], [13514031453.048828, 1827.845703125], [6617563281.402344, 6015.8046875]]
+    table = square(leaves, sensitive=np.ones(12, bool)).with_levels(0.25, 0.25)
+    assert cg.suppress(table, rounds=1).published
 
 
 @mending("one mark for all withheld cells")
