@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 
 import cellguard as cg
 from adversary.checker import EVERYTHING, Violation, attackers, relations_of, too_close
+from adversary.enumeration import SENSES, cheaper_roundings, least_adjustment, roundings, safe_rounding
 from adversary.meaning import asked
 from adversary.programs import exact
 
@@ -26,18 +27,33 @@ def honest(
     bound, objective = release.bound, release.objective
     if np.isfinite(bound) and bound > objective + 1e-6 * max(1.0, abs(objective)):
         yield Violation("bound", f"the bound {bound:g} lies above the objective {objective:g}")
-    if release.status == "optimal" and release.gap > max(0.0, options.get("gap", 1e-3)) + 1e-6:
+    open_gap = objective - bound > 1e-9 * max(1.0, float(np.abs(release.table.values).max(initial=0.0)))
+    if release.status == "optimal" and open_gap and release.gap > max(0.0, options.get("gap", 1e-3)) + 1e-6:
         yield Violation("bound", f"called optimal with a gap of {release.gap:g}")
-    if release.method == "suppress" and rng.random() < 0.25:
+    if release.method == "suppress" and rng.random() < 0.6:
         yield from _cheaper_pattern(release, options, figures)
     if release.method == "intervals":
         yield from _narrower_intervals(release, figures)
+    if release.method == "round":
+        yield from _closer_rounding(release, options, figures)
+    if release.method == "adjust":
+        yield from _closer_adjustment(release, options, figures)
 
 
 def nothing(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
-    """Nothing is published: if it is said that nothing can be, withholding everything must not be safe."""
-    if release.status != "infeasible" or release.method not in ("suppress", "intervals"):
+    """Nothing is published: if it is said that nothing can be, there must be nothing."""
+    if release.status != "infeasible":
         return
+    if release.method == "round":
+        yield from _some_rounding(release, options, figures)
+    if release.method == "adjust" and (options.get("senses") == "optimal" or options.get("repair") == "senses"):
+        yield from _some_adjustment(release, options, figures)
+    if release.method in ("suppress", "intervals"):
+        yield from _some_pattern(release, options, figures)
+
+
+def _some_pattern(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Withholding everything must not be safe."""
     if options.get("must_publish") or options.get("resist"):
         return
     table = release.table
@@ -82,6 +98,67 @@ def _narrower_intervals(release: Any, figures: Counter[str]) -> Iterable[Violati
     figures["intervals: full program"] += 1
     if release.bound > least * (1 + 1e-5) + 1e-6 * max(1.0, float(np.abs(table.weights).max())):
         yield Violation("bound", f"intervals of {least:g} exist; the bound says {release.bound:g}")
+
+
+def _weights(table: cg.Table, options: dict[str, Any], usual: str) -> np.ndarray | None:
+    size = np.abs(table.values)
+    known = {"table": table.weights, "unit": np.ones(table.n_cells), "inverse": 1 / np.where(size > 0, size, 1.0)}
+    return known.get(options.get("weights", usual))
+
+
+def _closer_rounding(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Look for a safe rounding that is closer than the bound says is possible."""
+    table, weights = release.table, _weights(release.table, options, "table")
+    if weights is None or options.get("objective") == "unbiased" or not np.isfinite(release.bound):
+        return
+    if roundings(table, release.base, release.step) is None:
+        return
+    figures["round: enumerated"] += 1
+    limit = release.bound - 1e-6 * max(1.0, abs(release.bound))
+    for cost in cheaper_roundings(
+        table, release.base, release.step, weights, limit, keep=bool(options.get("keep_multiples"))
+    ):
+        yield Violation("bound", f"a rounding at {cost:g} is safe; the bound says {release.bound:g}")
+        return
+
+
+def _some_rounding(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Look for a safe rounding where none is said to exist."""
+    table = release.table
+    step = options.get("step") or 1  # with the least step at least
+    all_of_them = roundings(table, release.base, step)
+    if all_of_them is None:
+        return
+    figures["round: infeasible checked"] += 1
+    if any(
+        safe_rounding(table, values, release.base, step, keep=bool(options.get("keep_multiples")))
+        for values in all_of_them
+    ):
+        yield Violation("infeasible", "called infeasible, and a safe rounding exists")
+
+
+def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Compare the bound of optimal senses with all senses, one after the other."""
+    table, weights = release.table, _weights(release.table, options, "inverse")
+    whole = bool(options.get("integer", table.integer))
+    if weights is None or options.get("norm") != "l1" or options.get("senses") != "optimal" or whole != table.integer:
+        return
+    if int(table.sensitive.sum()) > SENSES or not np.isfinite(release.bound):
+        return
+    best = least_adjustment(table, weights)
+    figures["adjust: enumerated"] += 1
+    if best is not None and release.bound > best * (1 + 1e-5) + 1e-6:
+        yield Violation("bound", f"an adjustment at {best:g} is safe; the bound says {release.bound:g}")
+
+
+def _some_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    table = release.table
+    whole = bool(options.get("integer", table.integer))
+    if int(table.sensitive.sum()) > SENSES or whole != table.integer or len(table.attackers) > 1:
+        return
+    figures["adjust: infeasible checked"] += 1
+    if least_adjustment(table, None) is not None:
+        yield Violation("infeasible", "called infeasible, and an adjustment exists")
 
 
 def least_width(table: cg.Table) -> float | None:
