@@ -101,7 +101,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     problems: list[str] = []
     checked = tables = 0
     for attacker in attackers_of(table):
-        need = required_levels(table, attacker)
+        need = required_levels(table, attacker, everywhere=True)
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:
