@@ -15,7 +15,7 @@ from adversary import informed
 from adversary.campaign import trial
 from adversary.doors import accepted
 from adversary.generator import Case, decimals_of
-from adversary.optima import least_width
+from adversary.widths import least_width
 from cellguard.cli import main
 
 
