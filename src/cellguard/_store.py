@@ -69,15 +69,10 @@ def _contributions(table: Table) -> dict[str, Any]:
 
 def _column_names(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
-    taken = set(table.dimensions)
-    out = {}
-    for field, usual in {"values": "value", **_COLUMNS}.items():
-        name = usual
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        out[field] = name
-    return out
+    from cellguard._io.frames import free_name
+
+    taken = {name.lower() for name in table.dimensions}
+    return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
 def _stem_and_ending(path: Path) -> tuple[str, str]:

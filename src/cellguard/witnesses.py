@@ -209,7 +209,7 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         packed = gzip.compress(packed, mtime=0)
-    with atomic_writer(path, "wb") as stream:
+    with atomic_writer(path, "wb", private=True) as stream:
         cast("IO[bytes]", stream).write(packed)
 
 

@@ -34,6 +34,14 @@ Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded
 Distance = Annotated[
     float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
 ]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="COLUMN", help="A column of the release that says nothing about the values."),
+]
+MarksOnly = Annotated[
+    bool,
+    typer.Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside."),
+]
 Bounds = Annotated[
     str | None,
     typer.Option(
@@ -51,6 +59,8 @@ def command(
     base: Base = None,
     step: Step = 1,
     distance: Distance = None,
+    ignore: Ignore = None,
+    marks_only: MarksOnly = False,
     bounds: Bounds = None,
     levels: shared.Levels = None,
     exact: Annotated[
@@ -74,8 +84,9 @@ def command(
 ) -> None:
     """Say what an attacker can compute from a release, whichever program made it.
 
-    The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly are counted
-    even where they are not sensitive.
+    What stands in the file is published: a value beside the mark of a withheld cell, or a column that nothing
+    explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly
+    are counted even where they are not sensitive.
     """
     from cellguard.audit import audit
     from cellguard.foreign import read_release
@@ -83,7 +94,10 @@ def command(
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
         table = with_bounds(shared.load_table(path, levels=levels, insiders=insiders, whole=integer), bounds)
-        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
+        release = read_release(
+            table, release_path, method=method, base=base, step=step, distance=distance,
+            ignore=ignore or (), marks_only=marks_only,
+        )  # fmt: skip
         read = time.perf_counter()
         shared.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
         found = audit(release, exact=exact, jobs=threads, time_limit_s=time_limit)
@@ -145,7 +159,7 @@ def with_bounds(table: Table, text: str | None) -> Table:
 def _write_ranges(found: Audit, path: Path) -> None:
     import numpy as np
 
-    from cellguard._io.frames import write_csv
+    from cellguard._io.frames import beside, write_csv
     from cellguard.levels import LEAST_WIDTH
 
     table = found.release.table
@@ -157,7 +171,6 @@ def _write_ranges(found: Audit, path: Path) -> None:
     )
     columns = {
         "attacker": [f.attacker.name for f in found.findings for _ in f.cells],
-        **table.cell_codes(cells),
         "low": np.concatenate([f.low for f in found.findings]),
         "high": np.concatenate([f.high for f in found.findings]),
         "lower_level": np.concatenate([f.levels.lower for f in found.findings]),
@@ -165,4 +178,4 @@ def _write_ranges(found: Audit, path: Path) -> None:
         "sliding_level": np.where(sliding > least, sliding, 0.0),
         "verdict": verdicts,
     }
-    write_csv(columns, path)
+    write_csv(beside(table.cell_codes(cells), columns), path, guard=True, private=True)

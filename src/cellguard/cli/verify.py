@@ -33,6 +33,8 @@ def command(
     base: audit_options.Base = None,
     step: audit_options.Step = 1,
     distance: audit_options.Distance = None,
+    ignore: audit_options.Ignore = None,
+    marks_only: audit_options.MarksOnly = False,
     bounds: audit_options.Bounds = None,
     levels: shared.Levels = None,
     as_json: shared.Json = False,
@@ -57,7 +59,10 @@ def command(
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
         table = audit_options.with_bounds(shared.load_table(path, levels=levels), bounds)
-        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
+        release = read_release(
+            table, release_path, method=method, base=base, step=step, distance=distance,
+            ignore=ignore or (), marks_only=marks_only,
+        )  # fmt: skip
         proofs, integer = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
         found = verify(release, proofs, integer=integer)
     summary = {

@@ -19,7 +19,7 @@ from cellguard.jobs.outputs import Folders, write_internal, write_json, write_pu
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.read import JobFile
 from cellguard.jobs.steps import count_rule, flagged, inputs, method_options, protected, tabulated
-from cellguard.release import Release, Status, Suppression
+from cellguard.release import PRIMARY_TOLD, Release, Status, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -266,6 +266,8 @@ def _write(outcome: Outcome, work: _Run) -> None:
     job, release, folders = outcome.file.job, outcome.release, work.folders
     folders.stage()
     public, internal = folders.staged_public, folders.staged_internal
+    if job.output.mark_primary and isinstance(release, Suppression):
+        work.progress.note(PRIMARY_TOLD)
     write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
     write_internal(internal, job.name, release, outcome.audit, job.output)
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")

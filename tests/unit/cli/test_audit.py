@@ -1,4 +1,6 @@
 import json
+import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,8 +65,8 @@ def test_an_unsafe_release_ends_with_2_and_its_ranges(files, capsys, tmp_path):
     assert found["audit"] == {"safe": False, "checked": 1, "exact": 0, "unsafe": 1}
     assert sum(found["midpoints"].values()) == 1
     lines = ranges.read_text().splitlines()
-    assert lines[0] == "attacker,region,sex,low,high,lower_level,upper_level,sliding_level,verdict"
-    assert lines[1] == "external,N,f,1,28,2,18,0,unsafe"
+    assert lines[0] == "region,sex,attacker,low,high,lower_level,upper_level,sliding_level,verdict"
+    assert lines[1] == "N,f,external,1,28,2,18,0,unsafe"
 
 
 def test_bounds_of_the_attacker_are_an_option(files, capsys):
@@ -103,3 +105,23 @@ def test_a_file_of_witnesses_that_is_none(files, capsys, tmp_path):
     code, printed = run(capsys, "verify", table, release, witnesses)
     assert code == 1
     assert "not a file of witnesses" in printed.err
+
+
+def test_witnesses_and_ranges_are_their_owners(files, capsys, tmp_path):
+    table, release, witnesses = files
+    ranges = tmp_path / "ranges.csv"
+    assert run(capsys, "audit", table, release, "--exact", "--witnesses", witnesses, "--ranges", ranges)[0] == 0
+    assert [stat.S_IMODE(Path(path).stat().st_mode) for path in (witnesses, ranges)] == [0o600, 0o600]
+
+
+def test_a_difference_is_told_inside_only(capsys, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("region,value\nTotal,500\nN,250\nS,37.5\n")  # W, 212.5, is missing
+    path.with_suffix(".toml").write_text("[dimensions.region]\n")
+    for words in (["info", str(path)], ["info", str(path), "--json"], ["suppress", str(path)]):
+        assert main(words) == 1
+        shown = capsys.readouterr()
+        assert "(region=Total) = (region=N) + (region=S)" in shown.err
+        assert "212.5" not in shown.err + shown.out
+    assert main(["info", str(path), "--internal"]) == 1
+    assert "off by 212.5" in capsys.readouterr().err

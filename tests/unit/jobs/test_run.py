@@ -10,10 +10,9 @@ import pytest
 from cellguard.cli import main
 from cellguard.jobs import read_job
 from cellguard.jobs.manifest import check_manifest
-from cellguard.jobs.outputs import UNSAFE
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.run import UnsafeReleaseError, run
-from cellguard.release import Suppression
+from cellguard.release import UNSAFE, Suppression
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ def test_spreadsheet_marks_suppressed_cells_and_guards_against_formulas(outcome,
         if str(sector.value).startswith("="):
             assert sector.data_type == "s"
             assert sector.quotePrefix
-    assert len(seen) == len({status for status, _ in seen}) == 2
+    assert len(seen) == 1
     assert any(str(c[1].value) == "=C" for c in sheet.iter_rows())
 
 
@@ -78,7 +77,7 @@ def test_manifest_is_verified_and_sees_changes(outcome, office, capsys):
     assert main(["verify", str(internal), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accepted"]
     release = office / "out" / "public" / "small.csv"
-    release.write_text(release.read_text().replace("primary", "published", 1))
+    release.write_text(release.read_text().replace("withheld", "published", 1))
     (office / "firms.csv").write_text("gone\n")
     (office / "out" / "public" / "extra.csv").write_text("")
     found = check_manifest(internal)["problems"]
@@ -191,13 +190,27 @@ def test_every_method(office, method):
     assert (office / "out" / "public" / "small.csv").is_file()
 
 
-def test_marks_may_be_left_out(office):
-    text = (office / "job.toml").read_text().replace("[output]", "[output]\nmark_primary = false")
-    (office / "job.toml").write_text(text)
-    run(read_job(office / "job.toml"))
+def test_public_files_have_one_mark_for_withheld_cells(outcome, office):
     public = office / "out" / "public"
-    assert {row["status"] for row in rows_of(public / "small.csv")} == {"suppressed", "published"}
-    assert "(primary)" not in (public / "report.html").read_text()
+    assert {row["status"] for row in rows_of(public / "small.csv")} == {"withheld", "published"}
+    assert set(pq.read_table(public / "small.parquet")["status"].to_pylist()) == {"withheld", "published"}
+    sheet = list(openpyxl.load_workbook(public / "small.xlsx").active.iter_rows())[1:]
+    assert {row[2].value for row in sheet} == {"withheld", "published"}
+    looks = {(row[2].value, row[3].fill.fgColor.rgb) for row in sheet}
+    assert len(looks) == 2  # one colour for withheld cells
+    page = (public / "report.html").read_text()
+    assert "(primary)" not in page
+    assert 'class="primary"' not in page
+
+
+def test_primary_and_secondary_are_told_apart_on_request_with_a_warning(office, capsys):
+    text = (office / "job.toml").read_text().replace("[output]", "[output]\nmark_primary = true")
+    (office / "job.toml").write_text(text)
+    assert main(["protect", str(office / "job.toml")]) == 0
+    assert "warning: readers are told which withheld cells are sensitive themselves" in capsys.readouterr().err
+    public = office / "out" / "public"
+    assert {row["status"] for row in rows_of(public / "small.csv")} == {"primary", "secondary", "published"}
+    assert "(primary)" in (public / "report.html").read_text()
 
 
 def test_rules_levels_and_attackers_of_the_job(office):
@@ -358,7 +371,7 @@ def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
     if knows == "mechanism":
         assert found["unsafe"] == 0
         assert {row["status"] for row in rows_of(tmp_path / "out" / "public" / "people.csv")} == {
-            "suppressed",
+            "withheld",
             "published",
         }
     assert "matching" not in (tmp_path / "out" / "public" / "report.html").read_text()
