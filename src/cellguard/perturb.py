@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard.exceptions import InputError, LevelError
-from cellguard.levels import with_respondents
 from cellguard.publication import takes_publications
 from cellguard.release import Perturbation, Status
+from cellguard.respondents import against_respondents
 from cellguard.table import BoolArray, FloatArray, Table, residuals
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _CUTS_PER_ROUND = 200
 
 
 @takes_publications
+@against_respondents
 def perturb(
     table: Table,
     base: ArrayLike | None = None,
@@ -68,7 +69,6 @@ def perturb(
     True
     """
     begin = clock.now()
-    table = with_respondents(table)
     limits = _Limits.make(table, base, distance, seed)
     limits.refuse_hopeless(table)
     solver = _CuttingPlanes(table, limits, round_sensitive)

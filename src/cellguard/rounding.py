@@ -24,9 +24,10 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.multiples import LARGEST, Lattice, decimals, lattice
 from cellguard.exceptions import InputError, LevelError
-from cellguard.levels import Levels, attackers_of, required_levels, with_respondents
+from cellguard.levels import Levels, attackers_of, required_levels
 from cellguard.publication import takes_publications
 from cellguard.release import Rounding, Status, unit_of_table
+from cellguard.respondents import against_respondents
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ _METHODS = ("auto", "exact", "areas")
 
 
 @takes_publications
+@against_respondents
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,
@@ -112,7 +114,6 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
-    table = with_respondents(table)
     bases = _bases(table, base)
     needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
     _check_levels(table, bases, needs, step or 1)
@@ -323,7 +324,9 @@ def _missed(release: Rounding, time_limit_s: float) -> list[IntArray]:
     if not any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
         check_release(release)
         return []
-    return [finding.cells[~finding.safe] for finding in release.audit(time_limit_s=time_limit_s).findings]
+    return [
+        finding.cells[~finding.safe] for finding in release.audit(everywhere=False, time_limit_s=time_limit_s).findings
+    ]
 
 
 # ---------------------------------------------------------------------- what the user gave

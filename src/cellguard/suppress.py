@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard.exceptions import InputError
-from cellguard.levels import with_respondents
 from cellguard.publication import takes_publications
 from cellguard.release import Status, Suppression
+from cellguard.respondents import against_respondents
 from cellguard.table import BoolArray, Table
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _DEFAULT_LIMIT_S = 60.0
 
 
 @takes_publications
+@against_respondents
 def suppress(
     table: Table,
     *,
@@ -107,7 +108,7 @@ def suppress(
         raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
-    table = _prepared(with_respondents(table), weights, power, prefer, must_publish)
+    table = _prepared(table, weights, power, prefer, must_publish)
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _count_table(table, forced, seed, resist=resist is not None)
