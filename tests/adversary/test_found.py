@@ -56,7 +56,6 @@ def test_counts_move_by_less_than_the_base(tmp_path, level):
         assert not found(table, "round", tmp_path, base=3.0)
 
 
-@mending("the limit of the unbiased objective")
 def test_unbiased_rounding_keeps_its_limit(tmp_path):
     """A base of 515 took 50 seconds with a limit of 5: a table of base x base shares was drawn up first."""
     table = cg.Table.from_equations([1300, 400, 900], [[0, 1, 2]], sensitive=[1], lower=100, upper=100)
@@ -201,14 +200,12 @@ def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
 # ---------------------------------------------------------------------- suppression
 
 
-@mending("counts without a bound")
 def test_counts_without_a_lower_bound_are_suppressed(tmp_path):
     """The enumeration of counts asked for the integer part of minus infinity."""
     table = square([[1, 5], [6, 7]], sensitive=[4], integer=True, lb=-np.inf)
     assert "crash" not in found(table, "suppress", tmp_path, time_limit_s=3.0)
 
 
-@mending("infeasible")
 def test_withholding_everything_is_not_called_infeasible(tmp_path):
     """0.27 beside 8e10: a program in floating point said that a cell cannot be protected."""
     leaves = [[79879628986.90234, 0.275390625], [13514031453.048828, 1827.845703125], [6617563281.402344, 6015.8046875]]
