@@ -177,7 +177,6 @@ def test_cells_without_weight_in_no_relation(tmp_path):
     cg.adjust(table, seed=1, **options)
 
 
-@mending("large counts without a level")
 def test_a_large_count_moves_by_more_than_one(tmp_path):
     """Moved by 1 of 843,406,258: a range as narrow as that counts as known exactly."""
     table = cg.Table.from_equations([900000000, 843406258, 56593742], [[0, 1, 2]], sensitive=[1], integer=True)
@@ -210,7 +209,7 @@ def test_withholding_everything_is_not_called_infeasible(tmp_path):
     """0.27 beside 8e10: a program in floating point said that a cell cannot be protected."""
     leaves = [[79879628986.90234, 0.275390625], [13514031453.048828, 1827.845703125], [6617563281.402344, 6015.8046875]]
     table = square(leaves, sensitive=np.ones(12, bool)).with_levels(0.25, 0.25)
-    assert cg.suppress(table, rounds=1).published
+    assert cg.suppress(table, rounds=1).status is not cg.Status.INFEASIBLE
 
 
 def test_withheld_cells_are_marked_alike(tmp_path):
