@@ -4,7 +4,8 @@ A sensitive cell is never published as it is, never known exactly and never clos
 for every attacker. A rule that flags a cell without measuring how much protection it needs leaves
 its levels at zero; they do not count as met, but ask for the **smallest width**:
 
-- of a count, so many whole numbers as a threshold rule of 3 tells apart (`WHOLE_NUMBERS`, or what the rule says);
+- of a count, so many whole numbers as a threshold rule of 3 tells apart (`WHOLE_NUMBERS`, or what the rule says), of a
+  large one a share of it;
 - of a magnitude, a share of the value (`SHARE`);
 - of a zero, the same share of the values around it: a published zero tells what every contributor gave.
 
@@ -198,8 +199,9 @@ def smallest_width(table: Table) -> FloatArray:
 
 def _smallest_width(table: Table) -> FloatArray:
     given, asked = table.smallest_width, _asked_cells(table)
-    if table.integer:
-        return np.where(asked, max(1.0, np.ceil((WHOLE_NUMBERS if given is None else given) - 1)), 0.0)
+    if table.integer:  # of a large count, as of a magnitude, a share of it
+        many = np.ceil(SHARE * np.abs(table.values)) if given is None else 0.0
+        return np.where(asked, np.maximum(max(1.0, np.ceil((given or WHOLE_NUMBERS) - 1)), many), 0.0)
     share = SHARE if given is None else given
     width = np.where(asked, share * np.abs(table.values), 0.0)
     zeros = np.flatnonzero(asked & (table.values == 0))

@@ -33,6 +33,7 @@ def command(
     base: audit_options.Base = None,
     step: audit_options.Step = 1,
     distance: audit_options.Distance = None,
+    keep_multiples: audit_options.KeepMultiples = False,
     ignore: audit_options.Ignore = None,
     marks_only: audit_options.MarksOnly = False,
     bounds: audit_options.Bounds = None,
@@ -65,10 +66,8 @@ def command(
     with shared.only_json_on_stdout(as_json):
         loaded = shared.load_table(path, levels=levels, insiders=insiders, whole=integer)
         table = audit_options.with_bounds(loaded, bounds)
-        release = read_release(
-            table, release_path, method=method, base=base, step=step, distance=distance,
-            ignore=ignore or (), marks_only=marks_only,
-        )  # fmt: skip
+        how = audit_options.published_with(base, step, distance, keep_multiples)
+        release = read_release(table, release_path, method=method, ignore=ignore or (), marks_only=marks_only, **how)
         proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
         found = verify(release, proofs, integer=whole)
     accepted = found.accepted or (allow_nothing_sensitive and not found.problems)
