@@ -249,6 +249,7 @@ def audit(
     *,
     exact: bool = False,
     integer: bool | None = None,
+    everywhere: bool = True,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -262,6 +263,9 @@ def audit(
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
         The attacker knows that all values are whole numbers; as the table says unless given.
+    everywhere
+        Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
+        what they know, against which methods plan first.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
@@ -277,14 +281,15 @@ def audit(
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     attackers = attackers_of(table)
-    options = {"jobs": jobs, "time_limit_s": time_limit_s}
     if isinstance(release, Adjustment):
         findings = [_adjustment_finding(release, attacker) for attacker in attackers]
-    elif exact or integer or len(attackers) == 1:
-        options |= {"exact": exact, "integer": integer}
-        findings = _apart(release, attackers, options)
     else:
-        findings = _together(release, attackers, options)
+        asked = [(attacker, required_levels(table, attacker, everywhere=everywhere)) for attacker in attackers]
+        if exact or integer or len(asked) == 1:
+            options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
+            findings = _apart(release, asked, options)
+        else:
+            findings = _together(release, asked, {"jobs": jobs, "time_limit_s": time_limit_s})
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -294,15 +299,14 @@ def audit(
     )
 
 
-def _apart(release: Release, attackers: Sequence[Attacker], options: dict[str, Any]) -> list[Finding]:
+def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
     """Find what each attacker can compute, one after the other."""
     from cellguard._engine.ranges import ranges
 
     table, shown = release.table, release.as_it_is()
     deadline = time.time() + options["time_limit_s"]
     findings = []
-    for attacker in attackers:
-        need = required_levels(table, attacker)
+    for attacker, need in asked:
         lo, hi = release.published_bounds(attacker)
         found = ranges(
             table.relations, lo, hi, table.values, need.cells,
@@ -313,12 +317,12 @@ def _apart(release: Release, attackers: Sequence[Attacker], options: dict[str, A
     return findings
 
 
-def _together(release: Release, attackers: Sequence[Attacker], options: dict[str, Any]) -> list[Finding]:
+def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
     """Find what many attackers can compute, with everything shared that they have in common."""
     from cellguard._engine.many import Views, ranges_for
 
     table, shown = release.table, release.as_it_is()
-    needs = [required_levels(table, attacker) for attacker in attackers]
+    attackers, needs = zip(*asked, strict=True)
     lo, hi = release.published_bounds()
     known = np.concatenate([a.cells for a in attackers])
     views = Views(
@@ -336,7 +340,7 @@ def _together(release: Release, attackers: Sequence[Attacker], options: dict[str
     told = np.searchsorted(found.disclosed_to[0], np.arange(len(attackers) + 1))
     end = np.cumsum([0, *(len(need.cells) for need in needs)])
     findings = []
-    for k, (attacker, need) in enumerate(zip(attackers, needs, strict=True)):
+    for k, (attacker, need) in enumerate(asked):
         part = found.of(slice(end[k], end[k + 1]))
         disclosed = np.concatenate([found.disclosed, found.disclosed_to[1][told[k] : told[k + 1]]])
         finding = _range_finding(release, attacker, need, part, disclosed, shown)

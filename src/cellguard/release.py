@@ -171,8 +171,12 @@ class Release:
         """Audit the release, independently of the method that made it (:func:`cellguard.audit`)."""
         from cellguard.audit import audit
 
+        known: Audit | None = self.__dict__.get("_audited")
+        if known is not None and known.safe and options.keys() <= {"jobs", "time_limit_s"}:
+            return known  # nothing in it can have changed
         found = audit(self, **options)
-        if found.safe or not options:  # what a limit left open is asked again when the release is saved
+        whole = options.keys() <= {"jobs", "time_limit_s", "exact"}
+        if whole and (found.safe or "time_limit_s" not in options):  # what a limit left open is asked again
             object.__setattr__(self, "_audited", found)
         return found
 

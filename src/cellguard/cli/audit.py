@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cellguard.cli import _common as shared
+from cellguard.cli.round import read_bases
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
     from cellguard.table import Table
 
-__all__ = ["ReleaseFile", "command"]
+__all__ = ["ReleaseFile", "command", "published_with", "with_bounds"]
 
 ReleaseFile = Annotated[
     Path,
@@ -29,8 +30,14 @@ Method = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given."),
 ]
-Base = Annotated[float | None, typer.Option("--base", metavar="NUMBER", help="The base of a rounded table.")]
-Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by at most N bases.")]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell."),
+]
+Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by less than N bases.")]
+KeepMultiples = Annotated[
+    bool, typer.Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
+]
 Distance = Annotated[
     float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
 ]
@@ -59,6 +66,7 @@ def command(
     base: Base = None,
     step: Step = 1,
     distance: Distance = None,
+    keep_multiples: KeepMultiples = False,
     ignore: Ignore = None,
     marks_only: MarksOnly = False,
     bounds: Bounds = None,
@@ -94,10 +102,8 @@ def command(
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
         table = with_bounds(shared.load_table(path, levels=levels, insiders=insiders, whole=integer), bounds)
-        release = read_release(
-            table, release_path, method=method, base=base, step=step, distance=distance,
-            ignore=ignore or (), marks_only=marks_only,
-        )  # fmt: skip
+        how = published_with(base, step, distance, keep_multiples)
+        release = read_release(table, release_path, method=method, ignore=ignore or (), marks_only=marks_only, **how)
         read = time.perf_counter()
         shared.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
         found = audit(release, exact=exact, jobs=threads, time_limit_s=time_limit)
@@ -118,6 +124,12 @@ def command(
         )
     if found.checked and not found.safe:
         raise shared.NoSafeReleaseError("the release is not safe.", hint="--ranges FILE.csv shows every cell's range.")
+
+
+def published_with(base: str | None, step: int, distance: float | None, keep_multiples: bool) -> dict[str, Any]:
+    """Return what was published with a table that was moved, as :func:`cellguard.read_release` takes it."""
+    bases = None if base is None else read_bases(base)
+    return {"base": bases, "step": step, "distance": distance, "keep_multiples": keep_multiples}
 
 
 def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:

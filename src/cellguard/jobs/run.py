@@ -29,10 +29,6 @@ __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
 T = TypeVar("T")
 
-_CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
-"""Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
-
-
 _EXACT_RANGES = 2000
 """Up to so many sensitive cells the report shows both ends of every range; beyond, verdicts alone are computed."""
 
@@ -330,7 +326,7 @@ def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
         "safe": not outcome.unsafe,
         "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
     }
-    return out | ({"unsafe": True} if outcome.unsafe else {})
+    return out | _remarks(outcome)
 
 
 def _repeatable(release: Release) -> bool:
@@ -358,7 +354,16 @@ def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dic
         "audit": None if outcome.audit is None else outcome.audit.summary(),
         "safe": not outcome.unsafe,
         "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
-        "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=_CHANGING)},
-        "not_hashed": _CHANGING,
+        "outputs": {
+            "../public": manifests.hashes(public),
+            ".": manifests.hashes(internal, without=manifests.CHANGING),
+        },
+        "not_hashed": manifests.CHANGING,
     }
-    return out | ({"unsafe": True} if outcome.unsafe else {})
+    return out | _remarks(outcome)
+
+
+def _remarks(outcome: Outcome) -> dict[str, bool]:
+    """Return what a manifest says of a release that nobody would call safe without a word more."""
+    nothing = outcome.audit is not None and outcome.audit.checked == 0
+    return ({"unsafe": True} if outcome.unsafe else {}) | ({"nothing_sensitive": True} if nothing else {})

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cellguard as cg
 from cellguard.cli import main
-from cellguard.release import Rounding, Status, Suppression
+from cellguard.release import Status, Suppression
 from cellguard.table import Table
 
 
@@ -82,11 +83,20 @@ def test_a_rounded_table_needs_its_base(files, capsys, tmp_path):
     table, _, _ = files
     true = Table.read(table)
     path = tmp_path / "rounded.csv"
-    Rounding(table=true, status=Status.OPTIMAL, objective=0.0, values=true.values, base=np.full(9, 5.0)).save(path)
+    release = cg.round(true, base=5)  # 20 is a multiple, and moves
+    release.save(path)
     code, printed = run(capsys, "audit", table, path, "--json")
     assert code == 1
     assert json.loads(printed.out)["error"] == "InputError"
-    assert run(capsys, "audit", table, path, "--base", "5", "--integer", "--exact")[0] == 0
+    step = str(release.step)
+    assert run(capsys, "audit", table, path, "--base", "5", "--step", step, "--integer", "--exact")[0] == 0
+    bases = tmp_path / "bases.txt"
+    bases.write_text("5\n" * 9)
+    assert run(capsys, "audit", table, path, "--method", "round", "--base", bases, "--step", step)[0] == 0
+    kept = tmp_path / "kept.csv"
+    cg.round(true, base=5, keep_multiples=True).save(kept)
+    assert run(capsys, "audit", table, kept, "--base", "5")[0] == 2  # the sensitive 20 stands there as it is
+    assert run(capsys, "audit", table, kept, "--base", "5", "--keep-multiples")[0] == 0
 
 
 def test_a_primary_cell_left_published_is_wrong_input(files, capsys, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.jobs import read_job
-from cellguard.jobs.manifest import check_manifest
+from cellguard.jobs.manifest import check_manifest, hash_of
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.run import UnsafeReleaseError, run
 from cellguard.release import UNSAFE, Suppression
@@ -23,6 +23,68 @@ def outcome(office):
 def rows_of(path):
     with path.open(newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def changed_manifest(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    return check_manifest(path)
+
+
+@pytest.mark.parametrize("folder", ["public", "internal"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda m: m.update(outputs={}), "lists no file that was published"),
+        (lambda m: m.update(outputs={k: {} for k in m["outputs"]}), "lists no file that was published"),
+        (lambda m: m.update(safe=False), "although the audit refused it"),
+        (lambda m: m.pop("safe"), "although the audit refused it"),
+        (lambda m: m.update(safe="yes"), "although the audit refused it"),
+        (lambda m: m.update(unsafe=True), "although the audit refused it"),
+    ],
+)
+def test_a_manifest_without_files_or_not_safe_is_refused(outcome, office, folder, change, says):
+    found = changed_manifest(office / "out" / folder / "manifest.json", change)
+    assert not found["accepted"]
+    assert any(says in problem for problem in found["problems"]), found["problems"]
+
+
+def test_the_audit_of_a_manifest_must_be_there_and_say_safe(outcome, office):
+    internal = office / "out" / "internal"
+    path, audit = internal / "manifest.json", internal / "audit.json"
+    original = path.read_text()
+    found = changed_manifest(path, lambda m: m.update(audit=None))
+    assert "the audit is not the one that the manifest tells of." in found["problems"]
+    path.write_text(original)
+    found = changed_manifest(path, lambda m: m["outputs"]["."].pop("audit.json"))
+    assert "the manifest does not list the audit." in found["problems"]
+    path.write_text(original)
+    facts = json.loads(audit.read_text())
+    audit.write_text(json.dumps(facts | {"safe": False, "unsafe": 1}))
+
+    def adapted(manifest):
+        manifest["outputs"]["."]["audit.json"] = hash_of(audit)
+        manifest["audit"] |= {"safe": False, "unsafe": 1}
+
+    found = changed_manifest(path, adapted)
+    assert found["problems"] == ["the audit does not call the release safe."]
+
+
+def test_a_manifest_excuses_no_file_but_those_that_tell_seconds(outcome, office):
+    (office / "out" / "public" / "more.csv").write_text("cell,value\n0,212.5\n")
+    for folder in ("public", "internal"):
+        path = office / "out" / folder / "manifest.json"
+        found = changed_manifest(path, lambda m: m.update(not_hashed=["more.csv"]))
+        assert any("more.csv: is not in the manifest." in problem for problem in found["problems"])
+
+
+def test_a_link_in_place_of_an_output_is_refused(outcome, office):
+    release = office / "out" / "public" / "small.csv"
+    release.rename(office / "elsewhere.csv")
+    release.symlink_to(office / "elsewhere.csv")
+    found = check_manifest(office / "out" / "public" / "manifest.json")
+    assert found["problems"] == ["small.csv: the output is a symbolic link."]
 
 
 def test_everything_is_written(outcome, office):
