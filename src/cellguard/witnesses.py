@@ -135,6 +135,7 @@ class _Check:
         self.n_tables = 0
         self.problems: list[str] = []
         self._seen: list[Sequence[Mapping[int, Fraction]]] = []
+        self._truth_inside: dict[int, bool] = {}
 
     def truth(self, cell: int) -> Fraction:
         return _exact(self.table.values[cell])
@@ -169,10 +170,8 @@ class _Check:
                 yield f"{self.table.relation_label(relation)} does not hold."
 
     def knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
-        """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does.
-
-        Intervals that contain the truth and a table contain all tables between both.
-        """
+        """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does."""
+        known = list(zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True))
         used = {*zip(proof.low, proof.shares()[0], strict=True), *zip(proof.high, proof.shares()[1], strict=True)}
         for row, share in sorted(used):
             if not -1 < row < len(proof.tables):
@@ -182,18 +181,23 @@ class _Check:
                 yield f"table {row} is used beyond its end."
             if share != 1:
                 yield from self._between(values, share)
-            for cell, lo, hi in zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True):
+            for cell, lo, hi in known:
                 a = self.truth(cell)
                 if cell in values and not _inside(a + share * (values[cell] - a), lo, hi):
                     yield f"{self.table.label(cell)} is not in the interval that he knows, in table {row}."
 
     def _between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
-        for cell, value in values.items():
-            a = self.truth(cell)
-            if not _inside(a, self.lo[cell], self.hi[cell]):
-                yield f"{self.table.label(cell)} is not in its interval."
-            if self.integer and (share * (value - a)).denominator != 1:
-                yield f"{self.table.label(cell)} is not a whole number."
+        """Say what is wrong with a table between the true one and another.
+
+        Intervals that contain both contain it; that the truth is in them is looked up once.
+        """
+        if id(values) not in self._truth_inside:
+            cells = (cell for cell in values if 0 <= cell < self.table.n_cells)
+            self._truth_inside[id(values)] = all(_inside(self.truth(c), self.lo[c], self.hi[c]) for c in cells)
+        if not self._truth_inside[id(values)]:
+            yield "a true value is not in its interval: nothing is known of the tables between."
+        if self.integer and any((share * (v - self.truth(c))).denominator != 1 for c, v in values.items()):
+            yield "part of the way to a table of whole numbers there is none."
 
     def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
         """Say which cells are not shown to reach their levels."""
