@@ -164,7 +164,10 @@ def read_options(release: Any) -> dict[str, Any]:
     if release.method == "round":
         out |= {"base": release.base, "step": release.step, "keep_multiples": release.keep_multiples}
     elif release.method == "perturb":
-        out |= {"distance": release.distance} if release.base is None else {"base": release.base}
+        # cells that must stay are known to: any distance will do for them
+        fixed = release.table.fixed
+        distance = np.where(fixed, 1.0, release.distance)
+        out |= {"distance": distance} if release.base is None else {"base": np.where(fixed, 1.0, release.base)}
     return out
 
 
