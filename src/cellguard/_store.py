@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cellguard._io.description import Description, DimensionEntry
     from cellguard.table import Table
 
-__all__ = ["columns", "read_table", "write_table"]
+__all__ = ["columns", "files_of", "read_table", "write_table"]
 
 FloatArray = NDArray[np.float64]
 
@@ -161,6 +161,16 @@ def _attacker_entry(a: Attacker) -> Any:
 
 
 # ---------------------------------------------------------------- reading
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
+    from cellguard._io.description import read_description
+
+    about = _beside(Path(path), ".toml")
+    description = read_description(about)
+    named = [entry.file for entry in description.dimensions.values()] + [description.relations]
+    return [Path(path), about, *(about.parent / name for name in named if name is not None)]
 
 
 def read_table(path: str | Path) -> Table:

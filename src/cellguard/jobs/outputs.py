@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from cellguard._io.files import atomic_writer
 from cellguard._io.frames import beside
+from cellguard._io.lock import locked
 from cellguard.exceptions import InputError
 from cellguard.release import Adjustment, Release, warned
 
@@ -36,17 +38,30 @@ class Folders:
         self.staged_public, self.staged_internal = self.work / "public", self.work / "internal"
         self.old = self.work / "old"
 
-    def prepare(self) -> None:
-        """Make the private folder for checkpoints and staged outputs; refuse to replace what is not ours."""
+    @contextmanager
+    def entered(self, *, fresh: bool = False) -> Iterator[None]:
+        """Work in the folder, alone: make the private one for checkpoints, and refuse to replace what is not ours.
+
+        `fresh` throws away what an earlier run left there.
+        """
+        for folder in (self.work, self.public, self.internal):
+            if folder.is_symlink():  # whoever made it decides where confidential files would go
+                raise InputError(f"{folder}: is a symbolic link.", hint="remove it, or name another folder.")
         for folder in (self.public, self.internal):
             if folder.exists() and not (folder / "manifest.json").is_file():
                 raise InputError(
                     f"{folder}: is there, and was not written by cellguard.",
                     hint="name another folder for the outputs.",
                 )
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.work.mkdir(mode=0o700, exist_ok=True)
-        self.work.chmod(0o700)
+        with locked(self.work, busy=f"{self.root}: another run is at work in this folder."):
+            self.work.chmod(0o700)
+            if fresh:
+                for entry in self.work.iterdir():
+                    if entry.is_dir() and not entry.is_symlink():
+                        shutil.rmtree(entry, ignore_errors=True)
+                    elif entry.name != "lock":
+                        entry.unlink()
+            yield
 
     def stage(self) -> None:
         """Begin with empty staged folders; what a killed run left there is thrown away."""
