@@ -23,7 +23,7 @@ _STRETCH = 0.5
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 def intervals(
     table: Table,
     *,

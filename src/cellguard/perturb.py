@@ -34,7 +34,7 @@ _DRAWS = ("random", "nearest")
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 def perturb(
     table: Table,
     base: ArrayLike | None = None,

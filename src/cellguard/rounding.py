@@ -42,7 +42,7 @@ _METHODS = ("auto", "exact", "areas")
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,

@@ -28,7 +28,7 @@ _DEFAULT_LIMIT_S = 60.0
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=True)
 def suppress(
     table: Table,
     *,
