@@ -15,7 +15,7 @@ from cellguard.exceptions import FormatError
 __all__ = ["FORMAT", "check_manifest", "hash_of", "hashes", "versions"]
 
 FORMAT = "cellguard manifest 1"
-_LIBRARIES = ("numpy", "scipy", "numba", "highspy", "pyscipopt", "duckdb", "pyarrow")
+_LIBRARIES = ("numpy", "scipy", "highspy", "pyscipopt", "duckdb", "pyarrow")
 
 
 def versions() -> dict[str, str]:
