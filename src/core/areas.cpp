@@ -176,9 +176,9 @@ double cancel_pairs(const Network& network, Matrix<const Index> pairs, const Fam
                     Matrix<Index> x, Watch& watch) {
     double gain = 0.0;
     StepPrices prices;
-    for (Index r = 0; r < pairs.rows() && !watch.over(); ++r) {
+    for (Index r = 0; r < pairs.rows(); ++r) {
         const auto ahead = family.line(pairs(r, 0), pairs(r, 1)), back = family.line(pairs(r, 1), pairs(r, 0));
-        while (true) {
+        while (!watch.over()) {
             prices.up.assign(static_cast<std::size_t>(areas.columns()), 0.0);
             prices.down = prices.up;
             for (const Index g : ahead) add_prices(areas, x, g, true, prices);
@@ -210,6 +210,10 @@ Areas checked_areas(const Network& network, const CellArrays& cells, std::span<c
     require(same(high) && same(kink) && same(slope) && same(outer), "bounds and prices differ in shape");
     require(low.columns() == network.arcs(), "a column is needed for every arc of the network");
     require_length(soft, low.columns(), "soft");
+    for (Index i = 0; i < low.rows(); ++i) {
+        require_numbers(slope[i], "slope");
+        require_numbers(outer[i], "outer");
+    }
     return {low, high, kink, slope, outer, soft};
 }
 

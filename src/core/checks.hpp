@@ -1,6 +1,7 @@
 // What every array that enters must satisfy: a loop that trusts its indices must have seen them checked.
 #pragma once
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -30,6 +31,12 @@ inline void require_index(Index i, Index n, const char* name) {
 
 inline void require_indices(std::span<const Index> values, Index n, const char* name) {
     for (const Index i : values) require_index(i, n, name);
+}
+
+inline void require_numbers(std::span<const double> values, const char* name) {
+    for (const double v : values) {
+        if (std::isnan(v)) throw std::invalid_argument(std::string(name) + " holds something that is not a number");
+    }
 }
 
 /// Pointers into `entries` entries: from 0 on, never falling, up to their number.

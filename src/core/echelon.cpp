@@ -183,7 +183,7 @@ class Simplex {
     bool advance(const Entering& best, double missing) {
         const Index j = best.movement, stop = best.step.stop;
         const double way = direction(j), reach = missing / std::abs(form_.movement(j, row_));
-        if (best.step.size >= reach) {
+        if (!(best.step.size < reach)) {  // nothing stops it before
             add(z_, form_.movement[j], reach * way);
             return true;
         }

@@ -342,7 +342,8 @@ Classes classes(Matrix<const double> Z, std::span<const double> weight, std::spa
     for (std::size_t i = 0; i < m; ++i) {
         if (size[i] <= ZERO) continue;
         const bool ahead = g[i] > 0 || (g[i] == 0 && f[i] > 0);
-        key[i] = ahead ? std::atan2(f[i], g[i]) : std::atan2(-f[i], -g[i]);
+        const double angle = ahead ? std::atan2(f[i], g[i]) : std::atan2(-f[i], -g[i]);
+        if (!std::isnan(angle)) key[i] = angle;
     }
     Classes out{std::vector<Index>(m, -1), {}, {}};
     double last = -INF;

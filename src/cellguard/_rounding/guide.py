@@ -158,8 +158,8 @@ class Relaxation:
         A, columns = self.A, np.flatnonzero(self.open)
         last, mean = self.y.copy(), self.y.copy()
         saddle_steps(
-            A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, self.sides, self.pieces.cost, self.pieces.upper, columns,
-            last, self.dual, self.length, steps, mean,
+            A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, self.sides,
+            self.pieces.cost, self.pieces.upper, columns, last, self.dual, self.length, steps, mean,
         )  # fmt: skip
         self.y = mean
 
