@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -135,6 +136,11 @@ inline std::vector<Index> numbers_up_to(Index n) {
     for (Index i = 0; i < n; ++i) out[i] = i;
     return out;
 }
+
+/// Numbers without a pattern are multiples of these, less their whole part.
+constexpr double GOLDEN = 0.6180339887498949, ROOT_OF_TWO = 0.4142135623730951;
+
+inline double fraction(double x) { return x - std::floor(x); }
 
 /// Numbers in ascending order of their keys; equal keys keep the order of the numbers.
 template <class Key>

@@ -125,7 +125,7 @@ class Simplex {
           saved_(basis_.size(), 0) {
         before_.value = Rows<double>(0, form.variables());
         for (Index i = 0; i < length(z); ++i) {
-            const double hair = HAIR * (0.5 + std::fmod(static_cast<double>(i + 1) * 0.6180339887498949, 1.0));
+            const double hair = HAIR * (0.5 + fraction(static_cast<double>(i + 1) * GOLDEN));
             low_[i] = bounds.low[i] * (1.0 + hair);
             high_[i] = bounds.high[i] * (1.0 + hair);
         }

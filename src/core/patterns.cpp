@@ -328,32 +328,33 @@ CELLGUARD_HOT void add_combinations(std::span<const double> row, double first, d
     }
 }
 
-/// Two combinations of the movements are proportional for parallel variables; it takes a coincidence of 1e-11 to
-/// confuse others. The factors are numbers without a pattern: multiples of the golden ratio and of the square root of
-/// 2, modulo 1.
+/// Two combinations f and g of the movements are proportional for parallel variables; it takes a coincidence of 1e-11 to
+/// confuse others. The factors are numbers without a pattern.
 Classes classes(Matrix<const double> Z, std::span<const double> weight, std::span<const Index> state) {
     const auto m = static_cast<std::size_t>(Z.columns());
-    std::vector<double> f(m, 0.0), g(m, 0.0), size(m, 0.0), key(m, INF);
+    std::vector<double> f(m, 0.0), g(m, 0.0), size(m, 0.0), slope(m);
     for (Index k = 0; k < Z.rows(); ++k) {
         const auto n = static_cast<double>(k + 1);
-        add_combinations(Z[k], 0.5 + std::fmod(n * 0.6180339887498949, 1.0),
-                         0.5 + std::fmod(n * 0.4142135623730951, 1.0), f, g, size);
+        add_combinations(Z[k], 0.5 + fraction(n * GOLDEN), 0.5 + fraction(n * ROOT_OF_TWO), f, g, size);
     }
+    std::vector<Index> order;
     for (std::size_t i = 0; i < m; ++i) {
-        if (size[i] <= ZERO) continue;
-        const bool ahead = g[i] > 0 || (g[i] == 0 && f[i] > 0);
-        const double angle = ahead ? std::atan2(f[i], g[i]) : std::atan2(-f[i], -g[i]);
-        if (!std::isnan(angle)) key[i] = angle;
+        slope[i] = g[i] == 0.0 ? INF : f[i] / g[i];
+        if (size[i] > ZERO && !std::isnan(slope[i])) order.push_back(static_cast<Index>(i));
     }
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return slope[a] < slope[b]; });
+    // the sine of the angle between two directions, as far as it matters
+    const auto are_apart = [&](Index a, Index b) {
+        return std::abs(f[a] * g[b] - f[b] * g[a]) > 1e-11 * std::abs(f[a] * f[b] + g[a] * g[b]);
+    };
     Classes out{std::vector<Index>(m, -1), {}, {}};
-    double last = -INF;
-    for (const Index i : stable_order<double>(key)) {
-        if (key[i] == INF) break;
-        if (key[i] - last > 1e-11) {
+    Index last = -1;
+    for (const Index i : order) {
+        if (last < 0 || are_apart(last, i)) {
             out.total.push_back(0.0);
             out.may.push_back(1);
         }
-        last = key[i];
+        last = i;
         out.label[i] = length(out.total) - 1;
         out.total.back() += weight[i];
         if (state[i] == STAYS) out.may.back() = 0;
