@@ -4,6 +4,7 @@
 #   make check      lint, format, types, layers
 #   make sanitize   tests of the compiled core with every access to memory checked
 #   make bench      speed and quality figures
+#   make adversary  ten thousand strange tables attacked from their files (ADVERSARY="--seed 7" goes on with a seed)
 #   make docs       the manual, in site/
 #   make wheel      what is installed elsewhere, in dist/: runs without a compiler
 # To use an environment that is already there: make check BIN=/path/to/bin/ SETUP=
@@ -21,7 +22,7 @@ BUILD_TOOLS = cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\].*/\1/p' pypro
 INSTALL = $(PIP) install $(BUILD_TOOLS) && $(PIP) install --no-build-isolation --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check sanitize format bench docs wheel clean
+.PHONY: help demo test check sanitize format bench adversary docs wheel clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -59,6 +60,9 @@ format: $(SETUP)
 
 bench: $(SETUP) $(if $(SETUP),$(VENV)/.bench)
 	$(BIN)python bench/run.py $(BENCH)
+
+adversary: $(SETUP)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)python -m adversary.campaign $(ADVERSARY)
 
 docs: $(SETUP)
 	$(BIN)mkdocs build --strict

@@ -128,11 +128,15 @@ class Check:
                 (level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError
             )
         self._refuse(
-            t.sensitive & t.fixed & (np.maximum(t.lower, np.maximum(t.upper, t.sliding)) > 0),
-            "a sensitive cell with a level cannot be fixed.",
-            "no release can protect a cell that must be published as it is.",
+            t.sensitive & t.fixed,
+            "a sensitive cell cannot be fixed.",
+            "no release can protect a cell that must be published as it is: make it one or the other.",
             LevelError,
         )
+        least = t.smallest_width
+        if least is not None and not (np.isfinite(least) and least >= 2 if t.integer else 0 < least < np.inf):
+            asked = "at least 2 whole numbers" if t.integer else "a share of the value above 0"
+            raise LevelError(f"smallest_width {least!r}: {asked} is needed.")
         for attacker in t.attackers:
             lo, hi = t.bounds(attacker)
             need = t.levels(attacker)

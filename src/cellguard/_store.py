@@ -103,13 +103,15 @@ def write_table(table: Table, path: str | Path) -> None:
     cells, name_of = columns(table), _column_names(table)
     write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
+    entries["smallest_width"] = table.smallest_width
+    entries["insiders"] = False if table.insiders is False else None  # those found from the table are found again
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
         name: _dimension(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
         for d, name in enumerate(table.dimensions)
     }
-    entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL]
+    entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
     if not _implied(table):
         file = _beside(path, f".relations{_stem_and_ending(path)[1]}")
         T = table.relations
@@ -194,6 +196,7 @@ def read_table(path: str | Path) -> Table:
         given, dims, value=description.value, missing=description.missing, repair=description.repair,
         crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), name=name, integer=description.integer,
+        smallest_width=description.smallest_width, insiders=description.insiders,
         attackers=_attackers(description), **changes,
     )  # fmt: skip
     top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]

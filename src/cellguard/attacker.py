@@ -50,6 +50,8 @@ class Attacker:
     """Upper protection levels of `sensitive` against this attacker."""
     sliding: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     """Sliding protection levels of `sensitive` against this attacker."""
+    derived: bool = False
+    """Whether he was found from the table itself, as a respondent is (:func:`cellguard.insiders`)."""
 
     def __post_init__(self) -> None:
         for name in ("lb", "ub", "lower", "upper", "sliding"):

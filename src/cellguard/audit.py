@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +20,18 @@ import numpy as np
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
+from cellguard.levels import (
+    LEAST_WIDTH,
+    LEVEL_TOLERANCE,
+    Levels,
+    attackers_of,
+    movement_levels,
+    required_levels,
+    with_respondents,
+)
 from cellguard.release import Adjustment, Release, Suppression
-from cellguard.table import BoolArray, FloatArray, IntArray, Levels, Table
-from cellguard.witnesses import LEAST_WIDTH, LEVEL_TOLERANCE, Proof, attackers_of, required_levels, write_proofs
+from cellguard.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.witnesses import Proof, write_proofs
 
 if TYPE_CHECKING:
     from cellguard._engine.witness import ExactMovements
@@ -112,8 +121,13 @@ class Audit:
 
     @property
     def safe(self) -> bool:
-        """Whether every cell is shown to reach its levels against every attacker."""
-        return all(bool(f.safe.all()) for f in self.findings)
+        """Whether every cell is shown to reach its levels against every attacker; where none was checked, no."""
+        return self.checked > 0 and all(bool(f.safe.all()) for f in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """``"safe"``, ``"not safe"``, or ``"nothing checked"``: no cell was said to be sensitive."""
+        return "nothing checked" if self.checked == 0 else "safe" if self.safe else "not safe"
 
     @property
     def checked(self) -> int:
@@ -209,7 +223,7 @@ def audit(
     release: Release,
     *,
     exact: bool = False,
-    integer: bool = False,
+    integer: bool | None = None,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -222,7 +236,7 @@ def audit(
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
-        The attacker knows that all values are whole numbers: for tables of counts.
+        The attacker knows that all values are whole numbers; as the table says unless given.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
@@ -230,8 +244,11 @@ def audit(
         For each attacker; what it leaves open is unknown, hence not safe.
     """
     begin = time.perf_counter()
+    if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
+        release = replace(release, table=with_respondents(release.table))
     check_release(release)
     table = release.table
+    integer = table.integer if integer is None else integer
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     findings = []
@@ -260,14 +277,15 @@ def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]
     found = ranges(table.relations, lo, hi, table.values, need.cells, **options)
     least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
     known = found.high_bound - found.low_bound < least
+    shown = release.as_it_is()[need.cells] & need.any()  # never published as it is, whatever range is claimed
     published = ~release.suppressed if isinstance(release, Suppression) else lo == hi
     return Finding(
         attacker=attacker,
         levels=need,
         low=found.low,
         high=found.high,
-        safe=found.safe,
-        unsafe=found.unsafe,
+        safe=found.safe & ~shown,
+        unsafe=found.unsafe | shown,
         exact=known,
         disclosed=np.union1d(np.flatnonzero(found.disclosed & ~published), need.cells[known]),
         witnesses=found.exact_witnesses,
@@ -278,18 +296,18 @@ def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]
 
 
 def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
-    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (baena2018 (4)).
+    """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (castro2012 (1d), baena2018 (4)).
 
     Ranges do not apply: nothing is published about the distance from the truth.
     """
     table = release.table
-    need = table.levels(attacker)
+    need = movement_levels(table, attacker)
     a, x = table.values[need.cells], release.values[need.cells]
     keep = 1 - float(LEVEL_TOLERANCE)
     safe = (x - a >= need.upper * keep) | (a - x >= need.lower * keep)
     return Finding(
         attacker=attacker,
-        levels=need,
+        levels=required_levels(table, attacker),
         low=np.full(len(a), -np.inf),
         high=np.full(len(a), np.inf),
         safe=safe,

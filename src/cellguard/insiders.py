@@ -29,8 +29,8 @@ FloatArray = NDArray[np.float64]
 
 def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
     """Return the table with its respondents among the attackers (see :func:`insiders`)."""
-    known = tuple(a for a in table.attackers if not a.name.startswith(_NAME))
-    return table.with_(attackers=known + insiders(table, at_most=at_most, scope=scope))
+    known = tuple(a for a in table.attackers if not a.derived)
+    return table.with_(attackers=known + insiders(table, at_most=at_most, scope=scope), insiders=True)
 
 
 def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[Attacker, ...]:
@@ -132,6 +132,7 @@ def _attacker(
     high[cell[alone]] = table.values[cell[alone]]
     return Attacker(
         name=name,
+        derived=True,
         cells=cell,
         lb=low[cell],
         ub=high[cell],

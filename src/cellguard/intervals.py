@@ -11,6 +11,8 @@ from cellguard._engine import clock
 from cellguard._intervals.problem import Problem
 from cellguard._intervals.requests import splits_sliding_levels
 from cellguard.exceptions import InputError
+from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Intervals, Status
 from cellguard.table import FloatArray, Table
 
@@ -20,6 +22,7 @@ _STRETCH = 0.5
 """With random positions, each side of a sensitive cell's interval grows by up to this share."""
 
 
+@takes_publications
 def intervals(
     table: Table,
     *,
@@ -63,6 +66,7 @@ def intervals(
         raise InputError(f"position {position!r} is not known.", hint="known are 'narrowest' and 'random'.")
     if not 0 < gap < 1:
         raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
+    table = with_respondents(table)
     problem = Problem(_with_random_levels(table, seed) if position == "random" else table)
     reduced = clock.now()
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}

@@ -8,7 +8,7 @@ kind          what is published for cell i           interval of the attacker
 Suppression   the value, or nothing                  a_i, or what he knew before
 Adjustment    a changed value                        attacked by scenarios
 Intervals     a lower and an upper number            [lower_i, upper_i]
-Rounding      a multiple of the base                 v_i -/+ step * distance_i
+Rounding      a multiple of the base                 less than step bases from v_i
 Perturbation  a changed value                        v_i -/+ distance_i
 ============  =====================================  ==========================
 """
@@ -16,8 +16,9 @@ Perturbation  a changed value                        v_i -/+ distance_i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,8 +31,19 @@ from cellguard.table import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
+    from cellguard.publication import PublishedTable
 
-__all__ = ["Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+__all__ = ["UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+
+
+UNSAFE = "NOT SAFE: the audit refuses this release"
+"""What every output says when an unsafe release was written on request."""
+_FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
+"""Figures that are computed from true values: with them a log would keep sums of what is withheld."""
+
+
+SAME = 1e-9
+"""A perturbed value that misses the truth by less than this share of it is the truth."""
 
 
 class Status(StrEnum):
@@ -69,6 +81,15 @@ class Release:
     explanation: str = ""
     """Why there is no release, in the user's labels; or a remark on the result."""
 
+    def __post_init__(self) -> None:
+        """Freeze what is published: what was audited is what is written."""
+        for f in fields(self):
+            array = getattr(self, f.name)
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array = array.copy()  # the caller keeps his array writeable
+                array.setflags(write=False)
+                object.__setattr__(self, f.name, array)
+
     @property
     def gap(self) -> float:
         """Distance of the objective from its bound, relative to the objective; 0 when optimal at 0."""
@@ -96,6 +117,10 @@ class Release:
         """Return the number a reader takes for each cell; NaN where nothing is published."""
         raise NotImplementedError
 
+    def as_it_is(self) -> BoolArray:
+        """Return which cells are published with their true value although a range is claimed around it."""
+        return np.zeros(self.table.n_cells, bool)
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return what is published, a column each, in the table's order of cells."""
         return {"value": self.point_values()}
@@ -119,7 +144,28 @@ class Release:
         """Audit the release, independently of the method that made it (:func:`cellguard.audit`)."""
         from cellguard.audit import audit
 
-        return audit(self, **options)
+        found = audit(self, **options)
+        if found.safe or not options:  # what a limit left open is asked again when the release is saved
+            object.__setattr__(self, "_audited", found)
+        return found
+
+    def refuse_unless_safe(self, *, allow_unchecked: bool = False) -> None:
+        """Raise :class:`ReleaseError` when the audit refuses the release: the door to every file."""
+        audited: Audit | None = self.__dict__.get("_audited")
+        found = self.audit() if audited is None else audited
+        if found.verdict == "nothing checked":
+            if allow_unchecked:
+                return
+            raise ReleaseError(
+                "nothing was checked: no cell of the table is sensitive.",
+                hint="apply rules to the table first, or say allow_unchecked=True if none is meant.",
+            )
+        if not found.safe:
+            first = self.table.label(int(found.unsafe_cells[0]))
+            raise ReleaseError(
+                f"the audit refuses it: {found.unsafe} of {found.checked} cells are not safe, {first} for one.",
+                hint="allow_unsafe=True writes it all the same, marked as unsafe.",
+            )
 
     def frame(self, like: Any = None) -> Any:
         """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
@@ -128,13 +174,40 @@ class Release:
         self._require_published()
         return to_frame({**self.table.cell_codes(), **self.columns()}, like)
 
-    def save(self, path: str | Path) -> None:
-        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order."""
-        self._require_published()
-        _write({**self.table.cell_codes(), **self.columns()}, path)
+    @property
+    def tables(self) -> dict[str, PublishedTable]:
+        """The tables of a publication by name, each in the layout it came in; empty for a single table."""
+        from cellguard.publication import published_tables
 
-    def summary(self) -> dict[str, Any]:
-        """Return the JSON object of the command line, without the audit."""
+        return published_tables(self)
+
+    def save(self, path: str | Path, *, allow_unsafe: bool = False, allow_unchecked: bool = False) -> None:
+        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
+
+        What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
+        without an ending is a folder: it gets one CSV file for each table of a publication.
+        """
+        self._require_published()
+        files: dict[Path, dict[str, Any]] = {Path(path): {**self.table.cell_codes(), **self.columns()}}
+        if not Path(path).suffix and self.table.parts:
+            files = {Path(path) / f"{name}.csv": table.columns() for name, table in self.tables.items()}
+        try:
+            self.refuse_unless_safe(allow_unchecked=allow_unchecked)
+        except ReleaseError:
+            if not allow_unsafe:
+                raise
+            for columns in files.values():
+                columns["warning"] = [UNSAFE] * len(next(iter(columns.values())))
+        for file, columns in files.items():
+            file.parent.mkdir(exist_ok=True)
+            _write(columns, file)
+
+    def summary(self, *, internal: bool = False) -> dict[str, Any]:
+        """Return the JSON object of the command line, without the audit.
+
+        What is computed from true values (objective, bound, cost, loss, ...) is there only when `internal`.
+        """
         t = self.table
         out: dict[str, Any] = {
             "method": self.method,
@@ -149,7 +222,12 @@ class Release:
             out["loss"] = self.loss()
         if self.explanation:
             out["explanation"] = self.explanation
-        return {**out, **self.details}
+        out |= {**self.details, **(self._own_figures() if self.published else {})}
+        return out if internal else {name: figure for name, figure in out.items() if name not in _FROM_TRUTH}
+
+    def _own_figures(self) -> dict[str, Any]:
+        """Return what only this kind of release has to tell."""
+        return {}
 
     def _require_published(self) -> None:
         if not self.published:
@@ -225,13 +303,8 @@ class Suppression(Release):
         status = np.select([self.primary, self.secondary], names, "published")
         return {"status": status, "value": self.point_values()}
 
-    def summary(self) -> dict[str, Any]:
-        extra = {
-            "primary": int(self.primary.sum()),
-            "secondary": int(self.secondary.sum()),
-            "cost": self.cost,
-        }
-        return {**super().summary(), **(extra if self.published else {})}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"primary": int(self.primary.sum()), "secondary": int(self.secondary.sum()), "cost": self.cost}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,24 +361,47 @@ class Rounding(Release):
     """The base of each cell (published, also for cells that were multiples of it already)."""
     step: int = 1
     """Published: a cell moved by less than `step` bases; 1 is zero-restricted rounding."""
+    keep_multiples: bool = False
+    """Whether a sensitive multiple of the base may stay, as in salazar2004; otherwise the audit asks that it moved."""
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of the values' last decimal, which whoever knows the kind of data knows: 1 for whole numbers."""
+        return unit_of_table(self.table)
 
     @property
     def distance(self) -> FloatArray:
-        """How far the truth may lie from the published value (published); 0 for cells that had to stay.
+        """How far the truth may lie from the published value; 0 for cells that had to stay.
 
-        A multiple of the base is not marked as such: publishing its distance as 0, as salazar2004
-        section 3 does, would disclose it.
+        Less than `step` bases: a unit less where the values have a last decimal, and as near as one likes
+        where they have none. A multiple of the base is not marked as such: publishing its distance
+        as 0, as salazar2004 section 3 does, would disclose it.
         """
-        return np.where(self.table.fixed, 0.0, self.step * self.base)
+        from cellguard._engine.multiples import ends
+
+        return np.where(self.table.fixed, 0.0, ends(np.zeros_like(self.base), self.base, self.step, self.unit)[1])
+
+    @cached_property
+    def _interval(self) -> tuple[FloatArray, FloatArray]:
+        from cellguard._engine.multiples import ends
+
+        lo, hi = ends(self.values, self.base, self.step, self.unit)
+        return np.where(self.table.fixed, self.values, lo), np.where(self.table.fixed, self.values, hi)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
-        return self.values - self.distance, self.values + self.distance
+        return self._interval
+
+    def as_it_is(self) -> BoolArray:
+        if self.keep_multiples:
+            return super().as_it_is()
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= np.maximum(self.unit / 2, 1e-15 * np.abs(a)))
 
     def point_values(self) -> FloatArray:
         return self.values
 
-    def summary(self) -> dict[str, Any]:
-        return {**super().summary(), "base": base_of(self.base), "step": self.step}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": base_of(self.base), "step": self.step}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -318,17 +414,32 @@ class Perturbation(Release):
     distance: FloatArray = field(repr=False)
     """How far the truth may lie from the published value (published)."""
     base: FloatArray | None = field(default=None, repr=False)
-    """The base towards whose multiples cells were moved, if any."""
+    """The base to whose multiples cells were drawn, if any: then it is the distance."""
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
-        return self.values - self.distance, self.values + self.distance
+        d = np.where(self.table.fixed, 0.0, self.distance)  # everybody knows which cells had to stay
+        lo, hi = self.values - d, self.values + d
+        if self.table.integer:
+            noise = 1e-9 * np.maximum(1.0, np.abs(self.values))
+            return np.ceil(lo - noise), np.floor(hi + noise)
+        return lo, hi
+
+    def as_it_is(self) -> BoolArray:
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= SAME * np.maximum(1.0, np.abs(a)))
 
     def point_values(self) -> FloatArray:
         return self.values
 
-    def summary(self) -> dict[str, Any]:
-        base = None if self.base is None else base_of(self.base)
-        return {**super().summary(), "base": base, "step": 1}
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": None if self.base is None else base_of(self.base), "step": 1}
+
+
+def unit_of_table(table: Table) -> float:
+    """Return the unit of the values' last decimal; 0 if they have none."""
+    from cellguard._engine.multiples import unit_of
+
+    return 1.0 if table.integer else unit_of(table.values)
 
 
 def base_of(base: FloatArray) -> float | list[float]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from cellguard._check import Check, residuals
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
+from cellguard.levels import Levels
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,20 +31,6 @@ __all__ = ["Levels", "Table", "residuals"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Levels:
-    """What one attacker must not narrow: cells and their three levels (salazar2004 section 2)."""
-
-    cells: IntArray
-    """Indices of the cells to protect."""
-    lower: FloatArray
-    """The range must reach down to value - lower."""
-    upper: FloatArray
-    """The range must reach up to value + upper."""
-    sliding: FloatArray
-    """The range must be at least this wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,7 +67,10 @@ class Table:
     sliding: FloatArray
     """Sliding protection level of each cell: the width its range must have."""
     attackers: tuple[Attacker, ...] = (EXTERNAL,)
-    """Everybody the release must withstand."""
+    """Everybody the release must withstand; the respondents join them (`insiders`)."""
+    insiders: bool | None = None
+    """Respondents as attackers: None, they join where the table knows its contributors, when it is protected or
+    audited; True, they are among the attackers; False, they are not considered."""
     dimensions: tuple[str, ...] = ()
     """Names of the dimensions; empty for a table of raw equations."""
     codes: tuple[tuple[str, ...], ...] = ()
@@ -92,13 +82,19 @@ class Table:
     counts: FloatArray | None = None
     """Number of contributors of each cell, when known."""
     integer: bool = False
-    """Whether the cells are counts, so that only whole numbers are possible."""
+    """Whether the cells are counts, so that only whole numbers are possible: attackers know it too."""
+    smallest_width: float | None = None
+    """What a sensitive cell without levels asks for: of a count so many whole numbers (3 unless given), of a
+    magnitude a range of this share of its value (0.1 unless given; :mod:`cellguard.levels`)."""
     name: str = "table"
     """How reports call the table."""
     statistics: Any = None
     """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.rules.Flags`), when rules did."""
+    parts: Any = None
+    """The tables it was assembled from (:class:`cellguard.publication.Part`), when it is a publication."""
+    _smallest: FloatArray | None = field(default=None, init=False, repr=False)
 
     # ------------------------------------------------------------------ construction
 
@@ -356,6 +352,10 @@ class Table:
         >>> t.with_(weights=np.ones(3)).weights
         array([1., 1., 1.])
         """
+        if self.insiders and not changes.keys() <= _WITHOUT_RESPONDENTS:
+            # what respondents know and must not learn follows from the rest: they are found again when needed
+            others = tuple(a for a in self.attackers if not a.derived)
+            changes = {"attackers": others, "insiders": None, **changes}
         return replace(self, **changes)
 
     def with_levels(self, lower: float, upper: float, *, sliding: float = 0.0) -> Table:
@@ -499,6 +499,10 @@ class Table:
     def __repr__(self) -> str:
         m, s = self.n_relations, int(self.sensitive.sum())
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
+"""Fields that change nothing in what respondents know or must not learn."""
 
 
 def _is_frame(path: str | Path) -> bool:

@@ -12,24 +12,27 @@ import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
 
-from cellguard.attacker import EXTERNAL, Attacker
+from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError
+from cellguard.levels import (
+    LEVEL_TOLERANCE,
+    Levels,
+    attackers_of,
+    movement_levels,
+    required_levels,
+    with_respondents,
+)
 from cellguard.release import Adjustment, Release
-from cellguard.table import Levels, Table
 
-__all__ = ["Proof", "Verification", "attackers_of", "read_proofs", "required_levels", "verify", "write_proofs"]
+__all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
 
-LEVEL_TOLERANCE = Fraction(1, 10**6)
-"""A level is met when this share of it, at most, is missing."""
-LEAST_WIDTH = 1e-7
-"""Narrower than this share of its value, a range discloses its cell exactly."""
 _FORMAT = "cellguard witnesses 1"
 
 
@@ -66,29 +69,6 @@ class Verification:
         return not self.problems
 
 
-def attackers_of(table: Table) -> tuple[Attacker, ...]:
-    """Return everybody the table's releases must withstand: at least the external attacker."""
-    return table.attackers or (EXTERNAL,)
-
-
-def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
-    """Return what a release must withstand: the attacker's levels, and that no sensitive cell is known exactly.
-
-    A fixed cell without levels must be published as it is, and asks for nothing.
-
-    >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0, 1], upper=[4, 0], fixed=[1])
-    >>> required_levels(t).cells
-    array([0])
-    """
-    need = table.levels(attacker)
-    keep = ~(table.fixed[need.cells] & (np.maximum(need.lower, np.maximum(need.upper, need.sliding)) == 0))
-    cells = need.cells[keep]
-    least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[cells]))
-    return Levels(
-        cells=cells, lower=need.lower[keep], upper=need.upper[keep], sliding=np.maximum(need.sliding[keep], least)
-    )
-
-
 # ---------------------------------------------------------------------- the check
 
 
@@ -104,9 +84,10 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     integer
         Whether the tables must hold whole numbers only.
     """
-    table = release.table
     if isinstance(release, Adjustment):
         return _verify_adjustment(release)
+    release = replace(release, table=with_respondents(release.table))
+    table = release.table
     by_name = {proof.attacker: proof for proof in proofs}
     problems: list[str] = []
     checked = tables = 0
@@ -131,6 +112,7 @@ class _Check:
     def __init__(self, release: Release, attacker: Attacker) -> None:
         self.table = release.table
         self.lo, self.hi = release.published_bounds(attacker)
+        self.as_it_is = release.as_it_is()
         self.columns = self.table.relations.tocsc()
 
     def truth(self, cell: int) -> Fraction:
@@ -160,11 +142,13 @@ class _Check:
     def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
         """Say which cells are not shown to reach their levels."""
         rows = {cell: (low, high) for cell, low, high in zip(proof.cells, proof.low, proof.high, strict=True)}
-        keep = 1 - LEVEL_TOLERANCE
+        keep, asked = 1 - LEVEL_TOLERANCE, need.any()
         for k, cell in enumerate(need.cells.tolist()):
             if cell not in rows or not all(-1 <= row < len(proof.tables) for row in rows[cell]):
                 yield f"{self.table.label(cell)} has no witnesses."
                 continue
+            if self.as_it_is[cell] and asked[k]:
+                yield f"{self.table.label(cell)} is published as it is."
             a = self.truth(cell)
             low, high = (proof.tables[row].get(cell, a) if row >= 0 else a for row in rows[cell])
             reached = (("lower", a - low, need.lower[k]), ("upper", high - a, need.upper[k]))
@@ -179,11 +163,12 @@ def _verify_adjustment(release: Adjustment) -> Verification:
     keep = 1 - LEVEL_TOLERANCE
     checked, problems = 0, []
     for attacker in attackers_of(table):
-        need = table.levels(attacker)
+        need = movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):
             moved = _exact(release.values[cell]) - _exact(table.values[cell])
-            if not (moved >= _exact(need.upper[k]) * keep or -moved >= _exact(need.lower[k]) * keep):
+            ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
+            if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -122,8 +124,11 @@ def test_levels_that_conflict_with_bounds_are_infeasible():
         lb=np.where(np.arange(16) == 0, 0, [20, 50, 10, 80, 8, 19, 22, 49, 17, 32, 12, 61, 45, 101, 44, 190]),
         lower=[4, 0],
     )
-    release = cg.adjust(table)  # the first cell must rise by 6, its row's total by at most 1, and no part may fall
-    assert release.status is cg.Status.INFEASIBLE
+    # the first cell must rise by 6, its row's total by at most 1, and no part may fall
+    assert cg.adjust(table, repair=None).status is cg.Status.INFEASIBLE
+    release = cg.adjust(table)
+    assert release.details["flipped"] == 1
+    assert release.status is cg.Status.FEASIBLE
 
 
 def test_no_bounds_at_all():
@@ -142,3 +147,81 @@ def test_weights_of_zero_are_free_movements():
 def test_the_same_input_gives_the_same_bytes():
     first, second = (cg.adjust(small(), norm="l12").values for _ in range(2))
     assert first.tobytes() == second.tobytes()
+
+
+# ---------------------------------------------------------------- structures that leave little to choose
+
+
+def two_by_two_with_fixed_margins():
+    a = [5, 7, 12, 6, 8, 14, 11, 15, 26]
+    rows = [[2, 0, 1], [5, 3, 4], [8, 6, 7], [6, 0, 3], [7, 1, 4], [8, 2, 5]]
+    return cg.Table.from_equations(a, rows, fixed=[2, 5, 6, 7, 8], sensitive=[0], lower=1, upper=1)
+
+
+DEGENERATE = {
+    "no relation": lambda: cg.Table.from_equations([5, 7], np.zeros((0, 2)), sensitive=[0], lower=1, upper=1),
+    "one cell": lambda: cg.Table.from_equations([5], np.zeros((0, 1)), sensitive=[0], lower=1, upper=1),
+    "a cell aside": lambda: cg.Table.from_equations([5, 7, 12, 9], [[2, 0, 1]], sensitive=[3], lower=1, upper=1),
+    "fixed margins": two_by_two_with_fixed_margins,
+    "a = b": lambda: cg.Table.from_equations([5, 5], [[0, 1]], sensitive=[0], lower=1, upper=1),
+    "two parts": lambda: cg.Table.from_equations([5, 7, 12], [[2, 0, 1]], fixed=[2], sensitive=[0], lower=1, upper=1),
+    "both parts": lambda: cg.Table.from_equations(
+        [5, 7, 12], [[2, 0, 1]], fixed=[2], sensitive=[0, 1], lower=1, upper=1
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DEGENERATE)
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("senses", ["upper", "lower", "key", "optimal"])
+@pytest.mark.parametrize("integer", [False, True])
+def test_tables_with_hardly_any_relation(kind, norm, senses, integer):
+    table = DEGENERATE[kind]()
+    for repair in ("senses", "relations"):
+        release = cg.adjust(table, norm=norm, senses=senses, integer=integer, repair=repair, time_limit_s=10)
+        assert release.published or (kind, repair) == ("both parts", "relations")
+        assert not release.published or release.audit().safe
+
+
+@pytest.mark.parametrize("repair", [None, "senses", "relations"])
+def test_a_sensitive_cell_that_the_fixed_ones_determine(repair):
+    table = cg.Table.from_equations(
+        [5, 7, 12, 3, 4, 7], [[2, 0, 1], [5, 3, 4]], fixed=[1, 2], sensitive=[0], lower=1, upper=1
+    )
+    release = cg.adjust(table, repair=repair, integer=True)
+    if repair == "relations":
+        assert release.audit().safe
+        assert (release.values == np.rint(release.values)).all()
+    else:
+        assert release.status is cg.Status.INFEASIBLE
+        assert "cell 0" in release.explanation
+
+
+def test_what_does_not_stand_the_audit_is_not_returned(monkeypatch):
+    from cellguard._engine.adjuster import Adjuster
+
+    solve = Adjuster.solve
+    monkeypatch.setattr(
+        Adjuster, "solve", lambda self, *a, **k: replace(found := solve(self, *a, **k), z=0.5 * found.z)
+    )
+    release = cg.adjust(small())
+    assert not release.published
+    assert "does not stand its own check" in release.explanation
+    with pytest.raises(cg.CellguardError):
+        release.audit()
+
+
+def test_an_interrupted_search_returns_the_best_so_far(monkeypatch):
+    from cellguard._engine.senses import Senses
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Senses, "mixed", interrupt)
+    release = cg.adjust(small(), norm="l1", senses="optimal")
+    assert release.published
+    assert release.status is cg.Status.TIME_LIMIT
+    assert release.audit().safe
+    monkeypatch.setattr(Senses, "solve", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cg.adjust(small(), norm="l1", senses="optimal")

@@ -22,7 +22,7 @@ def awkward() -> Table:
     firm = Attacker(name='the "firm"', cells=[3, 1], lb=[-1e9, 0.1], ub=[np.inf, 1e17], sensitive=[4], lower=[1e-9])
     return Table.from_leaves(
         {"value": h, "status": ["f", "m"]}, leaves, lb=-np.inf, weights=np.arange(21) / 7, fixed=[20],
-        sensitive=[4, 5, 20], lower=[0.1, 0, 0], sliding=[1 / 7, 0, 0], counts=np.arange(21.0),
+        sensitive=[4, 5, 19], lower=[0.1, 0, 0], sliding=[1 / 7, 0, 0], smallest_width=0.25, counts=np.arange(21.0),
         attackers=(EXTERNAL, firm), name="öd\u2028e", integer=False,
     )  # fmt: skip
 
@@ -100,7 +100,14 @@ def test_frames_come_back_exactly(name, library):
     }.get(name, {})  # fmt: skip
     dims = dict(zip(table.dimensions, table.hierarchies, strict=True))
     back = Table.from_frame(
-        frame, dims, missing="unpublished", name=table.name, integer=table.integer, attackers=table.attackers, **columns
+        frame,
+        dims,
+        missing="unpublished",
+        name=table.name,
+        integer=table.integer,
+        smallest_width=table.smallest_width,
+        attackers=table.attackers,
+        **columns,
     )
     assert_same(table, back)
 

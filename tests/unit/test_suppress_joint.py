@@ -13,7 +13,7 @@ from cellguard._suppress import improve, pattern
 from cellguard._suppress.joint import jointly
 from cellguard._suppress.problem import Problem
 from cellguard._suppress.space import Space
-from cellguard.witnesses import attackers_of
+from cellguard.levels import attackers_of
 
 
 def small() -> cg.Table:

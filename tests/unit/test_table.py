@@ -74,7 +74,7 @@ def test_labels_say_cells_and_relations(table):
         ({"lower": 31}, LevelError, "cell 0: the lower level is wider.*external"),
         ({"upper": 971}, LevelError, "cell 0: the upper level is wider"),
         ({"sliding": 1001}, LevelError, "cell 0: the sliding level is wider"),
-        ({"fixed": [0]}, LevelError, "cell 0: a sensitive cell with a level cannot be fixed"),
+        ({"fixed": [0]}, LevelError, "cell 0: a sensitive cell cannot be fixed"),
         ({"sensitive": [3]}, InputError, "sensitive: a cell index lies outside 0..2"),
         ({"fixed": [True]}, InputError, "fixed: 1 truth values given for 3 cells"),
         ({"relations": [[2, 0, 5]]}, InputError, "names a cell outside 0..2"),

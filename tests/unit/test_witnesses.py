@@ -11,8 +11,9 @@ import cellguard as cg
 from cellguard.audit import audit
 from cellguard.examples import minami2019_figure2
 from cellguard.exceptions import FormatError
+from cellguard.levels import required_levels
 from cellguard.release import Status, Suppression
-from cellguard.witnesses import read_proofs, required_levels, verify, write_proofs
+from cellguard.witnesses import read_proofs, verify, write_proofs
 
 
 @pytest.fixture(scope="module")

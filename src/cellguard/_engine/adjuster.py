@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.distance import Certificate, Distance, certify
 from cellguard._engine.interior import InteriorPoint, Projection
 from cellguard._engine.lp import LinearProgram, SolveStatus
@@ -151,6 +152,7 @@ class Adjuster:
         soft: FloatArray | None = None,
         tolerance: float | None = None,
         vertex: bool = True,
+        deadline: float = float("inf"),
     ) -> Closest:
         """Find the closest movement within the bounds.
 
@@ -168,6 +170,8 @@ class Adjuster:
         vertex
             Whether to end at a vertex of the closest movements when only absolute movements count:
             as many cells as possible keep their values exactly.
+        deadline
+            When to stop, on the clock of time limits, with what was found so far.
         """
         lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
         if soft is not None:
@@ -186,22 +190,22 @@ class Adjuster:
         projection = self._projection_of(problem)
         with blas_threads(projection.threads):
             run = InteriorPoint(problem.program(), projection)
-            point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12))
-            v = problem.vertex(point) if to_vertex else None
+            point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12), deadline=deadline)
+            v = problem.vertex(point, deadline) if to_vertex else None
             if v is not None:
                 point = replace(point, v=v) if point.converged else run.settle(v)
         z = self.movers.cells(point.v) * problem.unit
         force, bounds, share = problem.forces(point, z)
         task = (lower, upper, distance, share, soft)
         found = self._finish(self.complete(z), force, bounds, point.iterations, task)
-        if found.proven or soft is not None or self.feasible(problem):
+        if found.proven or soft is not None or self.feasible(problem, deadline):
             return found
         return self._nothing()
 
-    def feasible(self, problem: Problem) -> bool:
-        """Whether any movement satisfies the bounds, decided by the simplex method."""
+    def feasible(self, problem: Problem, deadline: float = float("inf")) -> bool:
+        """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
         lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
-        return lp.solve().status is not SolveStatus.INFEASIBLE
+        return lp.solve(time_limit_s=clock.left(deadline)).status is not SolveStatus.INFEASIBLE
 
     def _finish(
         self, z: FloatArray, force: FloatArray, bounds: FloatArray, iterations: int, task: tuple[Any, ...]

@@ -45,13 +45,13 @@ def find_conflict(
     ([0], [1, 2], [0])
     """
     deadline = clock.now() + time_limit_s
-    needs = np.maximum(np.maximum(lower, -upper), 0.0)
-    unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
-    low, high = lower / unit, upper / unit
-    crossed = np.flatnonzero(low > high)
+    crossed = np.flatnonzero(lower > upper)
     if len(crossed):
         one = crossed[:1]
         return Conflict(relations=np.zeros(0, np.int64), lower=one, upper=one, irreducible=True)
+    needs = np.maximum(np.maximum(lower, -upper), 0.0)
+    unit = float(np.median(needs[needs > 0])) if (needs > 0).any() else 1.0
+    low, high = lower / unit, upper / unit
     rows = _support(relations, low, high, time_limit_s)
     if rows is None:
         return None
@@ -98,7 +98,8 @@ class _Filter:
         if clock.now() > self.deadline:
             self.timely = False
             return False
-        return self.lp.solve(time_limit_s=5.0).status is SolveStatus.INFEASIBLE
+        left = max(0.1, self.deadline - clock.now())
+        return self.lp.solve(time_limit_s=min(5.0, left)).status is SolveStatus.INFEASIBLE
 
     def run(self) -> Conflict:
         keep = np.ones(len(self.rows), bool)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.distance import Distance
 from cellguard._engine.interior import Inequalities, Point, Program
 from cellguard._engine.lp import LinearProgram
@@ -115,6 +116,7 @@ class Problem:
         self.cell_lower, self.cell_upper = lower, upper
         # values may be 1e11 and levels 1e5 (toysarah): what cells need is the unit
         needs = np.maximum(lower, -upper)[movers.cell]
+        needs = needs[np.isfinite(needs)]
         needs = needs[needs > 0] if request is None else np.concatenate([needs[needs > 0], request.up, request.down])
         self.unit = float(np.median(needs)) if len(needs) else 1.0
         hard = soft is None
@@ -270,7 +272,7 @@ class Problem:
             np.add.at(force, owner, -direction * weight / m.ratio_of[owner] / unit)
         return force, bounds, share
 
-    def vertex(self, point: Point) -> FloatArray | None:
+    def vertex(self, point: Point, deadline: float = float("inf")) -> FloatArray | None:
         """Return a vertex of the closest movements, if one is found at once; for :attr:`flat` problems.
 
         At the end of an interior point it is plain which rows are active: their multipliers are
@@ -290,7 +292,8 @@ class Problem:
         A = self.m.relations
         side = -(A @ v)
         cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
-        found = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True).solve()
+        lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
+        found = lp.solve(time_limit_s=clock.left(deadline))
         if not found.optimal:
             return None
         v[~held] = found.x

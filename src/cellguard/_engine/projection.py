@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, tril
 
 from cellguard._engine.cholesky import SparseCholesky
 
-__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "cheapest"]
+__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -33,7 +33,7 @@ _STEPS, _PRECISION = 2000, 1e-10
 """Of conjugate gradients: at most so many steps, to this share of the first residual."""
 
 
-def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal:
+def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
     """Choose by the cost of one factor.
 
     Parameters
@@ -44,6 +44,8 @@ def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseN
         Makes a basis of their null space.
     """
     rank, n = A.shape
+    if rank == 0:
+        return Unrelated()
     dense = rank**3 / 3 / _DENSE_RATE
     null = (n - rank) ** 3 / 3 / _DENSE_RATE
     if null < 10 * max(dense, _CHEAP):
@@ -55,6 +57,20 @@ def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseN
     if min(null, dense) < sparse.factors.flops / _SPARSE_RATE:
         return NullSpace(N) if null <= dense else DenseNormal(A)
     return sparse
+
+
+class Unrelated:
+    """Movers that no relation binds: each has its own minimum."""
+
+    threads = 1
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        self.theta = theta
+
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - nothing to return to
+        """Return the minimiser for one g."""
+        return g / self.theta
 
 
 class NullSpace:

@@ -71,8 +71,8 @@ class Senses:
     room
         Lower and upper bounds of the movements before any sense is chosen.
     down, up
-        How far each cell must go when it goes that way; 0 for cells that need not move. Where only
-        one of the two is positive there is no choice.
+        How far each cell must go when it goes that way; 0 for cells that need not move, infinite where
+        they cannot go that way.
     distance
         What is minimised.
     seed
@@ -99,19 +99,17 @@ class Senses:
         sink = np.where(m.ratio > 0, down[m.cell], up[m.cell]) / m.size
         all_up, all_down = m.extremes(rise, np.maximum)[0], m.extremes(sink, np.maximum)[0]
         self.mover = np.flatnonzero((all_up > 0) | (all_down > 0))
-        self.number = np.full(m.n, -1)
-        self.number[self.mover] = np.arange(len(self.mover))
-        self.up, self.down = all_up[self.mover], all_down[self.mover]
+        up, down = all_up[self.mover], all_down[self.mover]
         low, _, high, _ = m.bounds(*room)
         self.low, self.high = low, high
-        self.may_rise = (self.high[self.mover] >= self.up) & self._allowed(rise, sink)
-        self.may_sink = (-self.low[self.mover] >= self.down) & self._allowed(sink, rise)
+        self.may_rise = np.isfinite(up) & (self.high[self.mover] >= up)
+        self.may_sink = np.isfinite(down) & (-self.low[self.mover] >= down)
+        self.up, self.down = np.where(self.may_rise, up, 0.0), np.where(self.may_sink, down, 0.0)
 
-    def _allowed(self, this: FloatArray, other: FloatArray) -> BoolArray:
-        """Movers none of whose cells has a level on the other side only."""
-        m = self.k.movers
-        forced = np.bincount(m.mover, (this == 0) & (other > 0), m.n)
-        return np.asarray(forced[self.mover] == 0)
+    @property
+    def hopeless(self) -> BoolArray:
+        """Movers that must move and can go neither way."""
+        return ~self.may_rise & ~self.may_sink
 
     # ------------------------------------------------------------------ convex programs
 
@@ -126,15 +124,20 @@ class Senses:
         """Which cells rise."""
         m = self.k.movers
         out = np.zeros(m.n_cells, bool)
-        sense = np.where(self.number[m.mover] >= 0, s[self.number[m.mover]], 0)
-        out[m.cell] = sense * np.sign(m.ratio) > 0
+        out[m.cell] = self._sense_of_movers(s)[m.mover] * np.sign(m.ratio) > 0
+        return out
+
+    def _sense_of_movers(self, s: SenseArray) -> SenseArray:
+        """Senses of all movers; 0 for those that need none."""
+        out = np.zeros(self.k.movers.n, np.int8)
+        out[self.mover] = s
         return out
 
     def solve(self, s: SenseArray) -> tuple[float, float, FloatArray]:
         """Return distance, bound and movers with the senses chosen so far; envelopes stand for the others."""
         m, rises = self.k.movers, self.rising(s)
         decided = np.zeros(m.n_cells, bool)
-        decided[m.cell] = (self.number[m.mover] >= 0) & (s[self.number[m.mover]] != 0)
+        decided[m.cell] = self._sense_of_movers(s)[m.mover] != 0
         lower = np.where(decided & rises & (self.cell_up > 0), self.cell_up, self.room[0])
         upper = np.where(decided & ~rises & (self.cell_down > 0), -self.cell_down, self.room[1])
         free = s == 0
@@ -295,6 +298,8 @@ class Senses:
         m = self.k.movers
         votes = m.sums(np.where(up[m.cell], 1.0, -1.0) * np.sign(m.ratio) * (self.cell_up + self.cell_down > 0)[m.cell])
         s = self.start()
+        if self.hopeless.any():
+            return None
         program, free = self._program(s)
         rises, _ = program.solve(None, time_limit_s, 0.0, prefer=np.where(votes[self.mover[free]] >= 0, 1.0, -1.0))
         if rises is None:
@@ -304,29 +309,58 @@ class Senses:
 
 
 def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
-    """Search for the best senses within a time limit, until they are proven within the gap of the best."""
-    begin = clock.now()
-    deadline = begin + time_limit_s
-    best, value = search.start(), np.inf
-    dive = search.dive(begin + 0.3 * time_limit_s)
-    for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1), dive):
-        objective = search.solve(s.astype(np.int8))[0]
-        if objective < value:
-            best, value = s.astype(np.int8), objective
-    undecided = int((search.start() == 0).sum())
-    if undecided > _BLOCK and np.isfinite(value):
-        best, value = search.improve(best, value, begin + 0.6 * time_limit_s)
-    if search.linear:
-        found, bound = search.mixed(search.start(), best, deadline, gap=gap)
-    else:
-        found, bound = search.branch(search.start(), best, value, deadline, gap=gap)
-    if (found != best).any():
-        objective = search.solve(found)[0]
-        best, value = (found, objective) if objective <= value else (best, value)
-    return Choice(
-        up=search.rising(best),
-        objective=value,
-        bound=bound if bound == np.inf else min(bound, value),
-        nodes=search.nodes,
-        in_time=clock.now() < deadline,
-    )
+    """Search for the best senses within a time limit, until they are proven within the gap of the best.
+
+    Whoever interrupts the search gets the best senses so far.
+    """
+    hunt = _Hunt(search, time_limit_s)
+    if not search.hopeless.any():
+        try:
+            hunt.run(gap)
+        except KeyboardInterrupt:
+            if not np.isfinite(hunt.value):
+                raise
+            hunt.in_time = False
+    return hunt.choice()
+
+
+class _Hunt:
+    """The best senses so far, and what is proven of all others."""
+
+    def __init__(self, search: Senses, time_limit_s: float) -> None:
+        self.search, self.begin, self.limit = search, clock.now(), time_limit_s
+        self.best, self.value = search.start(), np.inf
+        self.bound = np.inf if search.hopeless.any() else 0.0
+        self.in_time = True
+
+    def _offer(self, s: SenseArray, value: float | None = None) -> None:
+        value = self.search.solve(s)[0] if value is None else value
+        if value < self.value:
+            self.best, self.value = s, value
+
+    def run(self, gap: float) -> None:
+        """Try plain choices and a dive, then blocks, then the whole with a proof."""
+        search, deadline = self.search, self.begin + self.limit
+        for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1)):
+            self._offer(s.astype(np.int8))
+        self._offer(search.dive(self.begin + 0.3 * self.limit))
+        undecided = int((search.start() == 0).sum())
+        if undecided > _BLOCK and np.isfinite(self.value):
+            self._offer(*search.improve(self.best, self.value, self.begin + 0.6 * self.limit))
+        if search.linear:
+            found, self.bound = search.mixed(search.start(), self.best, deadline, gap=gap)
+        else:
+            found, self.bound = search.branch(search.start(), self.best, self.value, deadline, gap=gap)
+        if (found != self.best).any():
+            self._offer(found)
+        self.in_time = clock.now() < deadline
+
+    def choice(self) -> Choice:
+        """What was found."""
+        return Choice(
+            up=self.search.rising(self.best),
+            objective=self.value,
+            bound=self.bound if self.bound == np.inf else min(self.bound, self.value),
+            nodes=self.search.nodes,
+            in_time=self.in_time,
+        )

@@ -85,6 +85,10 @@ class Description(_Entry):
     """How reports call the table; the file's name unless given."""
     integer: bool = False
     """Whether the cells are counts."""
+    smallest_width: float | None = None
+    """What a sensitive cell without levels asks for; the usual unless given."""
+    insiders: bool | None = None
+    """False leaves respondents out of the attackers."""
     value: str = "value"
     """Column of the values."""
     missing: Literal["zero", "error", "unpublished"] = "zero"

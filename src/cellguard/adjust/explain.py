@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cellguard._engine.conflict import Conflict, find_conflict
 from cellguard.adjust.senses import Need
 from cellguard.table import BoolArray, FloatArray, Table
@@ -14,11 +16,25 @@ _SHOWN = 8
 """So many relations and cells are named in a sentence; all of them are in the release's details."""
 
 
+_LONGEST_S = 20.0
+"""Seconds after which an explanation may name more than is needed."""
+
+
 def explain(
-    table: Table, need: Need, up: BoolArray, bounds: tuple[FloatArray, FloatArray]
+    table: Table,
+    need: Need,
+    up: BoolArray,
+    bounds: tuple[FloatArray, FloatArray],
+    *,
+    time_limit_s: float = _LONGEST_S,
 ) -> tuple[str, dict[str, Any]]:
     """Return a sentence and the details: which relations and cells conflict."""
-    conflict = find_conflict(table.relations, *bounds)
+    if need.stuck.any():
+        names = [table.label(int(c)) for c in np.flatnonzero(need.stuck)]
+        shown = ", ".join(names[:_SHOWN]) + _more(len(names))
+        text = f"the known bounds leave no room for what must be between a sensitive cell and its truth: {shown}."
+        return text, {"conflict": {"relations": [], "cells": dict.fromkeys(names, "has no room"), "irreducible": True}}
+    conflict = find_conflict(table.relations, *bounds, time_limit_s=min(time_limit_s, _LONGEST_S))
     if conflict is None:
         return "no table was found, though none of the relations and bounds seem to conflict.", {}
     cells = _reasons(table, need, up, conflict)

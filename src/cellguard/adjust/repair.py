@@ -10,7 +10,7 @@ from cellguard._engine.senses import Senses
 from cellguard.adjust.senses import Need
 from cellguard.table import BoolArray, FloatArray, Table
 
-__all__ = ["REPAIRS", "flipped", "with_fixed_cells_freed"]
+__all__ = ["REPAIRS", "flipped", "room_of", "with_fixed_cells_freed"]
 
 REPAIRS = ("senses", "relations")
 
@@ -21,21 +21,29 @@ _PRICE = 1e3
 def flipped(table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float) -> BoolArray | None:
     """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
     adjuster = adjuster_of(table.relations, table.fixed)
-    room = table.lb - table.values, table.ub - table.values
-    search = Senses(adjuster, room, need.lower, need.upper, distance)
-    return search.nearest(up, time_limit_s)
+    if (need.cells & adjuster.reduction.determined).any():  # whichever way, such a cell cannot move
+        return None
+    return Senses(adjuster, room_of(table), need.lower, need.upper, distance).nearest(up, time_limit_s)
+
+
+def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
+    """Return how far the known bounds let each cell go down (at most 0) and up; fixed cells nowhere."""
+    low, high = np.minimum(table.lb - table.values, 0.0), np.maximum(table.ub - table.values, 0.0)
+    return np.where(table.fixed, 0.0, low), np.where(table.fixed, 0.0, high)
 
 
 def with_fixed_cells_freed(
     table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance
-) -> tuple[Adjuster, Closest]:
-    """Return the closest table when fixed cells may change too, at a large price.
+) -> tuple[Adjuster, Closest, tuple[FloatArray, FloatArray]]:
+    """Return the closest table when fixed cells may change too, at a large price, and the bounds that it keeps.
 
     A relation whose total is fixed is relaxed by as much as the total changes, and still holds.
     """
     adjuster = adjuster_of(table.relations, np.zeros(table.n_cells, bool))
     d, free = distance, ~table.fixed
-    typical = float(np.median(np.maximum(np.maximum(bounds[0], -bounds[1]), 0.0)[table.sensitive]))
+    needed = np.maximum(bounds[0], -bounds[1])
+    needed = needed[np.isfinite(needed) & (needed > 0)]
+    typical = float(np.median(needed)) if len(needed) else 1.0
     marginal = (d.absolute + d.largest + 2.0 * d.square * typical)[free]
     prices = Distance(
         # a price per unit, whatever the norm: only so cells that need not change do not change at all
@@ -46,4 +54,4 @@ def with_fixed_cells_freed(
     )
     low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
     high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
-    return adjuster, adjuster.solve(low, high, prices)
+    return adjuster, adjuster.solve(low, high, prices), (low, high)

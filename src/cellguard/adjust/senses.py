@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine.adjuster import adjuster_of
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.levels import attackers_of, movement_levels
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 __all__ = ["Need", "fixed_senses", "needs"]
@@ -22,38 +23,37 @@ class Need:
     """How far each cell must move, one way or the other."""
 
     cells: BoolArray
-    """Cells that must move: sensitive ones with a level on some side."""
+    """Cells that must move."""
     lower: FloatArray
-    """Distance when they go down."""
+    """Distance when they go down; infinite where they cannot."""
     upper: FloatArray
-    """Distance when they go up."""
+    """Distance when they go up; infinite where they cannot."""
+
+    @property
+    def stuck(self) -> BoolArray:
+        """Cells that must move and can go neither way."""
+        return np.isinf(self.lower) & np.isinf(self.upper)
 
     def bounds(self, table: Table, up: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the movements when the cells in `up` rise and the others sink (castro2012 (5))."""
         low, high = table.lb - table.values, table.ub - table.values
-        rise, sink = self.cells & up, self.cells & ~up
-        low = np.where(rise, self.upper, np.minimum(low, 0.0))
-        high = np.where(sink, -self.lower, np.maximum(high, 0.0))
-        # a level may fill the room up to a known bound: rounding must not make that impossible
-        return np.where(sink, np.minimum(low, high), low), np.where(rise, np.maximum(low, high), high)
+        low = np.where(self.cells & up, self.upper, np.minimum(low, 0.0))
+        high = np.where(self.cells & ~up, -self.lower, np.maximum(high, 0.0))
+        return low, high
 
 
 def needs(table: Table) -> Need:
     """Return what every attacker's levels ask for together."""
     lower, upper = np.zeros(table.n_cells), np.zeros(table.n_cells)
-    for attacker in table.attackers:
-        levels = table.levels(attacker)
+    for attacker in attackers_of(table):
+        levels = movement_levels(table, attacker)
         np.maximum.at(lower, levels.cells, levels.lower)
         np.maximum.at(upper, levels.cells, levels.upper)
     return Need(cells=(lower > 0) | (upper > 0), lower=lower, upper=upper)
 
 
 def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int) -> BoolArray:
-    """Return which cells rise.
-
-    Where only one side has a level the cell goes there: an adjustment by a level of 0 would publish
-    the truth.
-    """
+    """Return which cells rise; named senses go the other way where there is no room, or where only that has a level."""
     if not isinstance(senses, str):
         return _given(table, senses)
     if senses not in _NAMED:
@@ -62,7 +62,9 @@ def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int) -
             hint=did_you_mean(senses, _NAMED),
         )
     up = _by_key(table, seed) if senses == "key" else np.full(table.n_cells, senses == "upper")
-    return np.where(need.upper == 0, False, np.where(need.lower == 0, True, up))
+    one_sided = (table.lower > 0) != (table.upper > 0)
+    up = np.where(one_sided, table.upper > 0, up)
+    return np.where(np.isinf(need.upper), False, np.where(np.isinf(need.lower), True, up))
 
 
 def _by_key(table: Table, seed: int) -> BoolArray:

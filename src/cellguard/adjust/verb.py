@@ -16,15 +16,17 @@ from cellguard._engine.distance import Distance
 from cellguard._engine.senses import Choice, Senses, choose
 from cellguard.adjust.explain import explain
 from cellguard.adjust.norms import distance_of
-from cellguard.adjust.repair import REPAIRS, flipped, with_fixed_cells_freed
+from cellguard.adjust.repair import REPAIRS, flipped, room_of, with_fixed_cells_freed
 from cellguard.adjust.senses import Need, fixed_senses, needs
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.publication import takes_publications
 from cellguard.release import Adjustment, Status
 from cellguard.table import BoolArray, FloatArray, Table
 
 __all__ = ["adjust"]
 
 
+@takes_publications
 def adjust(
     table: Table,
     *,
@@ -35,7 +37,7 @@ def adjust(
     squares: ArrayLike | None = None,
     square_weights: str | ArrayLike | None = None,
     integer: bool | None = None,
-    repair: str | None = None,
+    repair: str | None = "senses",
     time_limit_s: float = 60.0,
     gap: float = 1e-3,
     seed: int = 0,
@@ -57,7 +59,8 @@ def adjust(
         Which way sensitive cells go: ``upper``, ``lower``, ``key`` (by a hash of the cell's
         contributors or coordinates and `seed`, the same in every table), ``optimal`` (whatever makes
         the table closest, baena2018 (6)), or an array of 1 (up) and -1 (down), one per sensitive
-        cell or one per cell. Where only one side has a level cells go there.
+        cell or one per cell. Named senses go the other way where a cell has no room for its distance
+        (:func:`cellguard.levels.movement_levels`), or a level on that side only.
     omega
         Share of the absolute changes in ``l12``; the squares get the rest.
     squares
@@ -68,7 +71,7 @@ def adjust(
         Whether only whole numbers may be published; as the table says unless given.
     repair
         What to do when no table fits the senses: ``senses`` flips as few as possible, ``relations``
-        lets fixed cells change at a large price; nothing unless given.
+        lets fixed cells change at a large price, None leaves it at that.
     time_limit_s, gap
         When the search for optimal senses or whole numbers stops: after so many seconds, or when
         proven so close to the best.
@@ -99,7 +102,7 @@ def adjust(
         whole=_whole(table, integer),
         gap=_share(gap),
         seed=seed,
-        deadline=clock.now() + _seconds(time_limit_s),
+        limit_s=_seconds(time_limit_s),
     )
     if repair is not None and repair not in REPAIRS:
         raise UnknownCodeError(
@@ -128,15 +131,21 @@ class _Task:
     whole: bool
     gap: float
     seed: int
-    deadline: float
+    limit_s: float
+    begin: float = field(default_factory=clock.now)
     options: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def left_s(self) -> float:
-        """Seconds left."""
-        return max(0.1, self.deadline - clock.now())
+        """Seconds left for a search."""
+        return clock.left(self.begin + self.limit_s)
+
+    @property
+    def last_moment(self) -> float:
+        """When even the solve that turns what a search found into a table must end."""
+        return self.begin + 1.05 * self.limit_s + 1.0
 
     def bounds(self, up: BoolArray) -> tuple[FloatArray, FloatArray]:
         """Bounds of the movements with these senses: whole numbers when only those are allowed."""
@@ -180,25 +189,21 @@ def _seconds(limit: float) -> float:
 
 
 def _fixed(task: _Task, senses: str | ArrayLike, repair: str | None) -> Adjustment:
-    """Adjust with given senses; explain or repair when they leave no table."""
+    """Adjust with given senses; repair or explain when they leave no table."""
     up = fixed_senses(task.table, task.need, senses, task.seed)
     bounds = task.bounds(up)
     adjuster = adjuster_of(task.table.relations, task.table.fixed)
-    found = adjuster.solve(*bounds, task.distance)
+    found = adjuster.solve(*bounds, task.distance, deadline=task.last_moment)
     if found.feasible:
         return _finished(task, up, found, bounds)
-    text, why = explain(task.table, task.need, up, bounds)
-    task.details |= why
     if repair == "senses":
-        other = flipped(task.table, task.need, up, task.distance, task.left_s)
-        if other is not None:
-            changed = int((task.need.cells & (other != up)).sum())
-            task.details["flipped"] = changed
-            found = adjuster.solve(*task.bounds(other), task.distance)
-            note = f"{changed} senses were flipped, because {text}"
-            return _finished(task, other, found, task.bounds(other), note) if found.feasible else _none(task, text)
+        release = _with_flips(task, up)
+        if release is not None:
+            return release
+    text, why = explain(task.table, task.need, up, bounds, time_limit_s=task.left_s)
+    task.details |= why
     if repair == "relations":
-        freed, found = with_fixed_cells_freed(task.table, bounds, task.distance)
+        freed, found, bounds = with_fixed_cells_freed(task.table, bounds, task.distance)
         if found.feasible:
             moved = task.table.fixed & (np.abs(found.z) > 1e-9 * np.maximum(1.0, np.abs(task.table.values)))
             labels = [task.table.label(int(i)) for i in np.flatnonzero(moved)]
@@ -210,29 +215,39 @@ def _fixed(task: _Task, senses: str | ArrayLike, repair: str | None) -> Adjustme
     return _none(task, text)
 
 
+def _with_flips(task: _Task, up: BoolArray) -> Adjustment | None:
+    """Adjust with as few senses flipped as possible; None when no senses were found that leave a table."""
+    other = flipped(task.table, task.need, up, task.distance, task.left_s)
+    if other is None:
+        return None
+    bounds = task.bounds(other)
+    adjuster = adjuster_of(task.table.relations, task.table.fixed)
+    found = adjuster.solve(*bounds, task.distance, deadline=task.last_moment)
+    if not found.feasible:
+        return None
+    changed = int((task.need.cells & (other != up)).sum())
+    task.details["flipped"] = changed
+    note = f"{changed} senses were flipped: no table satisfies all relations and bounds with the senses as they were."
+    return _finished(task, other, found, bounds, note)
+
+
 def _optimal(task: _Task) -> Adjustment:
     """Choose the senses, too."""
     table, need = task.table, task.need
     adjuster = adjuster_of(table.relations, table.fixed)
     if not need.cells.any() or (need.cells & adjuster.reduction.determined).any():  # nothing to choose
         return _fixed(task, "upper", None)
-    search = Senses(adjuster, _room(task), need.lower, need.upper, task.distance, seed=task.seed)
+    search = Senses(adjuster, room_of(table), need.lower, need.upper, task.distance, seed=task.seed)
     choice = choose(search, time_limit_s=task.left_s, gap=task.gap)
     task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
     if not math.isfinite(choice.objective):
         return _no_choice(task, choice)
     bounds = task.bounds(choice.up)
-    found = adjuster.solve(*bounds, task.distance)
+    found = adjuster.solve(*bounds, task.distance, deadline=task.last_moment)
     if not found.feasible:
         return _no_choice(task, choice)
     bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
     return _finished(task, choice.up, found, bounds, bound=bound, in_time=choice.in_time)
-
-
-def _room(task: _Task) -> tuple[FloatArray, FloatArray]:
-    t = task.table
-    low, high = np.minimum(t.lb - t.values, 0.0), np.maximum(t.ub - t.values, 0.0)
-    return np.where(t.fixed, 0.0, low), np.where(t.fixed, 0.0, high)
 
 
 # ---------------------------------------------------------------- results
@@ -256,14 +271,13 @@ def _finished(
         from cellguard._engine.whole import whole_movement
 
         of = adjuster or adjuster_of(task.table.relations, task.table.fixed)
-        low, high = bounds if adjuster is None else (np.full_like(z, -np.inf), np.full_like(z, np.inf))
-        whole = whole_movement(of, low, high, task.distance, z, time_limit_s=task.left_s)
+        whole = whole_movement(of, *bounds, task.distance, z, time_limit_s=task.left_s)
         if whole is None:
             return _none(task, "no table in whole numbers was found near the closest one.", status=Status.TIME_LIMIT)
         z = whole
     objective = task.distance.value(z)
     nothing = not task.need.cells.any()
-    return Adjustment(
+    release = Adjustment(
         table=task.table,
         status=_status(task, found, objective, bound, in_time=in_time),
         objective=objective,
@@ -275,10 +289,27 @@ def _finished(
         options=task.options,
         seconds=task.seconds,
     )
+    fault = _fault(release)
+    return release if not fault else _none(task, fault, status=Status.TIME_LIMIT)
+
+
+def _fault(release: Adjustment) -> str:
+    """Say why the audit would refuse the release; nothing when it accepts it."""
+    try:
+        if release.audit().unsafe == 0:
+            return ""
+    except ReleaseError:
+        pass
+    return (
+        "the table that was found does not stand its own check: its values and levels are of sizes too different, or "
+        "the time was too short, to meet all relations, bounds and levels."
+    )
 
 
 def _status(task: _Task, found: Closest, objective: float, bound: float, *, in_time: bool) -> Status:
     distance = objective - bound
+    if "flipped" in task.details:  # closest with these senses, which are not those that were asked for
+        return Status.FEASIBLE
     if found.proven and distance <= max(1e-7, task.gap if task.whole or "nodes" in task.details else 0.0) * objective:
         return Status.OPTIMAL
     return Status.FEASIBLE if in_time else Status.TIME_LIMIT

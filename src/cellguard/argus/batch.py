@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from cellguard._io.argus import arb
 from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
@@ -48,7 +46,7 @@ class Result:
         """Whether nothing was to be protected, or the audit confirms that it is."""
         if self.release is None:
             return True
-        return self.audit is not None and self.audit.safe
+        return self.audit is not None and (self.audit.safe or self.audit.checked == 0)
 
     def summary(self) -> dict[str, Any]:
         """Return what is said about the table; no value is in it."""
@@ -253,10 +251,12 @@ class _Batch:
             raise self._wrong(f"{command.method} takes one table at a time.")
         insiders = _singletons(command)
         for result, one in zip(chosen, made, strict=True):
-            table = _with_least_levels(one)
+            table = one.table.with_(insiders=False)  # the batch itself says whether singletons are protected
             if insiders and table.statistics is not None and table.statistics.contributors is not None:
                 table = with_insiders(table, at_most=insiders)
                 self._note(f"singletons: {len(table.attackers) - 1} respondents are held off as attackers.")
+            elif not insiders:
+                self._note("singletons: the batch does not ask to hold respondents off; they are not considered.")
             result.made = replace(one, table=table)
         releases = self._protected(command, [self._made(result).table for result in chosen])
         for result, release in zip(chosen, releases, strict=True):
@@ -359,17 +359,6 @@ def _singletons(command: arb.Suppress) -> int:
     if not any(flag == 1 for flag in flags):
         return 0
     return 2 if len(flags) == 3 and flags[2] == 1 else 1
-
-
-def _with_least_levels(made: Made) -> Table:
-    """Give sensitive cells without any level the least that can be seen: a unit of the last decimal."""
-    table = made.table
-    bare = table.sensitive & (np.maximum(table.lower, np.maximum(table.upper, table.sliding)) == 0)
-    if not bare.any():
-        return table
-    unit = 10.0**-made.decimals
-    room = np.minimum(unit, table.ub - table.values)
-    return table.with_(upper=np.where(bare, room, table.upper))
 
 
 def _part_of(release: Suppression, table: Table) -> Suppression:

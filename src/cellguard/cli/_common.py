@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Gap",
+    "Insiders",
+    "Internal",
     "Json",
     "Levels",
     "NoSafeReleaseError",
+    "NothingSensitive",
     "Out",
     "Quiet",
     "Seed",
@@ -33,6 +36,7 @@ __all__ = [
     "Threads",
     "TimeLimit",
     "Weights",
+    "Whole",
     "load_table",
     "note",
     "only_json_on_stdout",
@@ -72,11 +76,31 @@ Levels = Annotated[
         "--levels", metavar="LOWER,UPPER", help="Protection levels as shares of the value (0.05,0.20), not the table's."
     ),
 ]
+Internal = Annotated[
+    bool,
+    typer.Option("--internal", help="Tell also what is computed from true values: objective, bound, cost, loss."),
+]
+Insiders = Annotated[
+    bool,
+    typer.Option(
+        "--insiders/--no-insiders", help="Respondents are attackers too, where the table knows its contributors."
+    ),
+]
+Whole = Annotated[bool, typer.Option("--integer", help="All values are whole numbers, and attackers know it (counts).")]
+NothingSensitive = Annotated[
+    bool,
+    typer.Option("--allow-nothing-sensitive", help="That no cell is sensitive is meant: exit code 0, not 2."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
 
 
 class NoSafeReleaseError(CellguardError):
     """The method ended without a release that the audit confirms: exit code 2."""
+
+    def __init__(self, message: str, *, hint: str | None = None, summary: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.summary = summary
+        """The JSON object, where it is not printed yet."""
 
 
 # ---------------------------------------------------------------- printing
@@ -169,8 +193,15 @@ def only_json_on_stdout(wanted: bool) -> Iterator[None]:
 # ---------------------------------------------------------------- from file to file
 
 
-def load_table(path: Path, *, weights: str = "table", levels: str | None = None) -> Table:
-    """Read a table file and apply what the options say about weights and levels."""
+def load_table(
+    path: Path,
+    *,
+    weights: str = "table",
+    levels: str | None = None,
+    insiders: bool = True,
+    whole: bool = False,
+) -> Table:
+    """Read a table file and apply what the options say about weights, levels and attackers."""
     from cellguard.table import Table
 
     known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb")
@@ -184,7 +215,18 @@ def load_table(path: Path, *, weights: str = "table", levels: str | None = None)
         table = Table.read(path)
     if levels is not None:
         table = table.with_levels(*_shares(levels))
+    if whole and not table.integer:
+        _refuse_fractions(table)
+        table = table.with_(integer=True)
+    if not insiders:
+        table = table.with_(insiders=False)
     return table.with_weights(weights)
+
+
+def _refuse_fractions(table: Table) -> None:
+    broken = (table.values % 1 != 0).nonzero()[0]
+    if len(broken):
+        raise InputError(f"--integer: {table.label(int(broken[0]))} has no whole value.", hint="leave it out.")
 
 
 def _shares(text: str) -> tuple[float, float]:
@@ -217,6 +259,10 @@ def run_method(
     as_json: bool = False,
     quiet: bool = False,
     threads: int = 1,
+    internal: bool = False,
+    insiders: bool = True,
+    whole: bool = False,
+    allow_nothing_sensitive: bool = False,
 ) -> None:
     """Read a table, protect it, audit the release, print it, and write it if it is safe.
 
@@ -224,7 +270,7 @@ def run_method(
     ----------
     method
         Makes a release of a table; its ``seconds`` say how long reducing and solving took.
-    path, weights, levels
+    path, weights, levels, insiders, whole
         See :func:`load_table`.
     out
         Where the release goes. Nothing is written unless the audit says that it is safe.
@@ -234,6 +280,10 @@ def run_method(
         No progress on standard error.
     threads
         Processor cores for the audit.
+    internal
+        Print also what is computed from true values.
+    allow_nothing_sensitive
+        A table without sensitive cells is as safe as it needs to be.
 
     Raises
     ------
@@ -244,35 +294,41 @@ def run_method(
     if out is not None:
         _check_out(out, path)
     with only_json_on_stdout(as_json):
-        table = load_table(path, weights=weights, levels=levels)
+        table = load_table(path, weights=weights, levels=levels, insiders=insiders, whole=whole)
         read = time.perf_counter()
         note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
         release = method(table)
         solved = time.perf_counter()
         audit = release.audit(jobs=threads) if release.published else None
         audited = time.perf_counter()
-        if out is not None and audit is not None and audit.safe:
-            release.save(out)
+        accepted = audit is not None and (audit.safe or (allow_nothing_sensitive and audit.checked == 0))
+        if out is not None and accepted:
+            release.save(out, allow_unchecked=allow_nothing_sensitive)
     seconds = {"reduce": 0.0, "solve": solved - read, **release.seconds}
     seconds |= {"read": read - start, "audit": audited - solved, "total": time.perf_counter() - start}
     order = ("total", "read", "reduce", "solve", "audit")
-    summary = release.summary()
+    summary = release.summary(internal=internal)
     summary["seconds"] = {name: seconds.pop(name) for name in order} | seconds
     summary["audit"] = None if audit is None else audit.summary()
     if as_json:
         print_json(summary)
     else:
         print_pairs(f"{path.name}: {release.method}", {k: v for k, v in summary.items() if k not in ("method", "loss")})
-    _refuse_unless_safe(release, audit)
+    if not accepted:
+        raise _refusal(release, audit)
     if out is not None:
         note(f"written: {out}", quiet=quiet)
 
 
-def _refuse_unless_safe(release: Release, audit: Audit | None) -> None:
+def _refusal(release: Release, audit: Audit | None) -> NoSafeReleaseError:
     if audit is None:
-        raise NoSafeReleaseError(
+        return NoSafeReleaseError(
             f"no release: {release.status}. {release.explanation}".strip(),
             hint="more time, lower levels, or another method may find one.",
         )
-    if not audit.safe:
-        raise NoSafeReleaseError("the audit refuses this release; nothing was written.")
+    if audit.checked == 0:
+        return NoSafeReleaseError(
+            "nothing was checked: no cell of the table is sensitive; nothing was written.",
+            hint="apply rules first, or say --allow-nothing-sensitive if that is meant.",
+        )
+    return NoSafeReleaseError("the audit refuses this release; nothing was written.")

@@ -9,8 +9,11 @@ import typer
 
 from cellguard.cli._common import (
     Gap,
+    Insiders,
+    Internal,
     Json,
     Levels,
+    NothingSensitive,
     Out,
     Quiet,
     Seed,
@@ -41,9 +44,9 @@ Repair = Annotated[
     str | None,
     typer.Option("--repair", metavar="HOW", help="When no table fits: flip senses, or relax relations of fixed cells."),
 ]
-Internal = Annotated[
+InternalFile = Annotated[
     Path | None,
-    typer.Option("--internal", metavar="FILE", help="Also write true values, senses, weights: must stay inside."),
+    typer.Option("--internal-file", metavar="FILE", help="Also write true values, senses, weights: must stay inside."),
 ]
 
 
@@ -61,7 +64,10 @@ def command(
     seed: Seed = 0,
     threads: Threads = 1,
     out: Out = None,
-    internal: Internal = None,
+    internal_file: InternalFile = None,
+    internal: Internal = False,
+    insiders: Insiders = True,
+    allow_nothing_sensitive: NothingSensitive = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -82,8 +88,19 @@ def command(
             gap=gap,
             seed=seed,
         )
-        if internal is not None and release.published:
-            release.save_internal(internal)
+        if internal_file is not None and release.published:
+            release.save_internal(internal_file)
         return release
 
-    run_method(method, table, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)
+    run_method(
+        method,
+        table,
+        levels=levels,
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+        threads=threads,
+        internal=internal,
+        insiders=insiders,
+        allow_nothing_sensitive=allow_nothing_sensitive,
+    )

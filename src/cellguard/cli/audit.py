@@ -56,9 +56,9 @@ def command(
     exact: Annotated[
         bool, typer.Option("--exact", help="Compute both ends of every range, not only verdicts.")
     ] = False,
-    integer: Annotated[
-        bool, typer.Option("--integer", help="Attackers know that all values are whole numbers.")
-    ] = False,
+    integer: shared.Whole = False,
+    insiders: shared.Insiders = True,
+    allow_nothing_sensitive: shared.NothingSensitive = False,
     witnesses: Annotated[
         Path | None,
         typer.Option("--witnesses", metavar="FILE", help="Write the proof (.json, .json.gz): confidential."),
@@ -82,11 +82,11 @@ def command(
 
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
-        table = with_bounds(shared.load_table(path, levels=levels), bounds)
+        table = with_bounds(shared.load_table(path, levels=levels, insiders=insiders, whole=integer), bounds)
         release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
         read = time.perf_counter()
         shared.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
-        found = audit(release, exact=exact, integer=integer, jobs=threads, time_limit_s=time_limit)
+        found = audit(release, exact=exact, jobs=threads, time_limit_s=time_limit)
         if ranges is not None:
             _write_ranges(found, ranges)
         if witnesses is not None:
@@ -97,7 +97,12 @@ def command(
         shared.print_json(summary)
     else:
         shared.print_pairs(f"{release_path.name}: {release.method}", summary)
-    if not found.safe:
+    if found.checked == 0 and not allow_nothing_sensitive:
+        raise shared.NoSafeReleaseError(
+            "nothing was checked: no cell of the table is sensitive.",
+            hint="--allow-nothing-sensitive says that this is meant.",
+        )
+    if found.checked and not found.safe:
         raise shared.NoSafeReleaseError("the release is not safe.", hint="--ranges FILE.csv shows every cell's range.")
 
 
@@ -105,6 +110,7 @@ def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, 
     table = found.release.table
     out: dict[str, Any] = {
         "method": method,
+        "verdict": found.verdict,
         **found.summary(),
         "audit": found.summary(),
         "disclosed": len(found.disclosed),
@@ -140,7 +146,7 @@ def _write_ranges(found: Audit, path: Path) -> None:
     import numpy as np
 
     from cellguard._io.frames import write_csv
-    from cellguard.witnesses import LEAST_WIDTH
+    from cellguard.levels import LEAST_WIDTH
 
     table = found.release.table
     cells = np.concatenate([f.cells for f in found.findings])

@@ -45,7 +45,7 @@ def command(
             with Progress(quiet=quiet) as progress:
                 outcome = run(read_job(path), progress=progress)
         except UnsafeReleaseError as error:
-            raise NoSafeReleaseError(error.message, hint=error.hint) from None
+            raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
     if as_json:
         print_json(outcome.summary())
     else:

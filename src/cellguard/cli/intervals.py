@@ -8,8 +8,11 @@ import typer
 
 from cellguard.cli._common import (
     Gap,
+    Insiders,
+    Internal,
     Json,
     Levels,
+    NothingSensitive,
     Out,
     Quiet,
     Seed,
@@ -17,6 +20,7 @@ from cellguard.cli._common import (
     Threads,
     TimeLimit,
     Weights,
+    Whole,
     run_method,
 )
 
@@ -39,6 +43,10 @@ def command(
     time_limit: TimeLimit = 600.0,
     seed: Seed = 0,
     threads: Threads = 1,
+    internal: Internal = False,
+    insiders: Insiders = True,
+    whole: Whole = False,
+    allow_nothing_sensitive: NothingSensitive = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -51,4 +59,17 @@ def command(
     def method(given: Table) -> Release:
         return intervals(given, gap=gap, time_limit_s=time_limit, position=position, seed=seed)
 
-    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)
+    run_method(
+        method,
+        table,
+        weights=weights,
+        levels=levels,
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+        threads=threads,
+        internal=internal,
+        insiders=insiders,
+        whole=whole,
+        allow_nothing_sensitive=allow_nothing_sensitive,
+    )

@@ -6,7 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Json, Levels, Out, Quiet, Seed, TableFile, Threads, TimeLimit, Weights, run_method
+from cellguard.cli._common import (
+    Insiders,
+    Internal,
+    Json,
+    Levels,
+    NothingSensitive,
+    Out,
+    Quiet,
+    Seed,
+    TableFile,
+    Threads,
+    TimeLimit,
+    Weights,
+    Whole,
+    run_method,
+)
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -33,6 +48,10 @@ def command(
     time_limit: TimeLimit = 600.0,
     seed: Seed = 0,
     threads: Threads = 1,
+    internal: Internal = False,
+    insiders: Insiders = True,
+    whole: Whole = False,
+    allow_nothing_sensitive: NothingSensitive = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -44,4 +63,17 @@ def command(
             given, base, distance=distance, round_sensitive=round_sensitive, time_limit_s=time_limit, seed=seed
         )
 
-    run_method(method, table, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)
+    run_method(
+        method,
+        table,
+        weights=weights,
+        levels=levels,
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+        threads=threads,
+        internal=internal,
+        insiders=insiders,
+        whole=whole,
+        allow_nothing_sensitive=allow_nothing_sensitive,
+    )

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, note, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._common import (
+    Internal,
+    Json,
+    NoSafeReleaseError,
+    Quiet,
+    note,
+    only_json_on_stdout,
+    print_json,
+    print_pairs,
+)
 
 if TYPE_CHECKING:
     from cellguard.jobs.model import Job
@@ -40,6 +49,7 @@ def command(
     out: Folder = None,
     allow_unsafe: AllowUnsafe = False,
     fresh: Fresh = False,
+    internal: Internal = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,8 +74,8 @@ def command(
                 with Progress(quiet=quiet) as progress:
                     outcome = run(file, allow_unsafe=allow_unsafe, fresh=fresh, folder=out, progress=progress)
             except UnsafeReleaseError as error:
-                raise NoSafeReleaseError(error.message, hint=error.hint) from None
-            shown = outcome.summary()
+                raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
+            shown = outcome.summary(internal=internal)
             if report is not None:
                 _copy_report(outcome, report)
     if as_json:
@@ -81,7 +91,7 @@ def _essentials(outcome: Outcome) -> dict[str, Any]:
     """Return what somebody at a terminal wants to know first; the reports have the rest."""
     shown = outcome.summary()
     if not outcome.release.bound > 0:
-        del shown["gap"]  # the search proved no bound, and none was asked for
+        shown.pop("gap", None)  # the search proved no bound, and none was asked for
     if "attack" in shown:
         wanted = ("scenario", "knows", "primary", "unsafe", "undecided", "disclosed", "hits", "verdict")
         shown["attack"] = {k: shown["attack"][k] for k in wanted if k in shown["attack"]}

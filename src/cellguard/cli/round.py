@@ -43,6 +43,10 @@ def command(
     seed: shared.Seed = 0,
     threads: shared.Threads = 1,
     out: shared.Out = None,
+    internal: shared.Internal = False,
+    insiders: shared.Insiders = True,
+    whole: shared.Whole = False,
+    allow_nothing_sensitive: shared.NothingSensitive = False,
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
@@ -70,7 +74,18 @@ def command(
         )
 
     shared.run_method(
-        method, path, weights=weights, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads
+        method,
+        path,
+        weights=weights,
+        levels=levels,
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+        threads=threads,
+        internal=internal,
+        insiders=insiders,
+        whole=whole,
+        allow_nothing_sensitive=allow_nothing_sensitive,
     )
 
 

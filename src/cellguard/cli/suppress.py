@@ -6,7 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cellguard.cli._common import Gap, Json, Levels, Out, Quiet, Seed, TableFile, Threads, note, run_method
+from cellguard.cli._common import (
+    Gap,
+    Insiders,
+    Internal,
+    Json,
+    Levels,
+    NothingSensitive,
+    Out,
+    Quiet,
+    Seed,
+    TableFile,
+    Threads,
+    Whole,
+    note,
+    run_method,
+)
 
 if TYPE_CHECKING:
     from cellguard.release import Release
@@ -52,6 +67,10 @@ def command(
         ),
     ] = None,
     threads: Threads = 1,
+    internal: Internal = False,
+    insiders: Insiders = True,
+    whole: Whole = False,
+    allow_nothing_sensitive: NothingSensitive = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,7 +81,8 @@ def command(
     from cellguard.suppress import suppress
 
     def progress(cost: float, bound: float) -> None:
-        note(f"cost {cost:,.6g}" + (f", at least {bound:,.6g}" if bound > 0 else ""), quiet=quiet)
+        gap = f"within {100 * (cost - bound) / cost:.1f}% of the best" if 0 < bound <= cost else "a better pattern"
+        note(f"cost {cost:,.6g}, at least {bound:,.6g}" if internal else gap, quiet=quiet)
 
     def run(given: Table) -> Release:
         return suppress(
@@ -78,4 +98,16 @@ def command(
             progress=progress,
         )
 
-    run_method(run, table, levels=levels, out=out, as_json=as_json, quiet=quiet, threads=threads)
+    run_method(
+        run,
+        table,
+        levels=levels,
+        out=out,
+        as_json=as_json,
+        quiet=quiet,
+        threads=threads,
+        internal=internal,
+        insiders=insiders,
+        whole=whole,
+        allow_nothing_sensitive=allow_nothing_sensitive,
+    )

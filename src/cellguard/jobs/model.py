@@ -16,6 +16,7 @@ __all__ = [
     "CompareSection",
     "DataSection",
     "DimensionSection",
+    "IndicatorSection",
     "Job",
     "LevelsSection",
     "LimitsSection",
@@ -85,6 +86,17 @@ class DimensionSection(_Section):
     """Codes for "not known"; records without a code get the first of them."""
 
 
+class IndicatorSection(_Section):
+    """Something that is measured, where the publication shows several."""
+
+    name: str
+    """How tables and equations call it."""
+    value: str | None = None
+    """Column to add up; left out, records are counted."""
+    shadow_of: str | None = None
+    """Another indicator: where that is sensitive this one is, too, with the same share of its value as level."""
+
+
 class TableSection(_Section):
     """One of several linked tables, protected together."""
 
@@ -92,6 +104,24 @@ class TableSection(_Section):
     """Its dimensions; all margins are published."""
     name: str | None = None
     """How the report calls it."""
+    file: str | None = None
+    """A table that is already added up: CSV or Parquet, one row per cell; it is made from the records unless given."""
+    value: str | None = None
+    """Of a file: its column of values; `value` unless given."""
+    count: str | None = None
+    """Of a file: its column with the numbers of contributors."""
+    top: list[str] = []
+    """Of a file: its columns of the largest contributions."""
+    columns: dict[str, str] = {}
+    """Of a file: dimension -> its column, where it has another name."""
+    total: dict[str, str] = {}
+    """Of a file: dimension -> its code of the total, where it is not the hierarchy's."""
+    where: dict[str, str] = {}
+    """The part of the population it covers: column or dimension -> code."""
+    indicators: list[str] = []
+    """What it shows; every indicator unless given."""
+    priority: Positive = 1.0
+    """How much more it costs to withhold or change a cell of this table."""
 
 
 class RuleSection(_Section):
@@ -110,7 +140,8 @@ class RuleSection(_Section):
     coalition: Annotated[int, Field(ge=1)] | None = None
     """p_percent and prior_posterior: how many contributors work together."""
     percent: Percent | None = None
-    """min_frequency, request, manual and a_priori: protection level in per cent of the value."""
+    """min_frequency, request, manual and a_priori: protection level in per cent of the value; unless given 10, and
+    20 for cells marked by hand; counts below a minimum keep a width of n whole numbers instead."""
     upper: Percent | None = None
     """zero: upper protection level, in units of the value."""
     first: Annotated[float, Field(ge=0, le=100)] | None = None
@@ -123,6 +154,10 @@ class RuleSection(_Section):
     """manual: cells by their codes; dimensions that are left out are at their total."""
     file: str | None = None
     """a_priori: the file of decisions (tau-ARGUS .hst)."""
+    tables: list[str] = []
+    """The rule holds for these tables only."""
+    indicators: list[str] = []
+    """The rule holds for these indicators only."""
     only: Codes = {}
     """Dimension -> codes: the rule holds for these only."""
     excluding: Codes = {}
@@ -142,6 +177,9 @@ class LevelsSection(_Section):
     """Width that the range of every sensitive cell must have, as a share of its value."""
     width: Positive | None = None
     """Width that the range of every sensitive cell must have, in units, instead of all other levels: for counts."""
+    smallest_width: Positive | None = None
+    """What a sensitive cell asks for that no rule has measured: of a count so many whole numbers (3 unless given), of
+    a magnitude a range of this share of its value (0.1 unless given)."""
 
 
 class MethodSection(_Section):
@@ -239,17 +277,27 @@ class Job(_Section):
     """Title of the report; the name unless given."""
     seed: Annotated[int, Field(ge=0)] = 0
     """The same seed gives the same release. Keep it secret where the method draws random numbers."""
-    data: DataSection
+    data: DataSection = DataSection()
     dimensions: dict[str, DimensionSection] = {}
     """Column -> how its codes add up."""
     tables: list[TableSection] = []
     """Linked tables, protected together; one with all dimensions unless given."""
+    indicators: list[IndicatorSection] = []
+    """What the tables measure, where it is more than one value."""
+    equations: list[str] = []
+    """What holds between indicators in every cell: "turnover = domestic + exports"."""
+    tolerance: Percent = 1e-6
+    """Values of a cell that tables share may differ by this share, as rounding makes them."""
     rules: list[RuleSection] = []
     """Which cells are sensitive: those that one of the rules flags."""
     levels: LevelsSection = LevelsSection()
     method: MethodSection = MethodSection()
     attackers: list[AttackerSection] = []
-    """Everybody the release must withstand besides the external attacker."""
+    """Everybody the release must withstand besides the external attacker and the respondents."""
+    insiders: bool = True
+    """Respondents who are alone or one of two in a cell, and holdings in several, are attackers too."""
+    nothing_sensitive: Literal["stop", "publish"] = "stop"
+    """What to do when no cell is sensitive: stop, or publish the table because that may be."""
     attack: AttackSection | None = None
     compare: CompareSection | None = None
     limits: LimitsSection = LimitsSection()

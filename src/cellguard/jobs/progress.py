@@ -69,9 +69,8 @@ class Progress:
     def tell(self, incumbent: float, bound: float) -> None:
         """Tell the best result so far and its proven bound."""
         gap = (incumbent - bound) / abs(incumbent) if isfinite(incumbent) and isfinite(bound) and incumbent else 1.0
-        if self._bar is not None and self._task is not None:
-            figures = f"best {incumbent:,.6g}  bound {bound:,.6g}  gap {100 * gap:.1f}%"
-            self._bar.update(self._task, figures=figures)
+        if self._bar is not None and self._task is not None:  # the cost itself is a sum of what is withheld
+            self._bar.update(self._task, figures=f"gap {100 * gap:.1f}%" if bound > 0 else "no bound yet")
         elif bound > 0 and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
             spent = time.monotonic() - self._begin

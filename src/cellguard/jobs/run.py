@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +22,7 @@ from cellguard.release import Release, Status, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
+    from cellguard.table import Table
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -36,7 +37,10 @@ _EXACT_RANGES = 2000
 
 
 class UnsafeReleaseError(CellguardError):
-    """The method found no release, or the audit refuses the one it found: nothing was written."""
+    """The method found no release, the audit refuses the one it found, or there was nothing to check."""
+
+    summary: Mapping[str, Any] = {}
+    """The JSON object of the command line for what was found and not written."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,9 +67,9 @@ class Outcome:
         path = self.folder / "public" / "report.html"
         return path if path.is_file() else None
 
-    def summary(self) -> dict[str, Any]:
-        """Return the JSON object of the command line."""
-        out = self.release.summary()
+    def summary(self, *, internal: bool = False) -> dict[str, Any]:
+        """Return the JSON object of the command line; what is computed from true values only when `internal`."""
+        out = self.release.summary(internal=internal)
         out["seconds"] = {"total": sum(self.seconds.values()), **self.seconds}
         out["audit"] = None if self.audit is None else self.audit.summary()
         out |= {
@@ -77,7 +81,7 @@ class Outcome:
         out["report"] = None if self.report is None else str(self.report)
         if self.attack is not None:
             out["attack"] = self.attack.summary()
-        if self.comparison is not None:
+        if self.comparison is not None and internal:
             out["compare"] = list(self.comparison.rows)
         return out
 
@@ -114,18 +118,13 @@ def run(
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
+    if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
+        raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
-    unsafe = audit is None or not audit.safe
-    if unsafe and not (allow_unsafe and audit is not None):
-        raise _refusal(release, audit)
-    comparison = attack = None
-    if file.job.attack is not None:
-        attack = work.live("attack", lambda: _attacked(release, file))
-    if file.job.compare is not None:
-        comparison = work.step("compare", lambda: _compared(release, audit, file))
+    unsafe = audit is None or not (audit.safe or audit.checked == 0)
     outcome = Outcome(
         file=file,
         release=release,
@@ -133,10 +132,16 @@ def run(
         folder=work.folders.root,
         seconds=work.seconds,
         resumed=tuple(work.resumed),
-        comparison=comparison,
-        attack=attack,
         unsafe=unsafe,
     )
+    if unsafe and not (allow_unsafe and audit is not None):
+        raise _refusal(outcome)
+    comparison = attack = None
+    if file.job.attack is not None:
+        attack = work.live("attack", lambda: _attacked(release, file))
+    if file.job.compare is not None:
+        comparison = work.step("compare", lambda: _compared(release, audit, file))
+    outcome = replace(outcome, comparison=comparison, attack=attack)
     work.live("write", lambda: _write(outcome, work))
     return outcome
 
@@ -185,19 +190,39 @@ def _lean(release: Release) -> Release:
     return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
 
 
-def _refusal(release: Release, audit: Audit | None) -> UnsafeReleaseError:
+def _refusal(outcome: Outcome) -> UnsafeReleaseError:
+    release, audit = outcome.release, outcome.audit
     if audit is None:
-        return UnsafeReleaseError(
+        error = UnsafeReleaseError(
             f"no release: {release.status}. {release.explanation}".strip(),
             hint="more time, lower levels, or another method may find one.",
         )
-    cells = audit.unsafe_cells
-    first = release.table.label(int(cells[0])) if len(cells) else ""
-    return UnsafeReleaseError(
-        f"the audit refuses this release: {audit.unsafe} of {audit.checked} cells are not safe, {first} for one; "
-        "nothing was written.",
-        hint="--allow-unsafe writes it all the same, marked as unsafe.",
+    else:
+        cells = audit.unsafe_cells
+        first = release.table.label(int(cells[0])) if len(cells) else ""
+        error = UnsafeReleaseError(
+            f"the audit refuses this release: {audit.unsafe} of {audit.checked} cells are not safe, {first} for one; "
+            "nothing was written.",
+            hint="--allow-unsafe writes it all the same, marked as unsafe.",
+        )
+    error.summary = outcome.summary()
+    return error
+
+
+def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
+    """Stop a job that would protect nothing: more often a mistake in the rules than a harmless table."""
+    error = UnsafeReleaseError(
+        f"no cell of {table.n_cells:,} is sensitive by the rules of this job: nothing would be protected or checked.",
+        hint='look at the rules, and at which column is the value; or say nothing_sensitive = "publish".',
     )
+    error.summary = {
+        "job": file.job.name,
+        "method": file.job.method.name,
+        "status": "nothing_checked",
+        "table": {"cells": table.n_cells, "sensitive": 0, "relations": table.n_relations},
+        "audit": {"safe": False, "checked": 0, "exact": 0, "unsafe": 0},
+    }
+    return error
 
 
 def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:

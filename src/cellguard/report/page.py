@@ -10,6 +10,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from cellguard.coverage import coverage
 from cellguard.release import Intervals, Suppression
 from cellguard.report import pictures
 from cellguard.report.content import Content
@@ -104,6 +105,8 @@ def render(content: Content, *, public: bool) -> str:
         "published_extra": _published_extra(content),
         "checked": None if content.audit is None else content.audit.checked,
         "ranged": release.method != "adjust",
+        "covers": None if content.audit is None else coverage(content.audit),
+        "verdict": None if content.audit is None else content.audit.verdict,
     }
     if not public:
         facts |= _internal(content)

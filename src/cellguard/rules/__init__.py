@@ -8,7 +8,7 @@ rule               unsafe when                                     upper level, 
 Dominance          100 (x1+..+xn) / X > k                          (100/k) (x1+..+xn) - X
 PPercent           (p/100) x1 + (x1+..+x_{n+1}) - X > 0            the same expression
 PriorPosterior     (p/100) x1 + (q/100)((x1+..+x_{n+1}) - X) > 0   (p/q) x1 + (x1+..+x_{n+1}) - X
-MinFrequency       0 < f < n                                       a percentage of R
+MinFrequency       0 < f < n                                       a percentage of R; of counts a width
 Zero               R = 0 and f > 0                                 a range; the lower level is 0
 Manual             marked by hand                                  a percentage of R
 Request            the largest asked for it and holds over p%      a percentage of R

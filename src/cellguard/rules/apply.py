@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
     if table.statistics is not None:
         if not isinstance(table.statistics, CellStatistics):
             raise InputError("the table's statistics are no CellStatistics.")
-        return table.statistics
+        return replace(table.statistics, integer=table.integer)
     count = table.counts if table.counts is not None else table.values if table.integer else None
     if count is None and by_hand:
         count = np.ones(table.n_cells)
@@ -70,6 +70,7 @@ def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
         count=count,
         weight=count,
         top=np.zeros((table.n_cells, 0)),
+        integer=table.integer,
     )
 
 
@@ -88,7 +89,7 @@ def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ra
     if not (np.isfinite(lower_ratio) and lower_ratio >= 0):
         raise LevelError(f"lower_ratio: {lower_ratio!r} is not a finite number of at least 0.")
     cells = statistics_of(table, by_hand=all(isinstance(rule, Manual) for rule in rules))
-    sensitive, lower, upper = table.sensitive.copy(), table.lower.copy(), table.upper.copy()
+    sensitive, lower, upper, sliding = (x.copy() for x in (table.sensitive, table.lower, table.upper, table.sliding))
     flagged = []
     for rule in rules:
         verdict = rule.evaluate(cells)
@@ -98,12 +99,14 @@ def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ra
         sensitive[hit] = True
         upper[hit] = np.maximum(upper[hit], up)
         lower[hit] = np.maximum(lower[hit], down)
+        sliding[hit] = np.maximum(sliding[hit], rule.width(cells))
         flagged.append(hit)
     new = Flags(names=tuple(r.name for r in rules), reasons=tuple(r.reason for r in rules), flagged=tuple(flagged))
     return table.with_(
         sensitive=sensitive,
         lower=np.clip(lower, 0.0, np.maximum(table.values - table.lb, 0.0)),
         upper=np.clip(upper, 0.0, np.maximum(table.ub - table.values, 0.0)),
+        sliding=np.clip(sliding, 0.0, np.maximum(table.ub - table.lb, 0.0)),
         flags=new if table.flags is None else table.flags.joined(new),
     )
 

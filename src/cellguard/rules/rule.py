@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 BoolArray = NDArray[np.bool_]
+DEFAULT_PERCENT = 10.0
+"""Level, in per cent of the value, of a rule that flags magnitudes without measuring them: the usual p of p%."""
 _ROUNDING = 1e-12
 """Sums of floating-point numbers differ from exact ones by less than this share: a tie is no violation."""
 
@@ -53,6 +55,10 @@ class Rule:
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge every cell by its statistics."""
         raise NotImplementedError
+
+    def width(self, cells: CellStatistics) -> float:  # noqa: ARG002 - most rules measure by their levels
+        """Return how wide the range of a flagged cell must be besides its levels."""
+        return 0.0
 
     @property
     def units(self) -> int:
@@ -102,6 +108,22 @@ def _check_percentage(name: str, value: float, *, most: float = np.inf, positive
     if not (np.isfinite(value) and (value > 0 if positive else value >= 0) and value <= most):
         allowed = ("above 0" if positive else "at least 0") + (f" and at most {most:g}" if np.isfinite(most) else "")
         raise LevelError(f"{name}: {value!r} is not a percentage {allowed}.")
+    if 0 < value < 1:
+        raise LevelError(
+            f"{name}: {value!r} is a share, not a percentage.", hint=f"write {100 * value:g} for {100 * value:g}%."
+        )
+
+
+def _check_level(name: str, percent: float | None) -> None:
+    if percent is not None:
+        _check_percentage(name, percent, positive=False)
+
+
+def _flat_level(percent: float | None, cells: CellStatistics) -> FloatArray:
+    """Return a percentage of every value: of magnitudes the usual one unless given, of counts none."""
+    if percent is None:
+        percent = 0.0 if cells.integer else DEFAULT_PERCENT
+    return percent / 100.0 * np.abs(cells.value)
 
 
 def _check_number(name: str, value: int) -> None:
@@ -235,22 +257,34 @@ def _ambiguity(cells: CellStatistics, share: float, coalition: int) -> Verdict:
 
 @dataclass(frozen=True)
 class MinFrequency(Rule):
-    """Fewer than n contributors. Its level is a percentage of the value, 0 unless given."""
+    """Fewer than n contributors.
+
+    Of a count, n whole numbers must stay possible: who can tell fewer of them apart knows what the threshold
+    is there to hide. Of a magnitude, the levels are a percentage of the value, 10 unless given; a percentage
+    that is given holds for counts too.
+
+    >>> MinFrequency(3).width(CellStatistics.of([2.0], [2], [[1.0]], integer=True))
+    2.0
+    """
 
     n: float
-    percent: float = 0.0
+    percent: float | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.n) and self.n > 0):
             raise InputError(f"minimum frequency: {self.n!r} is not a number above 0.")
-        _check_percentage("minimum frequency, level", self.percent, positive=False)
+        _check_level("minimum frequency, level", self.percent)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by 0 < f < n, where weights count if there are any; a cell whose contributors all waived is safe."""
         few = (cells.count > 0) & (cells.weight < self.n)
         if cells.protected is not None:
             few &= np.isfinite(cells.protected)
-        return Verdict(few, self.percent / 100.0 * np.abs(cells.value))
+        return Verdict(few, _flat_level(self.percent, cells))
+
+    def width(self, cells: CellStatistics) -> float:
+        """Return the width of n whole numbers, for counts."""
+        return float(np.ceil(self.n) - 1) if cells.integer else 0.0
 
     @property
     def name(self) -> str:
@@ -300,12 +334,12 @@ class Request(Rule):
     first: float
     second: float = 0.0
     min_frequency: float = 0.0
-    percent: float = 0.0
+    percent: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
             _check_percentage(f"request rule, {name}", getattr(self, name), most=100, positive=False)
-        _check_percentage("request rule, level", self.percent, positive=False)
+        _check_level("request rule, level", self.percent)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge the cells whose largest contributor asked: x1 > (share/100) X, or too few contributors."""
@@ -317,7 +351,7 @@ class Request(Rule):
         share = np.select([cells.request == 1, cells.request == 2], [self.first, self.second], 0.0)
         dominates = (share > 0) & (cells.top[:, 0] > share / 100.0 * cells.total * (1 + _ROUNDING))
         few = (cells.request > 0) & (cells.count < self.min_frequency)
-        return Verdict((dominates | few) & (cells.count > 0), self.percent / 100.0 * np.abs(cells.value))
+        return Verdict((dominates | few) & (cells.count > 0), _flat_level(self.percent, cells))
 
     @property
     def units(self) -> int:

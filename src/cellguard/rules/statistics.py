@@ -45,6 +45,8 @@ class CellStatistics:
     """Who gave `top`, as numbers without a meaning outside this table; -1 where there are no more."""
     shadow: bool = False
     """Whether the contributions are those of another variable than the published one."""
+    integer: bool = False
+    """Whether the published values are counts: levels are then numbers of whole numbers."""
 
     @classmethod
     def of(
@@ -55,6 +57,7 @@ class CellStatistics:
         *,
         value: ArrayLike | None = None,
         weights: ArrayLike | None = None,
+        integer: bool = False,
     ) -> CellStatistics:
         """Make the statistics from totals, counts and largest contributions (sorted here)."""
         x = np.atleast_2d(np.asarray(top, dtype=np.float64))
@@ -72,6 +75,7 @@ class CellStatistics:
             top=np.take_along_axis(x, order, axis=1),
             top_weights=w,
             units=x.shape[1],
+            integer=integer,
         )
 
     @property

@@ -213,7 +213,8 @@ def test_rules_levels_and_attackers_of_the_job(office):
     (office / "job.toml").write_text(text)
     table = run(read_job(office / "job.toml")).release.table
     assert table.sensitive[table.cell({"region": "North"})]
-    assert [a.name for a in table.attackers] == ["external", "a firm"]
+    assert [a.name for a in table.attackers if not a.derived] == ["external", "a firm"]
+    assert any(a.derived for a in table.attackers)  # respondents join, unless told otherwise
     assert "a firm" not in (office / "out" / "public" / "report.html").read_text()
 
 
@@ -310,7 +311,7 @@ def test_levels_by_digits_and_records_that_stand_alone(tmp_path):
     lines = [f"{11 + 10 * (i % 3) + i % 2};{i + 1},5;{'G' if i % 4 == 0 else ''}" for i in range(60)]
     (tmp_path / "d.csv").write_text("\n".join(["nace;umsatz;gruppe", *lines]))
     (tmp_path / "job.toml").write_text(
-        '[data]\nfile = "d.csv"\nvalue = "umsatz"\nholding = "gruppe"\nstandalone = true\ndecimal = ","\n'
+        'nothing_sensitive = "publish"\n[data]\nfile = "d.csv"\nvalue = "umsatz"\nholding = "gruppe"\nstandalone = true\ndecimal = ","\n'
         '[dimensions.nace]\ndigits = [1, 1]\ntotal = "all"\n[[rules]]\nrule = "min_frequency"\nn = 3\n'
     )
     table = run(read_job(tmp_path / "job.toml")).release.table
