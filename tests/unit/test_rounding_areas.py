@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._core.flows import FAR, cheapest_flow, negative_cycle
-from cellguard._engine.network import adjacency
 from cellguard._engine.multiples import lattice
+from cellguard._engine.network import adjacency
 from cellguard._rounding.blocks import find_blocks
 from cellguard._rounding.grid import Prices, make_grid
 from cellguard._rounding.guide import Relaxation
