@@ -14,6 +14,8 @@ namespace {
 
 constexpr double PENALTY = 1e4;  // price of a step outside the bounds; prices inside are at most 1
 constexpr Index SLACK = 6;       // how far outside its bounds a total may be sent for the time being
+constexpr Index MOST_STEPS = Index{1} << 24;  // between the bounds of a cell: each has its price
+constexpr Index MOST_UNITS = Index{1} << 31;
 
 /// Bounds and prices of one cell.
 struct Cell {
@@ -73,6 +75,7 @@ class StepList {
 
     template <class Price>
     void add_column(Index low, Index high, Price price) {
+        require(high - low <= MOST_STEPS, "sums too far apart");
         low_.push_back(low);
         for (Index k = low; k < high; ++k) price_.push_back(price(k));
         start_.push_back(length(price_));
@@ -213,8 +216,18 @@ Areas checked_areas(const Network& network, const CellArrays& cells, std::span<c
     for (Index i = 0; i < low.rows(); ++i) {
         require_numbers(slope[i], "slope");
         require_numbers(outer[i], "outer");
+        for (Index j = 0; j < low.columns(); ++j) {
+            require(std::abs(low(i, j)) < MOST_UNITS && std::abs(high(i, j)) < MOST_UNITS, "bounds beyond 2^31");
+            require(high(i, j) - low(i, j) <= MOST_STEPS, "bounds too far apart");
+        }
     }
     return {low, high, kink, slope, outer, soft};
+}
+
+void require_units(std::span<const Index> values, const char* name) {
+    for (const Index v : values) {
+        if (v <= -MOST_UNITS || v >= MOST_UNITS) throw std::invalid_argument(std::string(name) + " is beyond 2^31");
+    }
 }
 
 void require_family(std::span<const Index> parent) {
@@ -241,6 +254,8 @@ void bind_areas(nb::module_ m) {
             require_length(target, areas.columns(), "target");
             require_length(answer, areas.columns(), "answer");
             require_length(need, network.nodes(), "need");
+            require_units(need, "need");
+            require_units(target, "target");
             return halve(network, first, second, target, areas, need, answer);
         },
         Unlocked(), "network"_a, "first"_a, "second"_a, "target"_a, "cells"_a, "need"_a, "soft"_a, "answer"_a);
@@ -253,6 +268,7 @@ void bind_areas(nb::module_ m) {
             require_index(area, areas.count(), "area");
             require_length(answer, areas.columns(), "answer");
             require_length(need, network.nodes(), "need");
+            require_units(need, "need");
             return decide_one(network, area, areas, need, answer);
         },
         Unlocked(), "network"_a, "area"_a, "cells"_a, "need"_a, "soft"_a, "answer"_a);
@@ -267,6 +283,8 @@ void bind_areas(nb::module_ m) {
             require_length(target, areas.columns(), "target");
             require(need.rows() == areas.count() && need.columns() == network.nodes(), "need has the wrong shape");
             require(x.rows() == areas.count() && x.columns() == areas.columns(), "x has the wrong shape");
+            require_units(target, "target");
+            for (const Index i : items) require_units(need[i], "need");
             return decide_parts(network, items, target, areas, need, x);
         },
         Unlocked(), "network"_a, "items"_a, "target"_a, "cells"_a, "need"_a, "soft"_a, "x"_a);
@@ -284,6 +302,7 @@ void bind_areas(nb::module_ m) {
                 require_index(pairs(r, 0), areas.count(), "pairs");
                 require(pairs(r, 1) < areas.count(), "pairs holds an area that is not there");
             }
+            for (Index i = 0; i < x.rows(); ++i) require_units(x[i], "x");
             Watch watch(time_left_s);
             return cancel_pairs(network, pairs, Family(parent), areas, x, watch);
         },

@@ -10,6 +10,7 @@ namespace cellguard {
 namespace {
 
 constexpr Index NONE = Index{1} << 60;  // no arc: ~j is an arc too
+constexpr Index MOST_UNITS = Index{1} << 31;  // more are not sent one by one
 
 /// Successive shortest paths: surplus flows to the nearest deficit, unit by unit, at prices reduced by node levels.
 class ShortestPaths {
@@ -209,6 +210,9 @@ void bind_flows(nb::module_ m) {
             require_length(start, network.arcs() + 1, "start");
             require_pointers(start, length(price), "start");
             require_length(flow, network.arcs(), "flow");
+            for (const auto& each : {need, low}) {
+                for (const Index units : each) require(std::abs(units) < MOST_UNITS, "too many units to send");
+            }
             return cheapest_flow(network, need, {low, start, price}, flow);
         },
         Unlocked(), "network"_a, "need"_a, "low"_a, "start"_a, "price"_a, "flow"_a);

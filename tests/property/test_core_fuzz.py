@@ -36,6 +36,11 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 1e-9, 1e300, -1e300, np.inf, -np.inf, 
 SHORT_S = 0.05
 
 
+def by_rows(there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each row begins, and the columns of its entries."""
+    return np.concatenate([[0], np.cumsum(there.sum(axis=1))]), np.flatnonzero(there) % max(there.shape[1], 1)
+
+
 class Draw:
     """Arrays that fit together, mostly; now and then one that does not."""
 
@@ -45,6 +50,9 @@ class Draw:
 
     def size(self, most: int = 7) -> int:
         return int(self.rng.integers(0, most + 1))
+
+    def at(self, n: int) -> int:
+        return int(self.rng.integers(0, max(n, 1)))
 
     def numbers(self, *shape: int) -> np.ndarray:
         shape = self.off(shape)
@@ -68,8 +76,7 @@ class Draw:
 
     def sparse(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         there = self.rng.random((rows, columns)) < 0.4
-        start = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        index = np.nonzero(there)[1]
+        start, index = by_rows(there)
         if self.rng.random() < 0.03 and len(start) > 1:
             start[-1] += 1
         return start, index, self.numbers(len(index))
@@ -131,7 +138,7 @@ def _patterns(d: Draw) -> None:
 def _echelon(d: Draw) -> None:
     Z, parameter = d.form()
     n = Z.shape[1]
-    i, j = d.size(), d.size()
+    i, j = d.at(n), d.at(len(Z))
     echelon.push(Z, parameter, np.zeros(n), *d.task(n)[:2], i, 1.0, float(d.rng.choice(SPECIAL)), SHORT_S)
     echelon.echelon(d.numbers(d.size(), d.size()))
     circuits.lightest(Z, parameter, d.whole(0, n, d.size()))
@@ -162,14 +169,15 @@ def _elimination(d: Draw) -> None:
 def _factor(d: Draw) -> None:
     n = d.size(12)
     start, index, _ = d.sparse(n, n)
-    ordering.minimum_degree(start, index)
+    if d.rng.random() < 0.2:
+        ordering.minimum_degree(start, index)
+    ordering.minimum_degree(*by_rows((there := np.triu(d.rng.random((n, n)) < 0.4, 1)) | there.T))
     there = np.tril(d.rng.random((n, n)) < 0.4, -1)
-    strict = np.concatenate([[0], np.cumsum(there.sum(axis=1))]), np.nonzero(there)[1]
+    strict = by_rows(there)
     tree = cholesky.elimination_tree(*strict)
     cholesky.postorder(tree)
     counts = cholesky.column_counts(*strict, tree)
-    whole = there | np.eye(n, dtype=bool)
-    lower = np.concatenate([[0], np.cumsum(whole.sum(axis=1))]), np.nonzero(whole)[1]
+    lower = by_rows(there | np.eye(n, dtype=bool))
     factor = cholesky.Factor(*lower, tree, counts, int(d.rng.integers(1, 9)))
     factor.factorize(d.numbers(len(lower[1])), 1e-14)
     factor.solve(d.numbers(n))
@@ -179,8 +187,7 @@ def _systems(d: Draw) -> None:
     cells, rank = d.size(), d.size()
     M = d.sparse(cells, rank)
     gram.gram(*M, d.numbers(cells), np.zeros((rank, rank)))
-    pattern = np.tril(np.ones((rank, rank), bool))
-    lower = np.concatenate([[0], np.cumsum(pattern.sum(axis=1))]), np.nonzero(pattern)[1]
+    lower = by_rows(np.tril(np.ones((rank, rank), bool)))
     place = gram.places(*M[:2], *lower)
     gram.sparse_gram(M[0], M[2], d.numbers(cells), place, np.zeros(len(lower[1])))
     H = np.zeros((rank, rank))
@@ -190,7 +197,7 @@ def _systems(d: Draw) -> None:
     schur.accumulate(np.zeros((2 * cells, 2 * cells)), *M, d.numbers(rank, rank), d.numbers(cells), d.numbers(cells))
     k = d.size()
     schur.project(*M, d.numbers(k, rank, rank), d.numbers(k, cells), d.numbers(k, cells))
-    columns = d.whole(0, cells, d.size())
+    columns = d.whole(0, cells, d.size() if cells else 0)
     pile.pile_up(*M, columns, d.numbers(len(columns)), np.abs(d.numbers(rank)), np.abs(d.numbers(rank)))
     saddle.saddle_steps(
         *M, d.numbers(rank), d.numbers(cells), d.numbers(cells), columns, d.numbers(cells), d.numbers(rank),
@@ -227,7 +234,7 @@ def _tables(d: Draw) -> None:
     cell = np.concatenate([[0], np.cumsum(np.bincount(index, minlength=n))]), row[by_cell]
     factors.classes(start, index, value, *cell)
     around = windows.Windows(start, index, *cell)
-    around.around(d.size(), d.numbers(n), d.flags(n), d.size(), d.size(3), d.size(20))
+    around.around(d.at(n), d.numbers(n), d.flags(n), d.size(), d.size(3), d.size(20))
     lists, groups = d.sparse(d.size(), n)[:2], d.size()
     top.merge_top(*d.sparse(groups, len(lists[0]) - 1)[:2], *lists, d.numbers(n), np.abs(d.numbers(n)), float(d.size()))
 
