@@ -20,7 +20,8 @@ from typing import IO, Any, cast
 import numpy as np
 
 from cellguard.attacker import Attacker
-from cellguard.exceptions import FormatError
+from cellguard.exceptions import FormatError, ReleaseError
+from cellguard.foreign import check_release
 from cellguard.levels import (
     LEVEL_TOLERANCE,
     Levels,
@@ -65,8 +66,8 @@ class Verification:
 
     @property
     def accepted(self) -> bool:
-        """Whether every cell is proven safe against every attacker."""
-        return not self.problems
+        """Whether every cell is proven safe against every attacker; where none is sensitive, nothing is proven."""
+        return not self.problems and self.checked > 0
 
 
 # ---------------------------------------------------------------------- the check
@@ -75,6 +76,9 @@ class Verification:
 def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> Verification:
     """Check by exact arithmetic, without a solver, that the proofs show a release safe.
 
+    What is published must first be a release of its kind: it contains the truth, adds up, keeps to the known
+    bounds, is made of multiples (:func:`cellguard.foreign.check_release`). No proof is about anything else.
+
     Parameters
     ----------
     release
@@ -82,17 +86,22 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     proofs
         One for every attacker, see :func:`read_proofs`.
     integer
-        Whether the tables must hold whole numbers only.
+        Whether the tables must hold whole numbers only; those of a table of counts must in any case.
     """
+    try:
+        check_release(release)
+    except ReleaseError as error:
+        return Verification(checked=0, tables=0, problems=(error.message,))
     if isinstance(release, Adjustment):
         return _verify_adjustment(release)
     release = replace(release, table=with_respondents(release.table))
     table = release.table
+    integer = integer or table.integer
     by_name = {proof.attacker: proof for proof in proofs}
     problems: list[str] = []
     checked = tables = 0
     for attacker in attackers_of(table):
-        need = required_levels(table, attacker)
+        need = required_levels(table, attacker, everywhere=True)
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:
@@ -209,7 +218,7 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         packed = gzip.compress(packed, mtime=0)
-    with atomic_writer(path, "wb") as stream:
+    with atomic_writer(path, "wb", private=True) as stream:
         cast("IO[bytes]", stream).write(packed)
 
 

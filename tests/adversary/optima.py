@@ -8,13 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 import cellguard as cg
-from adversary.checker import EVERYTHING, Violation, attackers, relations_of, too_close
+from adversary.checker import EVERYTHING, Violation, attackers, too_close
 from adversary.enumeration import SENSES, cheaper_roundings, least_adjustment, roundings, safe_rounding
-from adversary.meaning import asked
 from adversary.programs import exact
+from adversary.widths import least_width
 
 FEW = 9
 """Cells that may be withheld or not: 512 patterns at most."""
@@ -159,75 +158,3 @@ def _some_adjustment(release: Any, options: dict[str, Any], figures: Counter[str
     figures["adjust: infeasible checked"] += 1
     if least_adjustment(table, None) is not None:
         yield Violation("infeasible", "called infeasible, and an adjustment exists")
-
-
-def least_width(table: cg.Table) -> float | None:
-    """Return the least weighted width of safe intervals (None when the program is too large or fails)."""
-    n = table.n_cells
-    requests = [(who, need) for who in attackers(table) for need in asked(table, who)]
-    rows_le: list[dict[int, float]] = []
-    rhs_le: list[float] = []
-    blocks = 0
-
-    def block() -> int:
-        nonlocal blocks
-        blocks += 1
-        return (1 + blocks) * n
-
-    limits: list[tuple[cg.Attacker, int]] = []
-    for who, need in requests:
-        down = up = None
-        if need.lower > 0 or need.width > 0:
-            down = block()
-            limits.append((who, down))
-            rows_le.append({down + need.cell: 1.0})
-            rhs_le.append(-float(need.lower))
-        if need.upper > 0 or need.width > 0:
-            up = block()
-            limits.append((who, up))
-            rows_le.append({up + need.cell: -1.0})
-            rhs_le.append(-float(need.upper))
-        if need.width > 0 and down is not None and up is not None:
-            rows_le.append({down + need.cell: 1.0, up + need.cell: -1.0})
-            rhs_le.append(-float(need.width))
-    total = (2 + blocks) * n
-    if total > 3000:
-        return None
-    return _solve(table, n, total, limits, rows_le, rhs_le)
-
-
-def _solve(table: cg.Table, n: int, total: int, limits: Any, rows_le: Any, rhs_le: Any) -> float | None:
-    """Columns: how far each interval goes down, up; then a movement per request."""
-    from scipy.sparse import lil_array
-
-    a = table.values
-    bounds: list[tuple[float | None, float | None]] = [
-        (0, 0) if table.fixed[i % n] else (0, None) for i in range(2 * n)
-    ]
-    equal = []
-    relations = relations_of(table)
-    for who, start in limits:
-        lo, hi = np.array(table.lb) - a, np.array(table.ub) - a
-        lo[who.cells] = np.maximum(lo[who.cells], who.lb - a[who.cells])
-        hi[who.cells] = np.minimum(hi[who.cells], who.ub - a[who.cells])
-        for i in range(n):
-            bounds.append((None if np.isinf(lo[i]) else min(lo[i], 0), None if np.isinf(hi[i]) else max(hi[i], 0)))
-            rows_le.append({start + i: 1.0, n + i: -1.0})
-            rows_le.append({start + i: -1.0, i: -1.0})
-            rhs_le += [0.0, 0.0]
-        equal += [{start + i: float(c) for i, c in row.items()} for row in relations]
-    if not rows_le:
-        return 0.0
-
-    def matrix(rows: Any) -> Any:
-        out = lil_array((len(rows), total))
-        for r, row in enumerate(rows):
-            for j, c in row.items():
-                out[r, j] = c
-        return out.tocsr()
-
-    cost = np.zeros(total)
-    cost[:n] = cost[n : 2 * n] = table.weights
-    equal_to = {"A_eq": matrix(equal), "b_eq": np.zeros(len(equal))} if equal else {}
-    found = linprog(cost, A_ub=matrix(rows_le), b_ub=rhs_le, bounds=bounds, method="highs", **equal_to)
-    return float(found.fun) if found.status == 0 else None
