@@ -86,11 +86,11 @@ def test_what_does_not_fit_is_an_error_never_a_crash(call):
 
 
 def slow_search():
-    """Cells of a large square, and what it takes to let each of them move: minutes of work."""
+    """How far each of many variables can go at most: minutes of work."""
     rng = np.random.default_rng(0)
     Z = np.hstack([np.eye(600), rng.integers(-1, 2, (600, 1800)).astype(float)])
     n = Z.shape[1]
-    requests = (np.zeros(n, np.int64), np.arange(n), np.full(n, 50.0), np.full(n, 50.0), np.zeros(n))
+    requests = (np.zeros(n, np.int64), np.arange(n), np.full(n, 1e6), np.full(n, 1e6), np.zeros(n))
     known = (np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     return Z, np.arange(600), np.full(n, -99.0), np.full(n, 99.0), known, requests, np.zeros((0, n)), n
 
