@@ -177,6 +177,10 @@ Flags meet(const Echelon& form, const Task& task, Bank& bank, std::span<const In
     Flags failed(static_cast<std::size_t>(requests.count()), 0);
     for (const Index r : order) {
         if (is_met(r, requests, got)) continue;
+        if (watch.over()) {  // what was not looked at counts as not met
+            failed[r] = 1;
+            continue;
+        }
         const OwnBounds bounds(requests.attacker[r], task.bounds, task.known);
         for (const double sign : {1.0, -1.0}) {
             const bool upward = sign > 0, narrow = got.up[r] + got.down[r] < requests.slide[r] * NEAR;
