@@ -100,6 +100,7 @@ def write_table(table: Table, path: str | Path) -> None:
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
     entries["smallest_width"] = table.smallest_width
     entries["insiders"] = False if table.insiders is False else None  # those found from the table are found again
+    entries["known_zeros"] = _zeros_are_known(table)
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
@@ -117,6 +118,13 @@ def write_table(table: Table, path: str | Path) -> None:
         entries |= {"relations": file.name, "n_relations": T.shape[0], "rhs": rhs}
     write(cells, path)
     write_description(_beside(path, ".toml"), Description(**entries), about=path.name)
+
+
+def _zeros_are_known(table: Table) -> bool:
+    """Whether reading the table as it is usually read, with empty cells known to everybody, gives it back."""
+    count = table.counts if table.counts is not None else table.values if table.integer else np.ones(table.n_cells)
+    empty = (count == 0) & (table.values == 0) & ~table.sensitive
+    return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
 
 
 def _implied(table: Table) -> bool:
@@ -202,14 +210,14 @@ def read_table(path: str | Path) -> Table:
         crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), name=name, integer=description.integer,
         smallest_width=description.smallest_width, insiders=description.insiders,
-        attackers=_attackers(description), **changes,
+        attackers=_attackers(description), known_zeros=description.known_zeros, **changes,
     )  # fmt: skip
     top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     if not top or table.counts is None:
         return table
     from cellguard.rules import with_contributions
 
-    return with_contributions(table, given, top=top)
+    return with_contributions(table, given, top=top, known_zeros=description.known_zeros)
 
 
 def _columns_named(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ none exist. What can be shown neither way is unknown, and a release with such a 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +35,8 @@ from cellguard.table import BoolArray, FloatArray, IntArray, Table
 from cellguard.witnesses import Proof, write_proofs
 
 if TYPE_CHECKING:
+    from cellguard._engine.ranges import Ranges
+    from cellguard._engine.verdicts import Verdicts
     from cellguard._engine.witness import ExactMovements
 
 __all__ = ["Audit", "Finding", "audit"]
@@ -66,8 +68,10 @@ class Finding:
     """Row of `witnesses` in which each cell reaches its lower level; -1 stands for the true table."""
     high_witness: IntArray = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
     """Row of `witnesses` in which each cell reaches its upper level; -1 stands for the true table."""
+    shares: tuple[FloatArray | None, FloatArray | None] = field(repr=False, default=(None, None))
+    """How much of the way to `low_witness` and `high_witness` the attacker's own knowledge allows; None: all of it."""
     programs: int = 0
-    """Linear programs that were solved."""
+    """Linear programs that were solved, for all attackers that share witnesses."""
 
     @property
     def cells(self) -> IntArray:
@@ -79,17 +83,31 @@ class Finding:
         """Cells that are neither shown safe nor proven unsafe."""
         return ~self.safe & ~self.unsafe
 
-    def proof(self, table: Table) -> Proof:
-        """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`)."""
-        tables: list[dict[int, Fraction]] = []
-        if self.witnesses is not None:
-            a = table.values
-            for row in range(self.witnesses.numerators.shape[0]):
-                moved = self.witnesses.row(row)
-                tables.append({i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()})
-        rows = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
-        cells, low, high = rows
-        return Proof(attacker=self.attacker.name, cells=cells, low=low, high=high, tables=tables)
+    def proof(self, table: Table, tables: Sequence[Mapping[int, Fraction]] | None = None) -> Proof:
+        """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`).
+
+        Attackers may share witnesses: give their tables, once made by :meth:`tables`, to each.
+        """
+        columns = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
+        cells, low, high = columns
+        shares = [None if x is None else [Fraction(repr(s)) for s in x[self.safe].tolist()] for x in self.shares]
+        return Proof(
+            attacker=self.attacker.name,
+            cells=cells,
+            low=low,
+            high=high,
+            tables=self.tables(table) if tables is None else tables,
+            low_share=shares[0],
+            high_share=shares[1],
+        )
+
+    def tables(self, table: Table) -> list[dict[int, Fraction]]:
+        """Return the witnesses as tables of fractions: the cells that differ from the true table."""
+        if self.witnesses is None:
+            return []
+        a = table.values
+        rows = (self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0]))
+        return [{i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()} for moved in rows]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,7 +200,14 @@ class Audit:
     @property
     def witnesses(self) -> dict[str, Proof]:
         """The tables that prove safety, by the attacker's name (confidential)."""
-        return {f.attacker.name: f.proof(self.release.table) for f in self.findings}
+        tables: dict[int, list[dict[int, Fraction]]] = {}
+        out = {}
+        for f in self.findings:
+            key = id(f.witnesses)
+            if key not in tables:
+                tables[key] = f.tables(self.release.table)
+            out[f.attacker.name] = f.proof(self.release.table, tables[key])
+        return out
 
     def midpoints(self) -> dict[str, float]:
         """Say where the middle of the ranges lies, as shares of the cells with a bounded range (baena2018 table 4).
@@ -247,7 +272,7 @@ def audit(
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
     time_limit_s
-        For each attacker; what it leaves open is unknown, hence not safe.
+        For the whole audit; what it leaves open is unknown, hence not safe.
     """
     begin = time.perf_counter()
     if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
@@ -257,14 +282,16 @@ def audit(
     integer = table.integer if integer is None else integer
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
-    findings = []
-    for attacker in attackers_of(table):
-        if isinstance(release, Adjustment):
-            findings.append(_adjustment_finding(release, attacker))
-        else:
+    attackers = attackers_of(table)
+    if isinstance(release, Adjustment):
+        findings = [_adjustment_finding(release, attacker) for attacker in attackers]
+    else:
+        asked = [(attacker, required_levels(table, attacker, everywhere=everywhere)) for attacker in attackers]
+        if exact or integer or len(asked) == 1:
             options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
-            need = required_levels(table, attacker, everywhere=everywhere)
-            findings.append(_range_finding(release, attacker, need, options))
+            findings = _apart(release, asked, options)
+        else:
+            findings = _together(release, asked, {"jobs": jobs, "time_limit_s": time_limit_s})
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -274,17 +301,70 @@ def audit(
     )
 
 
-def _range_finding(release: Release, attacker: Attacker, need: Levels, options: dict[str, Any]) -> Finding:
+def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+    """Find what each attacker can compute, one after the other."""
     from cellguard._engine.ranges import ranges
 
+    table, shown = release.table, release.as_it_is()
+    deadline = time.time() + options["time_limit_s"]
+    findings = []
+    for attacker, need in asked:
+        lo, hi = release.published_bounds(attacker)
+        found = ranges(
+            table.relations, lo, hi, table.values, need.cells,
+            lower=need.lower, upper=need.upper, sliding=need.sliding, certify=True,
+            **options | {"time_limit_s": max(0.0, deadline - time.time())},
+        )  # fmt: skip
+        findings.append(_range_finding(release, attacker, need, found, np.flatnonzero(found.disclosed), shown))
+    return findings
+
+
+def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+    """Find what many attackers can compute, with everything shared that they have in common."""
+    from cellguard._engine.many import Views, ranges_for
+
+    table, shown = release.table, release.as_it_is()
+    attackers, needs = zip(*asked, strict=True)
+    lo, hi = release.published_bounds()
+    known = np.concatenate([a.cells for a in attackers])
+    views = Views(
+        known_ptr=np.cumsum([0, *(len(a.cells) for a in attackers)]),
+        known_cell=known,
+        known_lo=np.maximum(lo[known], np.concatenate([a.lb for a in attackers])),
+        known_hi=np.minimum(hi[known], np.concatenate([a.ub for a in attackers])),
+        view=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
+        cell=np.concatenate([need.cells for need in needs]),
+        lower=np.concatenate([need.lower for need in needs]),
+        upper=np.concatenate([need.upper for need in needs]),
+        sliding=np.concatenate([need.sliding for need in needs]),
+    )
+    found = ranges_for(table.relations, lo, hi, table.values, views, certify=True, **options)
+    told = np.searchsorted(found.disclosed_to[0], np.arange(len(attackers) + 1))
+    end = np.cumsum([0, *(len(need.cells) for need in needs)])
+    findings = []
+    for k, (attacker, need) in enumerate(asked):
+        part = found.of(slice(end[k], end[k + 1]))
+        disclosed = np.concatenate([found.disclosed, found.disclosed_to[1][told[k] : told[k + 1]]])
+        finding = _range_finding(release, attacker, need, part, disclosed, shown)
+        findings.append(replace(finding, shares=(part.low_share, part.high_share)))
+    return findings
+
+
+def _range_finding(
+    release: Release,
+    attacker: Attacker,
+    need: Levels,
+    found: Ranges | Verdicts,
+    disclosed: IntArray,
+    as_it_is: BoolArray,
+) -> Finding:
+    """Judge one attacker by what he can compute; `disclosed` are the cells that are not published and still known."""
     table = release.table
-    lo, hi = release.published_bounds(attacker)
-    options = {"lower": need.lower, "upper": need.upper, "sliding": need.sliding, "certify": True, **options}
-    found = ranges(table.relations, lo, hi, table.values, need.cells, **options)
     least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
     known = found.high_bound - found.low_bound < least
-    shown = release.as_it_is()[need.cells] & need.any()  # never published as it is, whatever range is claimed
-    published = ~release.suppressed if isinstance(release, Suppression) else lo == hi
+    shown = as_it_is[need.cells] & need.any()  # never published as it is, whatever range is claimed
+    if isinstance(release, Suppression):
+        disclosed = disclosed[release.suppressed[disclosed]]
     return Finding(
         attacker=attacker,
         levels=need,
@@ -293,7 +373,7 @@ def _range_finding(release: Release, attacker: Attacker, need: Levels, options: 
         safe=found.safe & ~shown,
         unsafe=found.unsafe | shown,
         exact=known,
-        disclosed=np.union1d(np.flatnonzero(found.disclosed & ~published), need.cells[known]),
+        disclosed=np.union1d(disclosed, need.cells[known]),
         witnesses=found.exact_witnesses,
         low_witness=found.low_witness,
         high_witness=found.high_witness,

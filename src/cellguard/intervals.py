@@ -24,7 +24,7 @@ _STRETCH = 0.5
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 @on_one_blas_thread
 def intervals(
     table: Table,

@@ -35,7 +35,7 @@ _DRAWS = ("random", "nearest")
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 @on_one_blas_thread
 def perturb(
     table: Table,

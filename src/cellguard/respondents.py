@@ -2,7 +2,7 @@
 
 A lone respondent may compute a sensitive cell at the other end of a pattern. Holding every respondent off
 every sensitive cell at once would be a thousand requests for each; few of them matter. So a method plans
-against respondents near a cell, the audit looks everywhere, and what it finds is planned against, too, until
+against respondents near a cell, or against none at first, the audit looks everywhere, and what it finds is planned against, too, until
 it finds nothing. What is proven of the cost stays proven: fewer requests are a relaxation.
 """
 
@@ -35,14 +35,26 @@ _SHARE = 0.6
 _LEAST_S = 1.0
 
 
-def against_respondents(verb: Verb) -> Verb:
-    """Let a verb withstand the respondents of its table everywhere."""
+def against_respondents(*, near: bool) -> Callable[[Verb], Verb]:
+    """Let a verb withstand the respondents of its table everywhere.
 
+    Parameters
+    ----------
+    near
+        Plan from the start against respondents near each cell, as suits a method for which a request is cheap;
+        otherwise only against those that the audit finds.
+    """
+    return lambda verb: _careful(verb, near=near)
+
+
+def _careful(verb: Verb, *, near: bool) -> Verb:
     @wraps(verb)
     def careful(table: Table, *args: Any, **options: Any) -> Release:
         table = with_respondents(table)
         if not any(attacker.derived for attacker in table.attackers):
             return verb(table, *args, **options)
+        if not near:
+            table = _without_plans(table)
         begin, limit = time.monotonic(), options.get("time_limit_s")
         for number in range(_ROUNDS):
             left = None if limit is None else float(limit) - (time.monotonic() - begin)
@@ -63,6 +75,14 @@ def against_respondents(verb: Verb) -> Verb:
         )
 
     return cast("Verb", careful)
+
+
+def _without_plans(table: Table) -> Table:
+    none: dict[str, Any] = {
+        "sensitive": np.zeros(0, np.int64),
+        **dict.fromkeys(("lower", "upper", "sliding"), np.zeros(0)),
+    }
+    return table.with_(attackers=tuple(replace(a, **none) if a.derived else a for a in table.attackers), insiders=True)
 
 
 def _planned(table: Table, found: Audit) -> Table:

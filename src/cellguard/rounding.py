@@ -43,7 +43,7 @@ _METHODS = ("auto", "exact", "areas")
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=False)
 @on_one_blas_thread
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,

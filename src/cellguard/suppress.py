@@ -29,7 +29,7 @@ _DEFAULT_LIMIT_S = 60.0
 
 
 @takes_publications
-@against_respondents
+@against_respondents(near=True)
 @on_one_blas_thread
 def suppress(
     table: Table,

@@ -227,7 +227,7 @@ def _is_multiple(v: Fraction, base: Fraction) -> bool:
 
 
 def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
-    """Within the published distance; with a base, between the same multiples as the truth."""
+    """Within the published distance, or the base."""
     value = file.numbers("value")
     found = _moved(table, value)
     asked_for = protected(table)
@@ -249,17 +249,9 @@ def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, 
 
 
 def _perturbed_interval(table: cg.Table, release: Any, i: int, v: Fraction) -> tuple[Fraction, Fraction]:
-    if table.fixed[i]:
-        return v, v
-    if release.base is None:
-        room = exact(release.distance[i])
-        return v - room, v + room
-    base = exact(release.base[i])
-    near = v % base
-    if min(near, base - near) <= Fraction(1, 10**9) * base:
-        middle = base * round(v / base)
-        return middle - base, middle + base
-    return v - near, v - near + base
+    """Return what the rule tells: no cell moves farther than its base or distance, whichever multiples lie around it."""
+    room = Fraction(0) if table.fixed[i] else exact((release.distance if release.base is None else release.base)[i])
+    return v - room, v + room
 
 
 def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
@@ -268,7 +260,7 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
     found = _moved(table, value)
     truth = _truth(table)
     for i, v in enumerate(value):
-        if table.fixed[i] and options.get("repair") != "relations" and v is not None:
+        if table.fixed[i] and options.get("repair") != "relations" and v is not None:  # a price may have been asked
             slack = Fraction(1, 10**9) * max(1, abs(truth[i]))
             if abs(v - truth[i]) > slack:
                 found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))

@@ -136,11 +136,21 @@ def _some_rounding(release: Any, options: dict[str, Any], figures: Counter[str])
         yield Violation("infeasible", "called infeasible, and a safe rounding exists")
 
 
+def _as_in_the_papers(table: cg.Table, options: dict[str, Any]) -> bool:
+    """Whether cells may stop at their levels, by any numbers: what the programs here look at."""
+    whole = table.integer if options.get("integer") is None else options["integer"]
+    return options.get("surplus", 1.0) == 0 and "keep" not in options and whole == table.integer
+
+
 def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
     """Compare the bound of optimal senses with all senses, one after the other."""
     table, weights = release.table, _weights(release.table, options, "inverse")
-    whole = bool(options.get("integer", table.integer))
-    if weights is None or options.get("norm") != "l1" or options.get("senses") != "optimal" or whole != table.integer:
+    if (
+        weights is None
+        or options.get("norm") != "l1"
+        or options.get("senses") != "optimal"
+        or not _as_in_the_papers(table, options)
+    ):
         return
     if int(table.sensitive.sum()) > SENSES or not np.isfinite(release.bound):
         return
@@ -152,8 +162,7 @@ def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[s
 
 def _some_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
     table = release.table
-    whole = bool(options.get("integer", table.integer))
-    if int(table.sensitive.sum()) > SENSES or whole != table.integer or len(table.attackers) > 1:
+    if int(table.sensitive.sum()) > SENSES or not _as_in_the_papers(table, options) or len(table.attackers) > 1:
         return
     figures["adjust: infeasible checked"] += 1
     if least_adjustment(table, None) is not None:

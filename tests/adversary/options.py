@@ -102,15 +102,17 @@ def _round(rng: Rng, case: Case) -> dict[str, Any]:
 
 def _perturb(rng: Rng, case: Case) -> dict[str, Any]:
     out: dict[str, Any] = {"time_limit_s": LIMIT_S, _one(rng, "base", "distance"): _base(rng, case)}
-    if rng.random() < 0.3:
+    if rng.random() < 0.3 and "base" in out:
         out["round_sensitive"] = True
+    if rng.random() < 0.3:
+        out["draw"] = "nearest"
     return out
 
 
 def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
     out: dict[str, Any] = {
         "norm": _one(rng, "l1", "l2", "linf", "l12"),
-        "senses": _one(rng, "upper", "lower", "key", "optimal"),
+        "senses": _one(rng, "key", "key", "upper", "lower", "optimal"),
         "time_limit_s": LIMIT_S,
     }
     if rng.random() < 0.5:
@@ -119,8 +121,12 @@ def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
         out["weights"] = _one(rng, "inverse", "unit", "table", "value", "inverse_square", "inverse_sqrt")
     if out["norm"] == "l12" and rng.random() < 0.5:
         out |= {"omega": _one(rng, 0.5, 0.9), "square_weights": "unit", "squares": [0]}
-    if rng.random() < 0.1 and (case.table.values == np.rint(case.table.values)).all():
-        out["integer"] = True
+    if rng.random() < 0.2 and (case.table.values == np.rint(case.table.values)).all():
+        out["integer"] = _one(rng, True, False) or case.table.integer
+    if rng.random() < 0.3:
+        out["surplus"] = _one(rng, 0.0, 0.5, 2.0)
+    if rng.random() < 0.15 and case.table.dimensions:
+        out["keep"] = [_one(rng, "total", case.table.dimensions[0], int(rng.integers(case.table.n_cells)))]
     if rng.random() < 0.2:
         out["gap"] = 1e-2
     return out

@@ -68,7 +68,6 @@ def test_unbiased_rounding_keeps_its_limit(tmp_path):
 # ---------------------------------------------------------------------- perturbation
 
 
-@mending("what is known of a perturbed cell")
 def test_perturbation_withstands_its_own_description(tmp_path):
     """The published value lies between the same multiples as the truth; the audit took v - base to v + base."""
     for leaves, cell, level in (([[38.2, 16.2], [2.5, 1.0]], 4, 4), ([[1.7, 7.5], [40.2, 38.8]], 5, 3)):
@@ -76,7 +75,6 @@ def test_perturbation_withstands_its_own_description(tmp_path):
         assert not found(table, "perturb", tmp_path, base=5.0)
 
 
-@mending("whole numbers of perturbed counts")
 def test_perturbed_counts_are_counts(tmp_path):
     table = square([[2, 5, 9], [4, 1, 7]], sensitive=[9], lower=1, upper=1, integer=True)
     for options in ({"distance": 4.0}, {"distance": 2.5}, {"base": 5.0}, {"base": 2.5}):

@@ -99,7 +99,7 @@ def test_one_digit_of_the_file_changed_is_refused(release, tmp_path):
     path = tmp_path / "w.json"
     audit(release).save_witnesses(path)
     content = json.loads(path.read_text())
-    table = content["attackers"][0]["tables"][0]
+    table = content["tables"][0]
     cell = next(iter(table))
     digit = table[cell][0]
     table[cell] = ("2" if digit == "1" else "1") + table[cell][1:]

@@ -10,6 +10,7 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard._intervals.requests import Variables, needs
+from cellguard.levels import attackers_of, required_levels
 from cellguard.table import FloatArray, Table
 
 if TYPE_CHECKING:
@@ -73,9 +74,9 @@ class Problem:
 
         t = self.table
         lines: list[str] = []
-        for attacker in t.attackers:
+        for attacker in attackers_of(t):
             lo, hi = t.bounds(attacker)
-            need = t.levels(attacker)
+            need = required_levels(t, attacker)
             lo, hi = np.where(self.may_open, lo, t.values), np.where(self.may_open, hi, t.values)
             found = ranges(
                 *(t.relations, lo, hi, t.values, need.cells),
@@ -300,6 +301,9 @@ class Problem:
         Nobody needs more digits, and a side of almost no width is no use to anyone who checks.
         """
         t, nearly = self.table, 1.0 - 2e-9  # a level of 4 shall not become 4.0001 by a rounding error
+        if t.integer:  # of counts, ends that are not whole tell no more than whole ones
+            low, high = np.ceil(nearly * found.lower - 1e-9), np.ceil(nearly * found.upper - 1e-9)
+            return np.maximum(t.values - low, t.lb), np.minimum(t.values + high, t.ub)
         # what is proven stays so
         dearest = found.bound / (1.0 - gap) if self.proven(found, gap) else self.cost(found) * (1.0 + gap)
         place = int(np.floor(np.log10(_GRID * self._unit())))

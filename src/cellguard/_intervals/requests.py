@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard.attacker import Attacker
+from cellguard.levels import attackers_of, required_levels
 from cellguard.table import FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from cellguard._engine.widths import Requests
 
 __all__ = ["Need", "Variables", "needs", "splits_sliding_levels"]
-
-NOMINAL = 0.01
-"""Share of the value that a sensitive cell without levels asks for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,24 +35,17 @@ def needs(table: Table) -> list[Need]:
     """Every attacker's levels as movements up and down; sliding levels as the parts that are missing.
 
     A sliding level larger than lower and upper together is split in their proportion (evenly when
-    both are 0): safe, and optimal when the levels are symmetric. A sensitive cell without any level
-    must not be known exactly: it asks for :data:`NOMINAL` of its value, on one side at least.
+    both are 0): safe, and optimal when the levels are symmetric.
     """
     out = []
-    for attacker in table.attackers:
-        need = table.levels(attacker)
+    for attacker in attackers_of(table):
+        need = required_levels(table, attacker)
         both = need.lower + need.upper
         grow = np.where(need.sliding > both, need.sliding / np.where(both > 0, both, 1.0), 1.0)
         lo, _ = table.bounds(attacker)
         lower = np.where(both > 0, need.lower * grow, need.sliding / 2)
         lower = np.minimum(lower, np.maximum(table.values[need.cells] - lo[need.cells], need.lower))
         upper = np.maximum(need.upper, np.where(need.sliding > both, need.sliding - lower, 0.0))
-        a = np.abs(table.values[need.cells])
-        bare = (np.maximum(both, need.sliding) == 0) & ~table.fixed[need.cells]
-        nominal = np.where(bare, NOMINAL * np.maximum(a, 1.0), 0.0)
-        _, hi = table.bounds(attacker)
-        upper = np.maximum(upper, np.minimum(nominal, hi[need.cells] - table.values[need.cells]))
-        lower = np.maximum(lower, np.minimum(nominal, table.values[need.cells] - lo[need.cells]))
         cells = np.concatenate([need.cells, need.cells])
         sign = np.repeat([1.0, -1.0], len(need.cells))
         level = np.concatenate([upper, lower])
@@ -65,8 +56,8 @@ def needs(table: Table) -> list[Need]:
 
 def splits_sliding_levels(table: Table) -> bool:
     """Whether some sliding level asks for more than the other two, in a way that `needs` has to choose."""
-    for attacker in table.attackers:
-        need = table.levels(attacker)
+    for attacker in attackers_of(table):
+        need = required_levels(table, attacker)
         chosen = (need.sliding > need.lower + need.upper) & (need.lower != need.upper)
         if chosen.any():
             return True

@@ -165,7 +165,9 @@ def with_bounds(table: Table, text: str | None) -> Table:
     size = np.abs(table.values)
     room = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in (below, above))
     lower, upper = room
-    return table.with_(lb=table.values - lower, ub=table.values + upper)
+    known = table.lb == table.ub  # what everybody knows stays known
+    lb, ub = np.where(known, table.lb, table.values - lower), np.where(known, table.ub, table.values + upper)
+    return table.with_(lb=lb, ub=ub)
 
 
 def _write_ranges(found: Audit, path: Path) -> None:

@@ -113,6 +113,8 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
     if data.table is not None:
         for role in _roles(job):
             yield Mistake(("data", role), "is for records; a table is already added up.", "leave it out, or give file.")
+        if "known_zeros" in data.model_fields_set:
+            yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
         return
     if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".txt", ".tsv", ".asc")):
         yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV and Parquet are.")

@@ -67,6 +67,8 @@ class DataSection(_Section):
     """Leave out records without a value; they are refused otherwise."""
     standalone: bool = False
     """Records without a holding stand alone; they are refused otherwise."""
+    known_zeros: bool = True
+    """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
     encoding: str | None = None

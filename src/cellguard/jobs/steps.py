@@ -76,6 +76,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
         "skip_missing": data.skip_missing,
         "standalone": data.standalone,
+        "known_zeros": data.known_zeros,
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,

@@ -43,7 +43,7 @@ def test_verify_refuses_an_altered_digit(files, capsys, tmp_path):
     table, release, witnesses = files
     assert run(capsys, "audit", table, release, "--witnesses", witnesses)[0] == 0
     content = json.loads((tmp_path / "witnesses.json").read_text())
-    first = content["attackers"][0]["tables"][0]
+    first = content["tables"][0]
     cell = next(iter(first))
     first[cell] = first[cell][:-1] + str((int(first[cell][-1]) + 1) % 10)
     (tmp_path / "witnesses.json").write_text(json.dumps(content))
