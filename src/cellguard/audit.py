@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
@@ -245,6 +246,7 @@ class Audit:
         write_proofs(path, self.release, list(self.witnesses.values()), integer=self.integer)
 
 
+@on_one_blas_thread
 def audit(
     release: Release,
     *,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard._intervals.problem import Problem
 from cellguard._intervals.requests import splits_sliding_levels
 from cellguard.exceptions import InputError
@@ -24,6 +25,7 @@ _STRETCH = 0.5
 
 @takes_publications
 @against_respondents(near=False)
+@on_one_blas_thread
 def intervals(
     table: Table,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
 from cellguard.levels import Levels, attackers_of, required_levels
 from cellguard.publication import takes_publications
@@ -35,6 +36,7 @@ _DRAWS = ("random", "nearest")
 
 @takes_publications
 @against_respondents(near=False)
+@on_one_blas_thread
 def perturb(
     table: Table,
     base: ArrayLike | None = None,

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard._engine.multiples import Lattice, decimals, lattice
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
 from cellguard.levels import Levels, attackers_of, required_levels
 from cellguard.publication import takes_publications
@@ -43,6 +44,7 @@ _METHODS = ("auto", "exact", "areas")
 
 @takes_publications
 @against_respondents(near=False)
+@on_one_blas_thread
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,

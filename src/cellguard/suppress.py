@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
 from cellguard.publication import takes_publications
 from cellguard.release import Status, Suppression
@@ -29,6 +30,7 @@ _DEFAULT_LIMIT_S = 60.0
 
 @takes_publications
 @against_respondents(near=True)
+@on_one_blas_thread
 def suppress(
     table: Table,
     *,

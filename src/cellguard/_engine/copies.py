@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve_triangular
 from scipy.sparse import csr_array
 
-from cellguard._engine.kernels import schur
+from cellguard._core import schur
 
 __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
 

@@ -14,6 +14,7 @@ from cellguard._engine import clock
 from cellguard._engine.adjuster import Closest, adjuster_of
 from cellguard._engine.distance import Distance
 from cellguard._engine.senses import Choice, Senses, choose
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.adjust.explain import explain
 from cellguard.adjust.norms import distance_of
 from cellguard.adjust.repair import REPAIRS, flipped, room_of, with_fixed_cells_freed
@@ -27,6 +28,7 @@ __all__ = ["adjust"]
 
 
 @takes_publications
+@on_one_blas_thread
 def adjust(
     table: Table,
     *,

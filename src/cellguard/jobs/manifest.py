@@ -19,7 +19,7 @@ CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which d
 """Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
 _PUBLIC = "../public"
 """What the internal manifest calls the public folder."""
-_LIBRARIES = ("numpy", "scipy", "numba", "highspy", "pyscipopt", "duckdb", "pyarrow")
+_LIBRARIES = ("numpy", "scipy", "highspy", "pyscipopt", "duckdb", "pyarrow")
 
 
 def versions() -> dict[str, str]:

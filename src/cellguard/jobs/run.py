@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cellguard._engine.clock import compiled
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.jobs import manifest as manifests
 from cellguard.jobs.checkpoint import Checkpoints
@@ -118,8 +117,6 @@ def run(
 
 def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
-    if not compiled():
-        work.progress.note("first run after the installation: parts are compiled, which takes a minute or two")
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
