@@ -10,6 +10,7 @@ import pytest
 import cellguard as cg
 from cellguard._engine.adjuster import adjuster_of
 from cellguard._engine.soft import closest_soft
+from cellguard.adjust import PLAIN
 from cellguard.attack.scenarios import CLASSES, _distribution
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
@@ -17,11 +18,11 @@ from cellguard.exceptions import ReleaseError, UnknownCodeError
 
 @pytest.fixture
 def release() -> cg.Release:
-    return cg.adjust(cg.examples.castro2004_figure1(), norm="l1")
+    return cg.adjust(cg.examples.castro2004_figure1(), norm="l1", **PLAIN)
 
 
 def test_who_knows_the_bounds_recomputes_the_table() -> None:
-    release = cg.adjust(cg.examples.castro2004_figure3(), norm="l1")
+    release = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
     found = cg.attack(release, "C", replications=3, seed=1)
     assert found.distribution["0"] == 100.0
     assert found.verdict.startswith("disclosed")
@@ -82,7 +83,7 @@ def test_wrong_calls_are_refused(release: cg.Release) -> None:
     with pytest.raises(ReleaseError, match="matching_attack"):
         cg.attack(cg.examples.salazar2004_figure2()["suppress"])
     with pytest.raises(ReleaseError):
-        cg.attack(cg.adjust(cg.examples.castro2004_figure1(), norm="linf"))
+        cg.attack(cg.adjust(cg.examples.castro2004_figure1(), norm="linf", **PLAIN))
 
 
 def test_the_command_attacks_a_table_and_a_release(tmp_path, capfd, release: cg.Release) -> None:
@@ -90,7 +91,7 @@ def test_the_command_attacks_a_table_and_a_release(tmp_path, capfd, release: cg.
     release.table.write(table)
     assert main(["attack", str(table), "--scenario", "C", "--replications", "2", "--json", "--quiet"]) == 0
     assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
-    cg.adjust(cg.Table.read(table), norm="l1").save(published)
+    cg.adjust(cg.Table.read(table), norm="l1", **PLAIN).save(published)
     assert main(["attack", str(table), str(published), "--scenario", "C", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
     assert main(["attack", str(table), "--scenario", "D"]) == 1

@@ -160,7 +160,9 @@ def attack(
     Examples
     --------
     >>> import cellguard as cg
-    >>> found = cg.attack(cg.adjust(cg.examples.castro2004_figure3(), norm="l1"), scenario="C", replications=2)
+    >>> from cellguard.adjust import PLAIN
+    >>> plain = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
+    >>> found = cg.attack(plain, scenario="C", replications=2)
     >>> found.distribution["0"]
     100.0
     """
