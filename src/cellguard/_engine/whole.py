@@ -4,8 +4,8 @@ Every movement is a combination of the columns of a basis of the null space, and
 whole numbers: so the closest movement is rounded there, where any rounding satisfies the relations, and improved by
 unit steps along the columns until none of them helps (within a ten-thousandth of the real optimum on most of CSPLIB,
 in a tenth of a second). Where steps are large compared with the movements, in tables of small counts, a mixed-integer
-program over the whole numbers around the closest movement is asked too: a convex function is exactly a sum of unit steps
-with growing prices, and the relations of two-way tables are totally unimodular.
+program over the whole numbers around the closest movement is asked too: a convex function is exactly a sum of unit
+steps with growing prices, and the relations of two-way tables are totally unimodular.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def whole_movement(
 
 
 class _Loss:
-    """What each cell's movement costs: its part of the distance; where a maximum counts, how far it is from the best."""
+    """What each cell's movement costs: its part of the distance; where a maximum counts, how far it leaves the best."""
 
     def __init__(self, distance: Distance, near: FloatArray) -> None:
         most = distance.largest.any()

@@ -24,7 +24,7 @@ def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
     ['(region=Total, sex=Total)', '(region=N, sex=Total)', '(region=S, sex=Total)']
     """
     if isinstance(keep, str | Mapping) or not isinstance(keep, Iterable):
-        keep = [keep]  # type: ignore[list-item] # one entry is as good as a list of one
+        keep = [keep]  # one entry is as good as a list of one
     out = np.zeros(table.n_cells, bool)
     for entry in keep:
         single, cells = _cells(table, entry)

@@ -44,9 +44,9 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
     down, up = (np.abs(side[cells]) for side in room_of(table))
     levels = need.lower[cells], need.upper[cells]
     open_ = [np.isfinite(level) for level in levels]
-    both = sum(np.where(can, level, 0.0) for can, level in zip(open_, levels, strict=True))
-    ways = np.maximum(1.0, open_[0].astype(float) + open_[1]) if secret_senses else 1.0
-    widest = share * both / ways
+    both = np.where(open_[0], levels[0], 0.0) + np.where(open_[1], levels[1], 0.0)
+    ways = np.maximum(1, open_[0].astype(int) + open_[1]) if secret_senses else np.ones(len(cells))
+    widest: FloatArray = share * both / ways
     out = []
     for name, level, can, room in (("down", levels[0], open_[0], down), ("up", levels[1], open_[1], up)):
         drawn = _drawn(table, cells, seed, name)
@@ -56,11 +56,11 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
             most = np.maximum(np.floor(in_units(widest, unit)), 1.0 if share > 0 else 0.0)
             most = np.maximum(np.minimum(most, np.floor(in_units(room, unit) + 1e-7) - at_least), 0.0)
             reached = of_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
-            can = can & (reached <= room * (1 + 1e-12) + 1e-12)
         else:
             reached = at_least + drawn * np.maximum(np.minimum(widest, room - at_least), 0.0)
+        fits = reached <= room * (1 + 1e-12) + 1e-12  # the first multiple beyond the level may lie outside the bounds
         side = np.zeros(table.n_cells)
-        side[cells] = np.where(can, reached, np.inf)
+        side[cells] = np.where(can & fits, reached, np.inf)
         out.append(side)
     return replace(need, lower=out[0], upper=out[1])
 

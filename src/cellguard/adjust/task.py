@@ -1,4 +1,4 @@
-"""From a task to a release: senses given or chosen, what to do when they leave no table, and the check of the result."""
+"""From a task to a release: senses given or chosen, what to do when they leave no table, the check of the result."""
 
 from __future__ import annotations
 
