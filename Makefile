@@ -3,6 +3,7 @@
 #   make test    all tests, with coverage
 #   make check   lint, format, types, layers
 #   make bench   speed and quality figures
+#   make adversary  ten thousand strange tables attacked from their files (ADVERSARY="--seed 7" goes on with a seed)
 #   make docs    the manual, in site/
 # To use an environment that is already there: make check BIN=/path/to/bin/ SETUP=
 
@@ -15,7 +16,7 @@ PIP = $(BIN)python -m pip --disable-pip-version-check --quiet
 TEST_OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test check format bench adversary docs clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -37,6 +38,9 @@ format: $(SETUP)
 
 bench: $(SETUP) $(if $(SETUP),$(VENV)/.bench)
 	OMP_NUM_THREADS=1 $(BIN)python bench/run.py $(BENCH)
+
+adversary: $(SETUP)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)python -m adversary.campaign $(ADVERSARY)
 
 docs: $(SETUP)
 	$(BIN)mkdocs build --strict

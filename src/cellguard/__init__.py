@@ -31,6 +31,7 @@ _EXPORTS = {
     "MinFrequency": "rules",
     "PPercent": "rules",
     "PriorPosterior": "rules",
+    "Publication": "publication",
     "Release": "release",
     "Request": "rules",
     "Status": "release",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from cellguard.insiders import with_insiders as with_insiders
     from cellguard.intervals import intervals as intervals
     from cellguard.perturb import perturb as perturb
+    from cellguard.publication import Publication as Publication
     from cellguard.release import Release as Release
     from cellguard.release import Status as Status
     from cellguard.rounding import round as round

@@ -18,7 +18,7 @@ from cellguard.table import Table
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["from_linked"]
+__all__ = ["distinct_relations", "from_linked", "merged_fields", "moved_relations"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,13 +41,13 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
     listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
     place = [locate(listed, k, sizes) for k in keys]
     cells = coordinates_of(listed, sizes)
-    pieces = [_moved(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
+    pieces = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides
         T = derive_relations(tuple(hierarchies.values()), cells)
         pieces.insert(0, T)
         rhs.insert(0, np.zeros(T.shape[0]))
-    T, b = _distinct(vstack(pieces, format="csr"), np.concatenate(rhs))
+    T, b = distinct_relations(vstack(pieces, format="csr"), np.concatenate(rhs))
     described: dict[str, Any] = {
         "dimensions": tuple(codes),
         "codes": tuple(codes.values()),
@@ -55,7 +55,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "coordinates": cells,
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
-    fields = _merged(tables, place, len(listed), lambda cell: cell_name(label, cells[cell]))
+    fields = merged_fields(tables, place, len(listed), lambda cell: cell_name(label, cells[cell]))
     return Table(relations=T, rhs=b, **{**fields, **described, **description})
 
 
@@ -92,7 +92,7 @@ def _recoded(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
     return out
 
 
-def _moved(T: csr_array, place: IntArray, n: int) -> csr_array:
+def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
     from scipy.sparse import csr_array
 
     moved = csr_array((T.data, place[T.indices], T.indptr), shape=(T.shape[0], n))
@@ -100,7 +100,7 @@ def _moved(T: csr_array, place: IntArray, n: int) -> csr_array:
     return moved
 
 
-def _distinct(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
+def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
     """Drop relations that are listed before; rows are compared by two random fingerprints."""
     from scipy.sparse import csr_array
 
@@ -121,18 +121,17 @@ def _distinct(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
     return T[keep], rhs[keep]
 
 
-def _merged(tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Any) -> dict[str, Any]:
+def merged_fields(
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    n: int,
+    label: Any,
+    *,
+    tolerance: float = 1e-9,
+    names: Sequence[str] = (),
+) -> dict[str, Any]:
     """Return the fields of the joined cells: equal values, the tightest bounds, the widest levels."""
-    values = np.full(n, np.nan)
-    for t, p in zip(tables, place, strict=True):
-        known = values[p]
-        clash = np.abs(known - t.values) > 1e-9 * np.maximum(1.0, np.abs(known))
-        if clash.any():
-            raise InputError(
-                f"{label(p[np.argmax(clash)])} has different values in two tables.",
-                hint="a cell that tables share must have one value; make both tables from the same data.",
-            )
-        values[p] = np.where(np.isnan(known), t.values, known)
+    values = _shared_values(tables, place, n, label, tolerance, names)
     joins = {
         "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (np.maximum, 0.0),
         "lower": (np.maximum, 0.0), "upper": (np.maximum, 0.0), "sliding": (np.maximum, 0.0),
@@ -153,6 +152,27 @@ def _merged(tables: Sequence[Table], place: Sequence[IntArray], n: int, label: A
     out["insiders"] = False if all(t.insiders is False for t in tables) else None
     out["attackers"] = _joined_attackers(tables, place)
     return out
+
+
+def _shared_values(
+    tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Any, tolerance: float, names: Sequence[str]
+) -> FloatArray:
+    """Return the value of every distinct cell; a cell with two values is refused with both places."""
+    values, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)
+    for k, (t, p) in enumerate(zip(tables, place, strict=True)):
+        known = values[p]
+        clash = np.abs(known - t.values) > tolerance * np.maximum(1.0, np.abs(known))
+        if clash.any():
+            cell = int(p[np.argmax(clash)])
+            both = [names[i] if names else tables[i].name for i in (int(seen_in[cell]), k)]
+            more = f", and so have {int(clash.sum()) - 1} others" if clash.sum() > 1 else ""
+            raise InputError(
+                f"{label(cell)} has different values in {both[0]!r} and {both[1]!r}{more}.",
+                hint="a cell that tables share must have one value; make both tables from the same data.",
+            )
+        seen_in[p] = np.where(np.isnan(known), k, seen_in[p])
+        values[p] = np.where(np.isnan(known), t.values, known)
+    return values
 
 
 def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:

@@ -277,14 +277,15 @@ def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]
     found = ranges(table.relations, lo, hi, table.values, need.cells, **options)
     least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
     known = found.high_bound - found.low_bound < least
+    shown = release.as_it_is()[need.cells] & need.any()  # never published as it is, whatever range is claimed
     published = ~release.suppressed if isinstance(release, Suppression) else lo == hi
     return Finding(
         attacker=attacker,
         levels=need,
         low=found.low,
         high=found.high,
-        safe=found.safe,
-        unsafe=found.unsafe,
+        safe=found.safe & ~shown,
+        unsafe=found.unsafe | shown,
         exact=known,
         disclosed=np.union1d(np.flatnonzero(found.disclosed & ~published), need.cells[known]),
         witnesses=found.exact_witnesses,

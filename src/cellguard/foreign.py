@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
@@ -33,9 +34,10 @@ def read_release(
     path: str | Path,
     *,
     method: str | None = None,
-    base: float | None = None,
+    base: ArrayLike | None = None,
     step: int = 1,
-    distance: float | None = None,
+    distance: ArrayLike | None = None,
+    keep_multiples: bool = False,
 ) -> Release:
     """Read a release of a table from a file that any program may have written.
 
@@ -52,16 +54,19 @@ def read_release(
     method
         ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
     base, step
-        Of a rounded table: cells moved by at most `step` bases.
+        Of a rounded table: its base, or one per cell; cells moved by less than `step` bases.
     distance
-        Of a perturbed table: how far, at most, cells moved.
+        Of a perturbed table: how far, at most, cells moved; one number, or one per cell. Its base will do.
+    keep_multiples
+        Of a rounded table: sensitive multiples of the base were let stay (:func:`cellguard.round`).
     """
     text = Path(path)
     if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
 
         columns = {str(name).strip(): column for name, column in read_frame(path).items()}
-        return _from_columns(table, text, columns, method, base, step, distance)
+        how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
+        return _from_columns(table, text, columns, method, how)
     return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
 
 
@@ -102,9 +107,7 @@ def _from_columns(
     path: Path,
     columns: Mapping[str, Any],
     method: str | None,
-    base: float | None,
-    step: int,
-    distance: float | None,
+    how: Mapping[str, Any],
 ) -> Release:
     from cellguard._io.frames import texts
 
@@ -130,18 +133,18 @@ def _from_columns(
                              hint=f"name it as in {_VALUE[0]!r}, {_STATUS[0]!r} or 'lower', 'upper'.")  # fmt: skip
     blank = np.array([v.lower() in _BLANKS for v in value]) if value is not None else np.zeros(table.n_cells, bool)
     if method is None:
-        method = "suppress" if status is not None or blank.any() else _guess(base, distance)
+        method = "suppress" if status is not None or blank.any() else _guess(how)
     if method == "suppress":
         return _suppression(table, path, status, value, blank)
     if value is None or blank.any():
         raise ReleaseError(f"{path}: every cell needs a value when the method is {method!r}.")
-    return _moved(table, method, _numbers(table, path, value, np.nan), base, step, distance)
+    return _moved(table, method, _numbers(table, path, value, np.nan), how)
 
 
-def _guess(base: float | None, distance: float | None) -> str:
-    if base is not None:
+def _guess(how: Mapping[str, Any]) -> str:
+    if how["base"] is not None:
         return "round"
-    if distance is not None:
+    if how["distance"] is not None:
         return "perturb"
     raise InputError(
         "the file has a value for every cell, and nothing says how they were made.",
@@ -174,20 +177,28 @@ def _suppression(
     return release
 
 
-def _moved(
-    table: Table, method: str, values: FloatArray, base: float | None, step: int, distance: float | None
-) -> Release:
-    n = table.n_cells
+def _moved(table: Table, method: str, values: FloatArray, how: Mapping[str, Any]) -> Release:
+    """Make a release of values that differ from the true ones; `how` is what was published with them."""
     if method == "adjust":
         return _release(table, method, values=values)
     if method == "round":
-        if base is None or not base > 0:
-            raise InputError("a rounded table needs its base, a positive number.")
-        return _release(table, method, values=values, base=np.full(n, float(base)), step=step)
-    room = distance if distance is not None else base
-    if room is None or not room > 0:
-        raise InputError("a perturbed table needs the distance that was published with it, a positive number.")
-    return _release(table, method, values=values, distance=np.full(n, float(room)))
+        base = _per_cell(table, how["base"], "a rounded table needs its base")
+        if how["step"] < 1:
+            raise InputError(f"step {how['step']!r}: a whole number of at least 1 is needed.")
+        return _release(table, method, values=values, base=base, step=how["step"], keep_multiples=how["keep_multiples"])
+    room = how["distance"] if how["distance"] is not None else how["base"]
+    room = _per_cell(table, room, "a perturbed table needs the distance that was published with it")
+    return _release(table, method, values=values, distance=room)
+
+
+def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
+    """Return one positive number per cell."""
+    numbers = np.asarray(np.nan if given is None else given, np.float64)
+    if numbers.ndim and numbers.shape != (table.n_cells,):
+        raise InputError(f"{what}: {numbers.size} numbers were given for {table.n_cells} cells.")
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise InputError(f"{what}, a positive number.")
+    return np.broadcast_to(numbers, table.n_cells).copy()
 
 
 def _cells(table: Table, path: Path, columns: Mapping[str, Any]) -> IntArray:
@@ -277,10 +288,14 @@ def check_release(release: Release) -> None:
         bad = (published < table.lb - slack) | (published > table.ub + slack)
         _refuse(table, bad, "the published value lies outside the known bounds.")
     else:
+        if isinstance(release, Rounding | Perturbation):  # a base is nothing beside a large value
+            slack = 1e-12 * np.maximum(1.0, np.abs(table.values))
         lo, hi = release.published_bounds(Attacker(name="nobody"))
         _refuse(table, ~((lo <= table.values + slack) & (hi >= table.values - slack)),
                 "the published interval does not contain the true value.")  # fmt: skip
-    if isinstance(release, Adjustment | Rounding | Perturbation):
+    if isinstance(release, Rounding):
+        _check_multiples(release)
+    elif isinstance(release, Adjustment | Perturbation):
         _check_additive(table, published)
     elif isinstance(release, Intervals):
         _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
@@ -293,16 +308,35 @@ def _open_interval(release: Release) -> BoolArray:
     return np.zeros(release.table.n_cells, bool)
 
 
+def _check_multiples(release: Rounding) -> None:
+    """Refuse a rounded table with a number that is no multiple of its base, or that does not add up exactly."""
+    from cellguard._engine.multiples import decimals, off_base, whole_residuals
+
+    table, digits = release.table, decimals(release.base)
+    if digits is None:
+        raise ReleaseError("a base has more than nine decimals.")
+    _refuse(table, off_base(release.values, release.base), "the published value is no multiple of the base.",
+            "is this the base with which the table was rounded?")  # fmt: skip
+    residual = whole_residuals(table.relations, table.rhs, release.values, digits)
+    if residual is None:
+        _check_additive(table, release.values)
+    elif (bad := residual != 0).any():
+        _refuse_relations(table, bad, int(np.argmax(bad)))
+
+
 def _check_additive(table: Table, published: FloatArray) -> None:
     residual, allowed = residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():
-        worst = int(np.argmax(np.abs(residual) - allowed))
-        raise ReleaseError(
-            f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
-            f"the worst is {table.relation_label(worst)}.",
-            hint="was the release made from this table, and were all its cells read?",
-        )
+        _refuse_relations(table, bad, int(np.argmax(np.abs(residual) - allowed)))
+
+
+def _refuse_relations(table: Table, bad: BoolArray, worst: int) -> None:
+    raise ReleaseError(
+        f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
+        f"the worst is {table.relation_label(worst)}.",
+        hint="was the release made from this table, and were all its cells read?",
+    )
 
 
 def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:

@@ -22,6 +22,8 @@ __all__ = ["Hierarchy", "Relations"]
 IntArray = NDArray[np.int64]
 ABSENT = -2
 """Stands for the parent of a code that a tree does not have."""
+MAX_LEVELS = 100
+"""No classification is as deep; the sums of leaves of a chain of many thousand codes would fill the memory."""
 _SHOWN = 24
 """Lines of a hierarchy that `repr` shows."""
 
@@ -449,19 +451,26 @@ def _depths(parents: IntArray, codes: Sequence[str]) -> IntArray:
     depth = np.where(parents == -1, 0, -1)
     if (depth == 0).sum() != 1:
         raise InputError("a tree needs exactly one root, the total.")
-    open_ = np.flatnonzero(parents >= 0)
-    if (parents[parents[open_]] == ABSENT).any():
+    if (parents[parents[parents >= 0]] == ABSENT).any():
         raise InputError("a parent does not belong to the tree of its child.")
-    while len(open_):
-        ready = depth[parents[open_]] >= 0
-        if not ready.any():
-            raise InputError(
-                f"code {codes[open_[0]]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor."
-            )
-        now = open_[ready]
-        depth[now] = depth[parents[now]] + 1
-        open_ = open_[~ready]
-    return depth
+    # every code jumps to its ancestor 1, 2, 4, ... steps up, until all are at the root or will never be there
+    jump = np.where(parents >= 0, parents, np.arange(len(parents)))
+    steps = (parents >= 0).astype(np.int64)
+    for _ in range(len(parents).bit_length()):
+        steps += steps[jump]
+        jump = jump[jump]
+    lost = np.flatnonzero((parents >= 0) & (depth[jump] < 0))
+    if len(lost):
+        raise InputError(
+            f"code {codes[lost[0]]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor."
+        )
+    deepest = int(steps.max())
+    if deepest > MAX_LEVELS:
+        raise InputError(
+            f"{deepest:,} levels lie below the total; at most {MAX_LEVELS} are possible.",
+            hint="is each code's parent its group, and not the code before it?",
+        )
+    return np.where(parents >= 0, steps, depth)
 
 
 def _rooted(codes: Sequence[str], above: Sequence[str], total: str | None) -> tuple[list[tuple[str, str]], str]:

@@ -12,6 +12,7 @@ from cellguard._intervals.problem import Problem
 from cellguard._intervals.requests import splits_sliding_levels
 from cellguard.exceptions import InputError
 from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Intervals, Status
 from cellguard.table import FloatArray, Table
 
@@ -21,6 +22,7 @@ _STRETCH = 0.5
 """With random positions, each side of a sensitive cell's interval grows by up to this share."""
 
 
+@takes_publications
 def intervals(
     table: Table,
     *,

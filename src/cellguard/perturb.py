@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard.exceptions import InputError, LevelError
 from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Perturbation, Status
 from cellguard.table import BoolArray, FloatArray, Table, residuals
 
@@ -26,6 +27,7 @@ _ROUNDS = 500
 _CUTS_PER_ROUND = 200
 
 
+@takes_publications
 def perturb(
     table: Table,
     base: ArrayLike | None = None,

@@ -8,7 +8,7 @@ kind          what is published for cell i           interval of the attacker
 Suppression   the value, or nothing                  a_i, or what he knew before
 Adjustment    a changed value                        attacked by scenarios
 Intervals     a lower and an upper number            [lower_i, upper_i]
-Rounding      a multiple of the base                 v_i -/+ step * distance_i
+Rounding      a multiple of the base                 less than step bases from v_i
 Perturbation  a changed value                        v_i -/+ distance_i
 ============  =====================================  ==========================
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,14 +31,19 @@ from cellguard.table import BoolArray, FloatArray, Table
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
+    from cellguard.publication import PublishedTable
 
 __all__ = ["UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
 
 
 UNSAFE = "NOT SAFE: the audit refuses this release"
 """What every output says when an unsafe release was written on request."""
-_FROM_TRUTH = {"objective", "bound", "cost", "loss", "position"}
+_FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
 """Figures that are computed from true values: with them a log would keep sums of what is withheld."""
+
+
+SAME = 1e-9
+"""A perturbed value that misses the truth by less than this share of it is the truth."""
 
 
 class Status(StrEnum):
@@ -111,6 +117,10 @@ class Release:
         """Return the number a reader takes for each cell; NaN where nothing is published."""
         raise NotImplementedError
 
+    def as_it_is(self) -> BoolArray:
+        """Return which cells are published with their true value although a range is claimed around it."""
+        return np.zeros(self.table.n_cells, bool)
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return what is published, a column each, in the table's order of cells."""
         return {"value": self.point_values()}
@@ -164,21 +174,34 @@ class Release:
         self._require_published()
         return to_frame({**self.table.cell_codes(), **self.columns()}, like)
 
+    @property
+    def tables(self) -> dict[str, PublishedTable]:
+        """The tables of a publication by name, each in the layout it came in; empty for a single table."""
+        from cellguard.publication import published_tables
+
+        return published_tables(self)
+
     def save(self, path: str | Path, *, allow_unsafe: bool = False, allow_unchecked: bool = False) -> None:
         """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
 
         What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
-        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant.
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
+        without an ending is a folder: it gets one CSV file for each table of a publication.
         """
         self._require_published()
-        columns: dict[str, Any] = {**self.table.cell_codes(), **self.columns()}
+        files: dict[Path, dict[str, Any]] = {Path(path): {**self.table.cell_codes(), **self.columns()}}
+        if not Path(path).suffix and self.table.parts:
+            files = {Path(path) / f"{name}.csv": table.columns() for name, table in self.tables.items()}
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
             if not allow_unsafe:
                 raise
-            columns["warning"] = [UNSAFE] * self.table.n_cells
-        _write(columns, path)
+            for columns in files.values():
+                columns["warning"] = [UNSAFE] * len(next(iter(columns.values())))
+        for file, columns in files.items():
+            file.parent.mkdir(exist_ok=True)
+            _write(columns, file)
 
     def summary(self, *, internal: bool = False) -> dict[str, Any]:
         """Return the JSON object of the command line, without the audit.
@@ -338,18 +361,41 @@ class Rounding(Release):
     """The base of each cell (published, also for cells that were multiples of it already)."""
     step: int = 1
     """Published: a cell moved by less than `step` bases; 1 is zero-restricted rounding."""
+    keep_multiples: bool = False
+    """Whether a sensitive multiple of the base may stay, as in salazar2004; otherwise the audit asks that it moved."""
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of the values' last decimal, which whoever knows the kind of data knows: 1 for whole numbers."""
+        return unit_of_table(self.table)
 
     @property
     def distance(self) -> FloatArray:
-        """How far the truth may lie from the published value (published); 0 for cells that had to stay.
+        """How far the truth may lie from the published value; 0 for cells that had to stay.
 
-        A multiple of the base is not marked as such: publishing its distance as 0, as salazar2004
-        section 3 does, would disclose it.
+        Less than `step` bases: a unit less where the values have a last decimal, and as near as one likes
+        where they have none. A multiple of the base is not marked as such: publishing its distance
+        as 0, as salazar2004 section 3 does, would disclose it.
         """
-        return np.where(self.table.fixed, 0.0, self.step * self.base)
+        from cellguard._engine.multiples import ends
+
+        return np.where(self.table.fixed, 0.0, ends(np.zeros_like(self.base), self.base, self.step, self.unit)[1])
+
+    @cached_property
+    def _interval(self) -> tuple[FloatArray, FloatArray]:
+        from cellguard._engine.multiples import ends
+
+        lo, hi = ends(self.values, self.base, self.step, self.unit)
+        return np.where(self.table.fixed, self.values, lo), np.where(self.table.fixed, self.values, hi)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
-        return self.values - self.distance, self.values + self.distance
+        return self._interval
+
+    def as_it_is(self) -> BoolArray:
+        if self.keep_multiples:
+            return super().as_it_is()
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= np.maximum(self.unit / 2, 1e-15 * np.abs(a)))
 
     def point_values(self) -> FloatArray:
         return self.values
@@ -368,16 +414,32 @@ class Perturbation(Release):
     distance: FloatArray = field(repr=False)
     """How far the truth may lie from the published value (published)."""
     base: FloatArray | None = field(default=None, repr=False)
-    """The base towards whose multiples cells were moved, if any."""
+    """The base to whose multiples cells were drawn, if any: then it is the distance."""
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
-        return self.values - self.distance, self.values + self.distance
+        d = np.where(self.table.fixed, 0.0, self.distance)  # everybody knows which cells had to stay
+        lo, hi = self.values - d, self.values + d
+        if self.table.integer:
+            noise = 1e-9 * np.maximum(1.0, np.abs(self.values))
+            return np.ceil(lo - noise), np.floor(hi + noise)
+        return lo, hi
+
+    def as_it_is(self) -> BoolArray:
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= SAME * np.maximum(1.0, np.abs(a)))
 
     def point_values(self) -> FloatArray:
         return self.values
 
     def _own_figures(self) -> dict[str, Any]:
         return {"base": None if self.base is None else base_of(self.base), "step": 1}
+
+
+def unit_of_table(table: Table) -> float:
+    """Return the unit of the values' last decimal; 0 if they have none."""
+    from cellguard._engine.multiples import unit_of
+
+    return 1.0 if table.integer else unit_of(table.values)
 
 
 def base_of(base: FloatArray) -> float | list[float]:

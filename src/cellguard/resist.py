@@ -21,8 +21,8 @@ import numpy as np
 
 from cellguard._engine import twoway
 from cellguard.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
-from cellguard.attacker import EXTERNAL
 from cellguard.exceptions import InputError
+from cellguard.levels import Levels, attackers_of, required_levels, with_respondents
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
@@ -160,14 +160,14 @@ def resist_matching(
 
 def rule_applies(table: Table) -> bool:
     """Whether the table is small and asks for nothing but what a count rule with its weights gives."""
-    if not table.sensitive.any() or table.lower.any() or table.upper.any() or table.attackers != (EXTERNAL,):
+    if not table.sensitive.any():
         return False
     try:
         rule, grid = _prepared(table, None)
     except InputError:
         return False
     quick = grid.counts.size <= _QUICK
-    return quick and _measures(rule, table, grid) and bool((table.sliding[table.sensitive] == rule.width).all())
+    return quick and _measures(rule, table, grid) and bool((required_levels(table).sliding == rule.width).all())
 
 
 def random_costs(rule: CountRule, grid: Grid, rng: np.random.Generator, spread: float) -> twoway.CountLaw:
@@ -245,7 +245,12 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
         )
     inner = np.zeros(table.n_cells, bool)
     inner[grid.cells] = True
-    rule = rule_of(table) if rule is None else rule
+    need = required_levels(table)
+    if rule is None:
+        sliding = np.zeros(table.n_cells)
+        sliding[need.cells] = need.sliding  # a count without levels asks for the smallest width
+        rule = rule_of(table.with_(sliding=sliding))
+    _refuse_other_levels(table, need, rule)
     if (inner & table.fixed).any():
         raise InputError(
             f"{table.label(int(np.argmax(inner & table.fixed)))}: an inner cell that must be published.",
@@ -258,6 +263,21 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
             hint="give the rule by which the table's sensitive cells were chosen.",
         )
     return rule, grid
+
+
+def _refuse_other_levels(table: Table, need: Levels, rule: CountRule) -> None:
+    """Refuse a table that asks for more than the rule promises: enumeration would not look at it."""
+    if any(len(attacker.cells) or attacker.sensitive is not None for attacker in attackers_of(with_respondents(table))):
+        raise InputError(
+            "suppression of count tables by enumeration withstands an attacker from outside only.",
+            hint="choose so, which the report states: insiders=False; or leave `resist` out.",
+        )
+    more = (need.lower > 0) | (need.upper > 0) | (need.sliding > rule.width)
+    if more.any():
+        raise InputError(
+            f"{table.label(int(need.cells[np.argmax(more)]))}: its levels ask for more than the rule's width.",
+            hint="give the rule the largest width that a sensitive cell asks for, and no lower or upper levels.",
+        )
 
 
 def _scattered(table: Table, grid: Grid, pattern: BoolArray) -> BoolArray:

@@ -1,12 +1,15 @@
 """Controlled rounding: every cell becomes a multiple of its base, and the table still adds up.
 
 What is published: the rounded values, the base of each cell, and the step s. A reader knows that no
-cell moved by s bases or more, so an attacker finds each cell within ``v - s r`` and ``v + s r`` (the
-interval of salazar2004 section 3, closed), intersected with what he knew before; he is **not** told
-which cells were multiples of the base already. The paper sets r = 0 for those and publishes r, which
-would tell everybody that they are exact, and could never protect a sensitive one; here the nominal
-base is published for every cell. Only cells that must be published as they are (``table.fixed``)
-count as known exactly.
+cell moved by s bases or more, so an attacker finds each cell less than ``s r`` from what is published
+(the interval of salazar2004 section 3 without its ends: for whole numbers ``v - s r + 1`` to ``v + s r - 1``),
+intersected with what he knew before; he is **not** told which cells were multiples of the base already.
+The paper sets r = 0 for those and publishes r, which would tell everybody that they are exact, and could
+never protect a sensitive one; here the nominal base is published for every cell. Only cells that must
+be published as they are (``table.fixed``) count as known exactly.
+
+A sensitive cell is never published as it is: if it is a multiple of the base it moves to another one,
+which takes a step of 2 at least. ``keep_multiples=True`` lets it stay, as in the paper.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
-from cellguard.attacker import EXTERNAL, Attacker
+from cellguard._engine.multiples import LARGEST, Lattice, decimals, lattice
 from cellguard.exceptions import InputError, LevelError
-from cellguard.levels import with_respondents
-from cellguard.release import Rounding, Status
+from cellguard.levels import Levels, attackers_of, required_levels, with_respondents
+from cellguard.publication import takes_publications
+from cellguard.release import Rounding, Status, unit_of_table
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ _OBJECTIVES = ("distance", "unbiased")
 _METHODS = ("auto", "exact", "areas")
 
 
+@takes_publications
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,
@@ -45,6 +50,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     shares_up: ArrayLike | None = None,
     step: int | None = None,
     max_step: int = 5,
+    keep_multiples: bool = False,
     weights: str | ArrayLike = "table",
     time_limit_s: float = 300.0,
     gap: float = 0.0,
@@ -74,6 +80,9 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         the least step with a solution is searched for, and published with the release.
     max_step
         Where that search ends.
+    keep_multiples
+        Let a sensitive cell stay that is a multiple of its base, as salazar2004 does. Otherwise it moves
+        to another multiple, because a sensitive cell is never published as it is; with step 1 it cannot.
     weights
         Price of a unit of distance: the table's weights, ``"unit"``, ``"inverse"``, ``"value"``, ..., or
         one number per cell. Distance (2) of salazar2004 has unit weights.
@@ -105,14 +114,17 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
     table = with_respondents(table)
     bases = _bases(table, base)
-    _check_levels(table, bases, step or 1)
+    needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
+    _check_levels(table, bases, needs, step or 1)
     options = {
-        "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "weights": weights,
-        "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective, "method": method,
+        "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
+        "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
+        "method": method,
     }  # fmt: skip
     run = _Run(
-        table=table, base=bases, weights=_weights(table, weights), begin=begin, deadline=begin + time_limit_s,
-        gap=gap, seed=seed, threads=threads, method=method, options=options,
+        table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
+        keep_multiples=keep_multiples, weights=_weights(table, weights), begin=begin,
+        deadline=begin + time_limit_s, gap=gap, seed=seed, threads=threads, method=method, options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
@@ -158,6 +170,10 @@ class _Run:
 
     table: Table
     base: FloatArray
+    lattice: Lattice
+    needs: tuple[Levels, ...]
+    """What is asked against each attacker of the table."""
+    keep_multiples: bool
     weights: FloatArray
     begin: float
     deadline: float
@@ -170,40 +186,65 @@ class _Run:
 
     def first_of(self, steps: tuple[int, ...]) -> Rounding:
         """Round with the least step that has a solution."""
+        why = ""
         for step in steps:
             problem, demands = self.problem(step)
             outcome = self.solve(problem, demands)
             if outcome.x is not None:
-                return self.release(step, problem, outcome, outcome.x)
+                return self.confirmed(step, problem, demands, outcome)
             if not outcome.infeasible:
                 why = "the limit was reached before a rounding was found."
                 if clock.now() < self.deadline:
                     why = "the method ended without a rounding; that there is none is not proven."
                 return self.nothing(step, Status.TIME_LIMIT, why, outcome.bound)
-        reach = "its base" if steps[-1] == 1 else f"{steps[-1]} bases"
-        return self.nothing(
-            steps[-1],
-            Status.INFEASIBLE,
-            f"no additive table with every cell moved by less than {reach} meets every level.",
-        )
+            why = self.why_not(step, problem)
+        return self.nothing(steps[-1], Status.INFEASIBLE, why)
+
+    def why_not(self, step: int, problem: Problem) -> str:
+        """Say why there is no rounding with a step, by label."""
+        t = self.table
+        if not len(problem.impossible):
+            reach = "its base" if step == 1 else f"{step} bases"
+            return f"no additive table with every cell moved by less than {reach} meets every level."
+        cell = int(problem.impossible[0])
+        more = f" (and {len(problem.impossible) - 1} more)" if len(problem.impossible) > 1 else ""
+        if problem.moved[cell] and self.lattice.is_multiple[cell]:
+            return (
+                f"{t.label(cell)}{more}: the cell is sensitive, so it must not stay as it is, and no other multiple of "
+                f"its base less than {step} bases away leaves its levels open; a larger step, or keep_multiples, does."
+            )
+        return f"{t.label(cell)}{more}: no multiple of its base less than {step} bases away leaves its levels open."
 
     def problem(self, step: int) -> tuple[Problem, list[Demand]]:
         """Set up the problem for a step, with what each attacker knows and must not learn."""
         from cellguard._rounding.levels import Demand, trivial_limits
-        from cellguard._rounding.problem import make_problem
+        from cellguard._rounding.problem import make_problem, reach
 
-        t = self.table
-        demands = [
-            Demand(cells=n.cells, lower=n.lower, upper=n.upper, sliding=n.sliding, lb=lb, ub=ub)
-            for n, (lb, ub) in ((t.levels(who), t.bounds(who)) for who in _attackers(t))
-        ]
-        least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, step * self.base))
+        t, unit = self.table, unit_of_table(self.table)
+        demands = []
+        for need, attacker in zip(self.needs, attackers_of(t), strict=True):
+            lb, ub = t.bounds(attacker)
+            if t.integer:  # nobody holds fractions possible
+                lb, ub = np.ceil(lb - 1e-9), np.floor(ub + 1e-9)
+            demands.append(
+                Demand(cells=need.cells, lower=need.lower, upper=need.upper, sliding=need.sliding, lb=lb, ub=ub)
+            )
+        least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, reach(self.base, step, unit)))
         problem = make_problem(
-            relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, step=step, weights=self.weights,
-            lb=t.lb, ub=t.ub,  # what is public; what an insider knows binds him, not the release
-            least=least, most=most, fixed=t.fixed, target=self.target,
+            relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, lattice=self.lattice, step=step,
+            unit=unit, weights=self.weights, lb=t.lb, ub=t.ub,  # what is public; an insider's knowledge binds him only
+            least=least, most=most, fixed=t.fixed, moved=self.moved, target=self.target,
         )  # fmt: skip
         return problem, demands
+
+    @property
+    def moved(self) -> BoolArray:
+        """Cells that must not be published as they are."""
+        moved = np.zeros(self.table.n_cells, bool)
+        if not self.keep_multiples:
+            for need in self.needs:
+                moved[need.cells[need.any()]] = True
+        return moved
 
     def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
         from cellguard._rounding.choose import solve
@@ -219,6 +260,27 @@ class _Run:
             )
         return outcome
 
+    def confirmed(self, step: int, problem: Problem, demands: list[Demand], outcome: Outcome) -> Rounding:
+        """Return the rounding once the audit accepts it; what it misses is asked for with a margin, and solved again.
+
+        Programs in floating point meet a level up to their tolerance, and with fractions where only whole
+        numbers are possible; the audit does not.
+        """
+        from cellguard._rounding.levels import raised
+
+        for _ in range(_ATTEMPTS):
+            if outcome.x is None:
+                break
+            release = self.release(step, problem, outcome, outcome.x)
+            missed = _missed(release, max(self.deadline - clock.now(), _AUDIT_TIME_S))
+            if not any(len(cells) for cells in missed):
+                return release
+            if clock.now() > self.deadline:
+                break
+            demands = [raised(d, cells, self.table.integer) for d, cells in zip(demands, missed, strict=True)]
+            outcome = self.solve(problem, demands)
+        return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
+
     def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
         values = problem.published(x)
         status = Status.FEASIBLE  # within the gap that was asked for, or what the method leaves
@@ -228,7 +290,8 @@ class _Run:
             status = Status.TIME_LIMIT
         return Rounding(
             table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
-            values=values, base=self.base, step=step, seconds=self.seconds(), options=self.options,
+            values=values, base=self.base, step=step, keep_multiples=self.keep_multiples, seconds=self.seconds(),
+            options=self.options,
             details={
                 "distance": float(np.abs(values - self.table.values).sum()),
                 "fractional": outcome.fractional, "cuts": outcome.cuts,
@@ -238,16 +301,29 @@ class _Run:
     def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
         return Rounding(
             table=self.table, status=status, objective=float("nan"), bound=bound,
-            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step, seconds=self.seconds(),
-            options=self.options, explanation=why,
+            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step,
+            keep_multiples=self.keep_multiples, seconds=self.seconds(), options=self.options, explanation=why,
         )  # fmt: skip
 
     def seconds(self) -> dict[str, float]:
         return {"solve": clock.now() - self.begin}
 
 
-def _attackers(table: Table) -> tuple[Attacker, ...]:
-    return table.attackers or (EXTERNAL,)
+_ATTEMPTS = 4
+"""Roundings that are given to the audit before the method gives up."""
+_AUDIT_TIME_S = 30.0
+"""Even after the deadline so many seconds are left to the audit of each attacker."""
+
+
+def _missed(release: Rounding, time_limit_s: float) -> list[IntArray]:
+    """Return the cells that the audit does not accept, attacker by attacker."""
+    from cellguard.foreign import check_release
+
+    table = release.table
+    if not any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
+        check_release(release)
+        return []
+    return [finding.cells[~finding.safe] for finding in release.audit(time_limit_s=time_limit_s).findings]
 
 
 # ---------------------------------------------------------------------- what the user gave
@@ -281,37 +357,63 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
         which = "the base" if given.ndim == 0 else f"the base of {table.label(int(np.argmax(bad)))}"
         shown = float(bases[np.argmax(bad)])
         raise InputError(f"{which} is {shown:g}; a positive number is needed.")
-    a = table.values
-    fractional = (bases == np.rint(bases)) & (np.abs(a - np.rint(a)) > 1e-9 * np.maximum(1.0, np.abs(a)))
+    of_base, of_values = decimals(bases), decimals(table.values, noise=True)
+    if of_base is None:
+        raise InputError("a base has more than nine decimals.", hint="multiples are decimals, and must be told apart.")
+    if of_values is not None and of_base > of_values:
+        raise InputError(
+            "the base has more decimals than the values.",
+            hint="every value then is a multiple, or next to one; take a base with as many decimals at most.",
+        )
+    whole_base = bases == np.rint(bases)
     _refuse(
         table,
-        fractional,
+        whole_base & ~_is_whole(table.values) if whole_base.any() and of_values != 0 else np.zeros_like(bad),
         "a fractional value cannot be rounded to a whole base.",
         "round the values to whole units first, or give a fractional base such as 0.5.",
-    )
-    from cellguard._rounding.problem import multiples_below
-
-    _refuse(
-        table,
-        table.fixed & (multiples_below(a, bases) != a),
-        "the cell must be published as it is, but is no multiple of its base.",
-        "let it be rounded, or give it a base of its own.",
     )
     return bases
 
 
-def _check_levels(table: Table, base: FloatArray, step: int) -> None:
+def _is_whole(values: FloatArray) -> BoolArray:
+    """Which values are whole numbers, up to the noise of a sum; so large that there are no others is whole, too."""
+    small = np.where(np.abs(values) < LARGEST, values, 0.0)
+    return np.array([decimals(small[[i]], noise=True) == 0 for i in range(len(small))], bool)
+
+
+def _lattice(table: Table, bases: FloatArray, steps: int) -> Lattice:
+    """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
+    found, large = lattice(table.values, bases, room=steps)
+    _refuse(
+        table,
+        large,
+        "the value is too large: multiples are told exactly up to 2^53 units only.",
+        "give the table in a larger unit, such as thousands.",
+    )
+    _refuse(
+        table,
+        table.fixed & ~found.is_multiple,
+        "the cell must be published as it is, but is no multiple of its base.",
+        "let it be rounded, or give it a base of its own.",
+    )
+    return found
+
+
+def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
     """Refuse levels that no rounding with this base can meet (salazar2004 section 4)."""
-    for attacker in _attackers(table):
-        need = table.levels(attacker)
+    from cellguard._rounding.problem import reach
+
+    distance = reach(base, step, unit_of_table(table))
+    for need, attacker in zip(needs, attackers_of(table), strict=True):
         width = np.maximum(need.sliding, need.lower + need.upper)
         bad = np.zeros(table.n_cells, bool)
-        bad[need.cells[width > 2 * step * base[need.cells] * (1 + 1e-9)]] = True
+        bad[need.cells[width > 2 * distance[need.cells] * (1 + 1e-9)]] = True
         _refuse(
             table,
             bad,
             f"its levels against attacker {attacker.name!r} ask for a wider range than rounding can leave: "
-            f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}.",
+            f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}, "
+            "less a unit on both sides.",
             "take a larger base for it, or lower its levels.",
             LevelError,
         )

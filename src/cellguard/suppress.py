@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
-from cellguard.exceptions import InputError, InternalError
+from cellguard.exceptions import InputError
 from cellguard.levels import with_respondents
+from cellguard.publication import takes_publications
 from cellguard.release import Status, Suppression
 from cellguard.table import BoolArray, Table
 
@@ -26,6 +27,7 @@ _METHODS = ("auto", "heuristic", "exact")
 _DEFAULT_LIMIT_S = 60.0
 
 
+@takes_publications
 def suppress(
     table: Table,
     *,
@@ -127,6 +129,7 @@ def _run(
     rounds: int | None,
     progress: Callable[[float, float], None] | None,
 ) -> Suppression:
+    from cellguard._suppress.confirm import judge
     from cellguard._suppress.improve import Search
     from cellguard._suppress.large import LargeSearch
     from cellguard._suppress.problem import Problem
@@ -153,18 +156,33 @@ def _run(
             explanation=explain(table, problem, search.unmet),
             suppressed=problem.forced,
         )  # fmt: skip
-    met, _ = problem.verdicts(search.best)
-    if not met.all():
-        raise InternalError("the range engine does not confirm the pattern of the search")
+    verdict = judge(table, search.best, deadline + _GRACE_S)
+    seconds |= {"audit": clock.now() - begin - seconds["total"], "total": clock.now() - begin}
+    if not verdict.safe:
+        return Suppression(
+            table=table, status=Status.TIME_LIMIT, objective=float("nan"), seconds=seconds, options=options,
+            explanation=_NOT_CONFIRMED, suppressed=problem.forced,
+        )  # fmt: skip
     objective = float(table.weights[search.best & ~table.sensitive].sum())
-    # what forced and aliased cells cost is in every pattern, and not in the costs of the search
-    bound = min(max(proof.bound, 0.0) + objective - search.cost, objective)
-    proven = objective - bound <= max(gap, 1e-9) * abs(objective)
+    bound = _bound(proof, objective, search.cost)
+    proven = objective - bound <= max(gap, 1e-9) * abs(objective)  # never of NaN
     status = Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() >= deadline else Status.FEASIBLE
     return Suppression(
         table=table, status=status, objective=objective, bound=bound, seconds=seconds, options=options,
         suppressed=search.best, details={"cuts": proof.cuts, "nodes": proof.nodes, "rounds": search.rounds},
     )  # fmt: skip
+
+
+_GRACE_S = 1.0
+"""The audit of the last pattern may take so much longer than the limit."""
+_NOT_CONFIRMED = "a pattern was found, but the audit did not confirm it within the limit."
+
+
+def _bound(proof: _Proof, objective: float, cost: float) -> float:
+    """What is proven of the objective; NaN when nothing is."""
+    # what forced and aliased cells cost is in every pattern, and not in the costs of the search
+    bound = min(max(proof.bound, 0.0) + objective - cost, objective)
+    return bound if bound > 0 or objective <= 0 else float("nan")
 
 
 @dataclass

@@ -92,6 +92,8 @@ class Table:
     """Statistics of the contributions (:class:`cellguard.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.rules.Flags`), when rules did."""
+    parts: Any = None
+    """The tables it was assembled from (:class:`cellguard.publication.Part`), when it is a publication."""
     _smallest: FloatArray | None = field(default=None, init=False, repr=False)
 
     # ------------------------------------------------------------------ construction
@@ -499,7 +501,7 @@ class Table:
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
 
 
-_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags"}
+_WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
 """Fields that change nothing in what respondents know or must not learn."""
 
 

@@ -112,6 +112,7 @@ class _Check:
     def __init__(self, release: Release, attacker: Attacker) -> None:
         self.table = release.table
         self.lo, self.hi = release.published_bounds(attacker)
+        self.as_it_is = release.as_it_is()
         self.columns = self.table.relations.tocsc()
 
     def truth(self, cell: int) -> Fraction:
@@ -141,11 +142,13 @@ class _Check:
     def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
         """Say which cells are not shown to reach their levels."""
         rows = {cell: (low, high) for cell, low, high in zip(proof.cells, proof.low, proof.high, strict=True)}
-        keep = 1 - LEVEL_TOLERANCE
+        keep, asked = 1 - LEVEL_TOLERANCE, need.any()
         for k, cell in enumerate(need.cells.tolist()):
             if cell not in rows or not all(-1 <= row < len(proof.tables) for row in rows[cell]):
                 yield f"{self.table.label(cell)} has no witnesses."
                 continue
+            if self.as_it_is[cell] and asked[k]:
+                yield f"{self.table.label(cell)} is published as it is."
             a = self.truth(cell)
             low, high = (proof.tables[row].get(cell, a) if row >= 0 else a for row in rows[cell])
             reached = (("lower", a - low, need.lower[k]), ("upper", high - a, need.upper[k]))

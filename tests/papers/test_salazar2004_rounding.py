@@ -88,18 +88,19 @@ def cube(inner):
 
 
 def test_pattern_c_of_figure_2_is_valid():
-    table = figure_1()
+    """The printed 20 for 22 reaches up by 2, not by the paper's 3: no cell moves by a whole base."""
+    table = figure_1(upper=2.0)
     pattern = Rounding(
         table=table, status="feasible", objective=16.0, values=np.ravel(FIGURE_2C).astype(float), base=np.full(16, 5.0)
     )
     audit = pattern.audit(exact=True)
     assert audit.safe
     _, low, high = audit.ranges["external"]
-    assert (low[0], high[0]) == (15.0, 25.0)
+    assert (low[0], high[0]) == (16.0, 24.0)  # the paper's 15 and 25 are a whole base away: no cell moves that far
 
 
 def test_our_rounding_of_figure_1_is_no_worse_than_pattern_c():
-    release = cg.round(figure_1(), base=5)
+    release = cg.round(figure_1(upper=2.0), base=5)
     assert release.status == "optimal"
     assert release.objective <= np.abs(np.ravel(FIGURE_2C) - np.ravel(FIGURE_1)).sum() == 16
     assert release.audit().safe
@@ -111,7 +112,7 @@ def test_the_printed_levels_of_10_and_12_cannot_be_met():
 
 
 def test_levels_that_contradict_each_other_need_a_larger_step():
-    """Cell II,C (22): rounded down it reaches 25, rounded up it starts at 20; only step 2 leaves 4 on both sides."""
+    """Cell II,C (22): rounded down it reaches 24, rounded up it starts at 21; only step 2 leaves 4 on both sides."""
     release = cg.round(figure_1(4, 4), base=5)
     assert (release.status, release.step) == ("optimal", 2)
     assert release.audit().safe

@@ -89,9 +89,13 @@ def test_kinds_of_release():
     common = {"table": table, "status": Status.FEASIBLE, "objective": 0.0}
     assert audit(Intervals(**common, lower=a - 3, upper=a + 3)).safe
     assert not audit(Intervals(**common, lower=a - 1, upper=a + 1)).safe
-    assert audit(Rounding(**common, values=a, base=np.full(9, 5.0))).safe
-    assert not audit(Rounding(**common, values=a, base=np.full(9, 2.0))).safe
-    assert audit(Perturbation(**common, values=a, distance=np.full(9, 3.0))).safe
+    rounded = np.array([96, 32, 64, 72, 24, 48, 24, 8, 16.0])
+    assert audit(Rounding(**common, values=rounded, base=np.full(9, 8.0))).safe
+    assert not audit(Rounding(**common, values=rounded, base=np.full(9, 2.0), step=3)).safe
+    moved = np.array([0, 0, 0, 0, 1, -1, 0, -1, 1.0])
+    assert audit(Perturbation(**common, values=a + moved, distance=np.full(9, 4.0))).safe
+    assert not audit(Perturbation(**common, values=a + moved, distance=np.full(9, 3.0))).safe
+    assert not audit(Perturbation(**common, values=a, distance=np.full(9, 3.0))).safe  # published as it is
 
 
 def test_an_adjusted_table_is_judged_by_its_distance():
@@ -140,8 +144,7 @@ def test_a_release_of_another_table_is_refused():
 
 def test_published_values_that_contradict_the_relations_are_refused():
     table = square()
-    values = table.values.copy()
-    values[4] += 1
+    values = np.array([95, 30, 70, 70, 20, 50, 25, 10, 20.0])
     with pytest.raises(ReleaseError, match="do not hold in what is published"):
         audit(Rounding(table=table, status=Status.FEASIBLE, objective=0.0, values=values, base=np.full(9, 5.0)))
 

@@ -46,10 +46,39 @@ def test_our_own_files_come_back(table, tmp_path):
     intervals.save(tmp_path / "i.csv")
     again = cg.read_release(table, tmp_path / "i.csv")
     assert (again.lower == intervals.lower).all()
-    Rounding(**common, values=table.values, base=np.full(9, 5.0)).save(tmp_path / "v.csv")
-    again = cg.read_release(table, tmp_path / "v.csv", base=5)
+    cg.round(table, base=5).save(tmp_path / "v.csv")
+    again = cg.read_release(table, tmp_path / "v.csv", base=5, step=2)
     assert isinstance(again, Rounding)
     assert audit(again).safe
+
+
+def test_a_rounded_file_that_is_the_truth_is_refused(table, tmp_path):
+    """No value is a multiple; the claimed base would leave a range around each of them."""
+    path = write(tmp_path / "v.csv", ["region,sex,value", *rows(table, [[f"{v:g}" for v in table.values]])])
+    with pytest.raises(ReleaseError, match=r"\(region=Total, sex=Total\) \(and 5 more\): .*no multiple of the base"):
+        audit(cg.read_release(table, path, base=5))
+
+
+def test_a_rounded_file_of_multiples_that_is_the_truth_is_not_safe(tmp_path):
+    """Amounts in thousands, rounded to thousands: nothing was rounded."""
+    table = cg.Table.from_equations([3000, 4000, 7000], [[2, 0, 1]], sensitive=[0], lower=500, upper=500)
+    path = write(tmp_path / "v.csv", ["cell,value", "0,3000", "1,4000", "2,7000"])
+    found = audit(cg.read_release(table, path, base=1000))
+    assert (found.safe, found.unsafe) == (False, 1)
+    kept = cg.read_release(table, path, base=1000, keep_multiples=True)
+    assert audit(kept).safe  # whoever lets multiples stay says so
+
+
+def test_a_rounded_file_is_read_with_a_base_per_cell(tmp_path):
+    table = cg.Table.from_equations([3, 4, 7], [[2, 0, 1]])
+    path = write(tmp_path / "v.csv", ["cell,value", "0,2", "1,6", "2,8"])
+    assert audit(cg.read_release(table, path, method="round", base=[2, 3, 4])).checked == 0
+    with pytest.raises(ReleaseError, match=r"cell 1: .*no multiple"):
+        audit(cg.read_release(table, path, method="round", base=[2, 4, 4]))
+    with pytest.raises(InputError, match="2 numbers were given for 3 cells"):
+        cg.read_release(table, path, method="round", base=[2, 3])
+    with pytest.raises(InputError, match="step 0"):
+        cg.read_release(table, path, method="round", base=2, step=0)
 
 
 def test_rows_in_another_order_and_marks_of_other_programs(table, tmp_path):

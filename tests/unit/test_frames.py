@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from cellguard._io.frames import columns_of, encode, numbers, read_frame, texts, to_frame, write_csv, write_parquet
 from cellguard.exceptions import FormatError, InputError
+from cellguard.tabulate.duck import DuckRecords
 
 pa = pytest.importorskip("pyarrow")
 
@@ -95,4 +98,27 @@ def test_a_parquet_file_that_claims_too_much(tmp_path, monkeypatch):
     write_parquet({"x": np.zeros(100_000)}, path)
     monkeypatch.setattr("cellguard._io.frames.MAX_BYTES", 100)
     with pytest.raises(FormatError, match="more than 100 bytes"):
+        read_frame(path)
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "wide.parquet"])
+def test_a_file_of_a_hundred_thousand_columns_is_refused_at_once(tmp_path, name):
+    path = tmp_path / name
+    if name.endswith(".csv"):
+        line = ",".join(f"c{i}" for i in range(100_000))
+        path.write_text(f"{line}\n{line}\n")
+    else:
+        write_parquet({f"c{i}": [1] for i in range(5_001)}, path)
+    begin = time.process_time()
+    with pytest.raises(FormatError, match="columns; at most 5,000 are possible"):
+        read_frame(path)
+    with pytest.raises(FormatError, match="columns; at most 5,000 are possible"):
+        DuckRecords.from_files(path)
+    assert time.process_time() - begin < 5
+
+
+def test_a_first_line_without_an_end_is_refused(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_bytes(b"x" * (3 << 20))
+    with pytest.raises(FormatError, match="the first line is longer than"):
         read_frame(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -199,3 +201,26 @@ def test_equal_hierarchies_hash_alike(regions):
     assert len({regions, Hierarchy.from_nested(REGIONS)}) == 1
     assert regions != "regions"
     assert len(regions) == 8
+
+
+def test_a_chain_of_a_hundred_thousand_levels_is_refused_at_once():
+    pairs = [(f"c{i}", f"c{i - 1}" if i else "Total") for i in range(100_000)]
+    begin = time.process_time()
+    with pytest.raises(InputError, match="100,000 levels lie below the total; at most 100 are possible"):
+        Hierarchy.from_pairs(pairs)
+    assert time.process_time() - begin < 5
+
+
+def test_the_deepest_tree_that_is_possible_works():
+    h = Hierarchy.from_pairs([(f"c{i}", f"c{i - 1}" if i else "Total") for i in range(100)])
+    assert h.n_levels == 101
+    assert h.matrix().nnz == 101
+    assert repr(h).count("\n") >= 100
+
+
+def test_a_long_cycle_is_found_at_once():
+    n = 100_001
+    begin = time.process_time()
+    with pytest.raises(InputError, match="cycle"):
+        Hierarchy(("Total", *map(str, range(n))), [-1, *range(2, n + 1), 1])
+    assert time.process_time() - begin < 5

@@ -25,7 +25,7 @@ def releases(table):
         "intervals": Intervals(
             lower=np.array(VALUES) - [4, 4, 0, 0, 0], upper=np.array(VALUES) + [4, 4, 0, 0, 0], **common
         ),
-        "round": Rounding(values=np.array([20.0, 50, 70, 30, 40]), base=five, **common),
+        "round": Rounding(values=np.array([25.0, 45, 70, 30, 40]), base=five, step=2, **common),
         "perturb": Perturbation(values=np.array([21.0, 49, 70, 30, 40]), distance=five, **common),
     }
 
@@ -35,7 +35,7 @@ def test_what_each_kind_tells_an_attacker(releases):
         "suppress": ([0, 0, 70, 30, 40], [200, 200, 70, 30, 40]),
         "adjust": ([0] * 5, [200] * 5),
         "intervals": ([16, 46, 70, 30, 40], [24, 54, 70, 30, 40]),
-        "round": ([15, 45, 65, 25, 35], [25, 55, 75, 35, 45]),
+        "round": ([16, 36, 61, 21, 31], [34, 54, 79, 39, 49]),  # less than two bases, whole numbers
         "perturb": ([16, 44, 65, 25, 35], [26, 54, 75, 35, 45]),
     }
     for method, release in releases.items():
@@ -55,14 +55,14 @@ def test_a_wider_step_is_a_wider_interval(table):
         table=table, status=Status.OPTIMAL, objective=0.0, values=np.array(VALUES), base=np.full(5, 5.0), step=2
     )
     lower, upper = release.published_bounds()
-    assert (lower[0], upper[0]) == (10.0, 30.0)
+    assert (lower[0], upper[0]) == (11.0, 29.0)
 
 
 CSV = {
     "suppress": "cell,status,value\n0,primary,\n1,secondary,\n2,published,70\n3,published,30\n4,published,40\n",
     "adjust": "cell,value\n0,24\n1,46\n2,70\n3,30\n4,40\n",
     "intervals": "cell,lower,upper\n0,16,24\n1,46,54\n2,70,70\n3,30,30\n4,40,40\n",
-    "round": "cell,value\n0,20\n1,50\n2,70\n3,30\n4,40\n",
+    "round": "cell,value\n0,25\n1,45\n2,70\n3,30\n4,40\n",
     "perturb": "cell,value\n0,21\n1,49\n2,70\n3,30\n4,40\n",
 }
 
@@ -109,7 +109,7 @@ def test_summaries_are_those_of_the_command_line(releases):
         assert shared - {"objective", "bound", "loss"} == shared & set(release.summary())
     suppression = releases["suppress"].summary(internal=True)
     assert (suppression["primary"], suppression["secondary"], suppression["cost"]) == (1, 1, 50.0)
-    assert (releases["round"].summary()["base"], releases["round"].summary()["step"]) == (5.0, 1)
+    assert (releases["round"].summary()["base"], releases["round"].summary()["step"]) == (5.0, 2)
     assert releases["perturb"].summary()["base"] is None
 
 

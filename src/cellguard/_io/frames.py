@@ -23,7 +23,25 @@ from cellguard.exceptions import FormatError, InputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["columns_of", "encode", "numbers", "read_frame", "texts", "to_frame", "write_csv", "write_parquet"]
+__all__ = [
+    "MAX_HEADER",
+    "check_width",
+    "columns_of",
+    "encode",
+    "header_of",
+    "numbers",
+    "read_frame",
+    "texts",
+    "to_frame",
+    "write_csv",
+    "write_parquet",
+]
+
+MAX_COLUMNS = 5000
+"""More than any survey has; every column costs time and memory, whether it is used or not."""
+MAX_HEADER = 1 << 20
+"""Bytes of the line that names the columns."""
+_TOO_WIDE = "records lie below each other, a column for each of their properties; keep the columns that are needed."
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -161,6 +179,7 @@ def _read_parquet(path: Path) -> pa.Table:
 
     with pq.ParquetFile(path) as file:
         about = file.metadata
+        check_width(path, about.num_columns)
         unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         unpacked = max(unpacked, 8 * about.num_rows * about.num_columns)  # a million equal values are packed as one
         if unpacked > MAX_BYTES:
@@ -183,14 +202,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
         raw.decode("utf-8")
     except UnicodeDecodeError:
         raw = raw.decode("latin-1").encode()
-    header = raw.partition(b"\n")[0].rstrip(b"\r").decode("utf-8-sig")
-    delimiter = max(",;\t", key=header.count)
-    try:
-        names = next(csv.reader([header], delimiter=delimiter))
-    except csv.Error:
-        raise FormatError.at(path, 1, "the first line does not name the columns.") from None
-    if len(set(names)) != len(names):
-        raise FormatError.at(path, 1, "two columns have the same name.")
+    names, delimiter = header_of(path, raw[: MAX_HEADER + 1])
     options = pacsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
@@ -205,6 +217,32 @@ def _read_csv(path: Path) -> dict[str, Any]:
     if table.column_names != names:
         raise FormatError.at(path, 1, "the first line does not name the columns.")
     return columns_of(table)
+
+
+def header_of(path: str | Path, head: bytes) -> tuple[list[str], str]:
+    """Return the names of the columns and the sign between them, from the first bytes of a CSV file.
+
+    `head` is longer than :data:`MAX_HEADER` where the file is: a first line that does not end in it is no header.
+    """
+    line = head.partition(b"\n")[0].rstrip(b"\r")
+    if len(line) > MAX_HEADER:
+        raise FormatError.at(path, 1, f"the first line is longer than {MAX_HEADER:,} bytes.", hint=_TOO_WIDE)
+    header = line.decode("utf-8-sig", "replace")
+    delimiter = max(",;\t", key=header.count)
+    try:
+        names = next(csv.reader([header], delimiter=delimiter))
+    except (csv.Error, StopIteration):
+        raise FormatError.at(path, 1, "the first line does not name the columns.") from None
+    check_width(path, len(names))
+    if len(set(names)) != len(names):
+        raise FormatError.at(path, 1, "two columns have the same name.")
+    return names, delimiter
+
+
+def check_width(path: str | Path, columns: int) -> None:
+    """Refuse a file with more columns than any survey has: each costs time and memory, whether it is used or not."""
+    if columns > MAX_COLUMNS:
+        raise FormatError.at(path, 1, f"{columns:,} columns; at most {MAX_COLUMNS:,} are possible.", hint=_TOO_WIDE)
 
 
 def write_parquet(columns: Columns, path: str | Path) -> None:

@@ -51,21 +51,23 @@ def solve(
         return Outcome(x=None, objective=np.inf, bound=np.inf)
     begin = clock.now()
     cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
-    grid = _coordinates(problem) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
+    # flows know no holes: coins tell on which side of them the cells go
+    drawn = problem.with_coins(np.random.default_rng([seed, 1])) if problem.hole.any() else problem
+    grid = _coordinates(drawn) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
     if grid is None:
         if method == "areas":
             return None
         return solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads)
     from cellguard._rounding.by_areas import solve_by_areas
 
-    found = solve_by_areas(problem, grid, cuts, deadline=deadline, gap=gap, seed=seed)
+    found = solve_by_areas(drawn, grid, cuts, deadline=deadline, gap=gap, seed=seed)
     free = int(problem.free.sum())
     if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
         return found
     if found.x is not None:
         deadline = min(deadline, clock.now() + max(_PROOF_TIME_S, clock.now() - begin))
     proven = solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads, start=found.x)
-    bound = max(found.bound, proven.bound)
+    bound = max(found.bound, proven.bound) if drawn is problem else proven.bound  # the other holds for these coins only
     closed = proven.objective - bound <= gap * abs(proven.objective) + 2e-6
     return replace(proven, bound=bound, limit=proven.limit and not closed)
 

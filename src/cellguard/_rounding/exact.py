@@ -56,6 +56,8 @@ class Outcome:
     """Cells that the first relaxation left fractional."""
     cuts: int = 0
     """Cuts that the levels needed."""
+    coins: int = 0
+    """Cells whose side was drawn; the bound then holds for these coins."""
 
     @property
     def infeasible(self) -> bool:
@@ -109,9 +111,9 @@ class _Search:
         self.model: Model = make_model(problem)
         m = self.model
         self.lift = csr_array((m.sign, (m.cell, np.arange(m.n_columns))), shape=(problem.n_cells, m.n_columns))
-        self.rows = csr_array((0, m.n_columns))
-        """Cuts so far, over the columns."""
-        self.sides = np.zeros(0)
+        self.rows = m.links
+        """Rows of holes and cuts so far, over the columns."""
+        self.sides = m.link_sides
         self.best: IntArray | None = None
         self.best_loss = np.inf
         self.bound = self.nearest()
@@ -186,7 +188,7 @@ class _Search:
             bound=min(self.bound, self.best_loss),
             limit=not self.closed(),
             fractional=self.fractional,
-            cuts=len(self.sides),
+            cuts=len(self.sides) - self.model.n_links,
         )
 
     def relax(self) -> Solution:
@@ -224,7 +226,7 @@ class _Search:
         if claim is None:
             return program.solve(time_limit_s=max(self.left_s, 0.0))
         dual = claim.row_dual.copy()
-        dual[m.A.shape[0] :] = np.maximum(dual[m.A.shape[0] :], 0.0)  # cuts have a lower side only
+        dual[m.A.shape[0] :] = np.maximum(dual[m.A.shape[0] :], 0.0)  # these rows have a lower side only
         A = csr_array(vstack([m.A, self.rows]))
         reduced = m.cost - A.T @ dual
         bound = float(np.concatenate([m.rhs, self.sides]) @ dual + np.minimum(reduced, 0.0) @ m.upper)

@@ -172,7 +172,7 @@ def make_grid(problem: Problem, blocks: Blocks) -> Grid | None:
     p, cells = problem, blocks.cells
     if (p.base != p.base[0]).any() or (p.rhs != 0).any():
         return None
-    units = np.rint(p.floor / p.base[0]).astype(np.int64)[cells]
+    units = p.lattice.quotient[cells]
     n_codes = cells.shape[2]
     M = np.zeros((blocks.n_relations, n_codes), np.int64)
     codes = np.arange(n_codes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from cellguard._engine.cuts import Separator
 from cellguard._engine.ranges import ranges
 from cellguard._rounding.problem import Problem
 
-__all__ = ["Demand", "LevelCuts", "LevelsOpenError", "trivial_limits"]
+__all__ = ["Demand", "LevelCuts", "LevelsOpenError", "raised", "trivial_limits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,6 +51,18 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
     return least, most
 
 
+def raised(demand: Demand, cells: IntArray, integer: bool) -> Demand:
+    """Ask for a little more than what an audit missed: a whole number of a count, a small share of anything else."""
+    more = np.isin(demand.cells, cells)
+    lower, upper, sliding = (
+        np.where(more & (level > 0), level + 1.0 if integer else level * (1 + _MARGIN), level)
+        for level in (demand.lower, demand.upper, demand.sliding)
+    )
+    return replace(demand, lower=lower, upper=upper, sliding=sliding)
+
+
+_MARGIN = 1e-5
+"""Share of a level by which programs must exceed it where they missed it by their tolerance."""
 _MANY = 100
 """Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
 

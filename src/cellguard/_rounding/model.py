@@ -1,8 +1,11 @@
 """The problem as a program: a column per choice, independent rows only.
 
 The price of a cell is convex in x with kinks at 0 and 1, so a cell with more than two choices gets
-up to three columns: steps below 0, the step from 0 to 1, and steps above 1. Cells without a choice
-leave the program, and of the relations between the others only independent ones stay.
+up to three columns: steps below 0, the step from 0 to 1, and steps above 1. A cell that must not be
+published as it is has a hole at 0: its columns are steps below -1, one column that leads from -1 to 1,
+and steps above 1, with rows that allow the first only where the second is not taken, and the third only
+where it is. Cells without a choice leave the program, and of the relations between the others only
+independent ones stay.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ __all__ = ["Model", "Pieces", "make_model", "make_pieces"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,11 +42,15 @@ class Model:
     cell: IntArray
     """The cell that each column moves."""
     sign: FloatArray
-    """1 for steps up, -1 for steps down."""
+    """1 for steps up, -1 for steps down, 2 across a hole."""
     start: IntArray
     """x of every cell when no column moves."""
     constant: float
     """Price of `start`."""
+    links: csr_array
+    """Rows over the columns: a hole is crossed before steps above it, and not after steps below it."""
+    link_sides: FloatArray
+    """What these rows are at least."""
 
     @property
     def n_columns(self) -> int:
@@ -65,6 +73,11 @@ class Model:
         """Return the columns that give x."""
         return Pieces(self.cell, self.upper, self.cost, self.sign, self.start).y(x)
 
+    @property
+    def n_links(self) -> int:
+        """Number of rows that holes need."""
+        return len(self.link_sides)
+
 
 class Pieces(NamedTuple):
     """Columns for cells with a convex price: ``x = start + sign y``, ``0 <= y <= upper``."""
@@ -76,33 +89,57 @@ class Pieces(NamedTuple):
     cost: FloatArray
     """Price of a step of each column."""
     sign: FloatArray
-    """1 for steps up, -1 for steps down."""
+    """1 for steps up, -1 for steps down, 2 across a hole."""
     start: IntArray
     """x of every cell when no column moves."""
 
     def y(self, x: IntArray) -> FloatArray:
-        """Return the columns that give x: the step from 0 to 1 first, since it is the cheapest."""
-        left = (x - self.start)[self.cell] * self.sign
-        y = np.clip(left, 0.0, self.upper)
+        """Return the columns that give x: the step from 0 to 1 (or across a hole) first, since it is the cheapest."""
+        left = (x - self.start)[self.cell] / self.sign
+        y = np.clip(np.floor(left), 0.0, self.upper)
         # a cell's columns follow each other in this order: 0 to 1, above 1
-        again = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0)) + 1
-        y[again] = np.clip(left[again] - self.upper[again - 1], 0.0, self.upper[again])
+        first, again = self.before
+        y[again] = np.clip(left[again] - self.sign[first] * self.upper[first], 0.0, self.upper[again])
         return np.asarray(y)
 
+    @property
+    def before(self) -> tuple[IntArray, IntArray]:
+        """Columns that lead to 1, and the columns above 1 of the same cells."""
+        first = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0))
+        return first, first + 1
 
-def make_pieces(low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray) -> Pieces:
-    """Return the columns of cells with x from `low` to `high`, kinks at 0 and 1."""
-    start = np.clip(0, low, high)
+    def links(self) -> tuple[csr_array, FloatArray]:
+        """Return the rows of holes: ``y_below <= upper (1 - y_across)`` and ``y_above <= upper y_across``."""
+        across = np.flatnonzero(self.sign == 2)
+        below, above = across[across > 0] - 1, across[across < len(self.cell) - 1] + 1
+        below = below[(self.cell[below] == self.cell[below + 1]) & (self.sign[below] < 0)]
+        above = above[(self.cell[above] == self.cell[above - 1]) & (self.sign[above] > 0)]
+        other, hole = np.concatenate([below, above]), np.concatenate([below + 1, above - 1])
+        size = self.upper[other]
+        n, side = len(other), np.concatenate([-np.ones(len(below)), np.ones(len(above))])
+        rows = np.tile(np.arange(n), 2)
+        data = np.concatenate([-np.ones(n), side * size])
+        C = csr_array((data, (rows, np.concatenate([other, hole]))), shape=(n, len(self.cell)))
+        return C, np.where(side < 0, -size, 0.0)
+
+
+def make_pieces(
+    low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray, hole: BoolArray | None = None
+) -> Pieces:
+    """Return the columns of cells with x from `low` to `high`, kinks at 0 and 1, or at -1 and 1 around a hole."""
+    hole = np.zeros(len(low), np.bool_) if hole is None else hole
+    start = np.where(hole, -1, np.clip(0, low, high))
     kink = np.maximum(start, 1)
     parts = [
-        (start - low, outer, -1.0),
-        (((low <= 0) & (high > 0)).astype(np.int64), slope, 1.0),
-        (high - kink, outer, 1.0),
+        (start - low, outer, np.full(len(low), -1.0)),
+        # from -1 to 1 the price falls by an outer step and changes by the slope
+        (((low <= 0) & (high > 0)).astype(np.int64), np.where(hole, slope - outer, slope), np.where(hole, 2.0, 1.0)),
+        (high - kink, outer, np.ones(len(low))),
     ]
     cell = np.concatenate([np.flatnonzero(steps > 0) for steps, _, _ in parts])
     upper = np.concatenate([steps[steps > 0] for steps, _, _ in parts]).astype(np.float64)
     cost = np.concatenate([price[steps > 0] for steps, price, _ in parts])
-    sign = np.concatenate([np.full(int((steps > 0).sum()), s) for steps, _, s in parts])
+    sign = np.concatenate([s[steps > 0] for steps, _, s in parts])
     order = np.argsort(cell, kind="stable")
     return Pieces(cell[order], upper[order], cost[order], sign[order], start)
 
@@ -110,14 +147,14 @@ def make_pieces(low: IntArray, high: IntArray, slope: FloatArray, outer: FloatAr
 def make_model(problem: Problem) -> Model:
     """Write the problem as a program."""
     p = problem
-    cell, upper, cost, sign, start = make_pieces(p.low, p.high, p.slope, p.weights * p.base)
+    pieces = make_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)
+    cell, upper, cost, sign, start = pieces
     # a cell without a choice that is not at its true value takes part in the relations as well
     moving = p.free | (p.published(start) != p.values)
     rows = reduce(p.relations, moving).rows
-    T = p.relations[rows]
-    A = csr_array(T[:, cell])
+    A = csr_array(p.relations[rows][:, cell])
     A.data = A.data * (p.base[cell] * sign)[A.indices]
-    rhs = p.rhs[rows] - T @ p.published(start)
+    rhs = -p.residuals(start)[rows]
     if len(np.unique(p.base[moving])) == 1:  # one base: whole numbers all over
         unit = p.base[moving][0]
         A.data, rhs = _snap(A.data / unit), _snap(rhs / unit)
@@ -125,7 +162,11 @@ def make_model(problem: Problem) -> Model:
         scale = abs(A).max(axis=1).toarray().ravel()
         scale[scale == 0] = 1.0
         A.data, rhs = A.data / np.repeat(scale, np.diff(A.indptr)), rhs / scale
-    return Model(A=A, rhs=rhs, cost=cost, upper=upper, cell=cell, sign=sign, start=start, constant=p.loss(start))
+    links, sides = pieces.links()
+    return Model(
+        A=A, rhs=rhs, cost=cost, upper=upper, cell=cell, sign=sign, start=start, constant=p.loss(start),
+        links=links, link_sides=sides,
+    )  # fmt: skip
 
 
 def _snap(numbers: FloatArray) -> FloatArray:

@@ -3,19 +3,25 @@
 Cell i is published as ``v_i = floor_i + base_i x_i`` with a whole number ``x_i``: 0 or 1 in
 zero-restricted rounding (salazar2004 (1)), and ``-(s - 1), ..., s`` when cells may move by less than
 ``s`` bases (section 3.2). A cell that is already a multiple of its base may move by ``s - 1`` bases,
-hence not at all in zero-restricted rounding. What is published must add up: ``T v = b``.
+hence not at all in zero-restricted rounding. What is published must add up: ``T v = b``, which is
+decided by whole numbers.
+
+A sensitive cell that is a multiple of its base must not be published as it is: its x is anything
+but 0, a hole in the middle of its choices (and no choice at all in zero-restricted rounding).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Problem", "make_problem", "multiples_below"]
+from cellguard._engine.multiples import Lattice, ends, whole_residuals
+
+__all__ = ["Problem", "make_problem", "reach"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -39,14 +45,18 @@ class Problem:
     """What the published table should be close to: the true one, or ``xi(a)`` of (13)."""
     base: FloatArray
     """Base of each cell, positive."""
-    floor: FloatArray
-    """The multiple of the base at or below the value."""
+    lattice: Lattice
+    """The multiple of the base at or below each value, in whole numbers."""
     distance: FloatArray
-    """How far from the published value the truth may lie, as published; 0 for cells published as they are."""
+    """How far from the published value the truth may lie; 0 for cells published as they are."""
     low: IntArray
     """Least x of each cell."""
     high: IntArray
     """Greatest x of each cell; below `low` where no multiple is allowed."""
+    hole: BoolArray
+    """Cells between whose least and greatest x 0 is not allowed."""
+    moved: BoolArray
+    """Cells that must not be published as they are."""
     weights: FloatArray
     """Price of a unit of distance from the target."""
 
@@ -65,9 +75,14 @@ class Problem:
         """Cells for which no multiple is allowed."""
         return np.flatnonzero(self.high < self.low)
 
+    @cached_property
+    def floor(self) -> FloatArray:
+        """The multiple of the base at or below the value."""
+        return self.lattice.floor
+
     def published(self, x: IntArray) -> FloatArray:
         """Return the table that x stands for."""
-        return self.floor + self.base * x
+        return self.lattice.published(x)
 
     def loss(self, x: IntArray) -> float:
         """Weighted distance from the target: (2), or (13)."""
@@ -89,28 +104,33 @@ class Problem:
             return 0.0
         return float(np.gcd.reduce(np.abs(whole).astype(np.int64)))
 
+    def residuals(self, x: IntArray) -> FloatArray:
+        """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
+        v = self.published(x)
+        exact = whole_residuals(self.relations, self.rhs, v, self.lattice.digits)
+        return self.relations @ v - self.rhs if exact is None else exact
+
     def additive(self, x: IntArray) -> bool:
         """Whether the published table satisfies every relation."""
-        v = self.published(x)
-        residual = np.abs(self.relations @ v - self.rhs)
-        size = abs(self.relations) @ np.abs(v) + np.abs(self.rhs)
-        return bool((residual <= 1e-9 * np.maximum(size, 1.0)).all())
+        size = abs(self.relations) @ np.abs(self.published(x)) + np.abs(self.rhs)
+        # relations hold exactly, or their coefficients are no decimals and hold as well as those can
+        allowed = 4 * np.finfo(np.float64).eps * np.maximum(size, 1.0)
+        return bool((np.abs(self.residuals(x)) <= allowed).all())
 
     def holds(self, x: IntArray) -> bool:
         """Whether x is a rounding: within its bounds, and additive."""
-        return bool(((x >= self.low) & (x <= self.high)).all()) and self.additive(x)
+        inside = (x >= self.low) & (x <= self.high) & ~(self.hole & (x == 0))
+        return bool(inside.all()) and self.additive(x)
 
-
-def multiples_below(values: FloatArray, base: FloatArray) -> FloatArray:
-    """Return the multiple of the base at or below each value, which is the value itself if it is one.
-
-    >>> multiples_below(np.array([8.0, 10.0, -3.0, 0.3]), np.array([5.0, 5.0, 5.0, 0.1]))
-    array([ 5. , 10. , -5. ,  0.3])
-    """
-    quotient = values / base
-    nearest = np.rint(quotient)
-    is_multiple = np.abs(quotient - nearest) <= _NEAR * np.maximum(1.0, np.abs(quotient))
-    return np.asarray(np.where(is_multiple, values, np.floor(quotient) * base))
+    def with_coins(self, rng: np.random.Generator) -> Problem:
+        """Return the problem without holes: a coin tells on which side of its hole a cell goes."""
+        up = self.hole & (rng.random(self.n_cells) < 0.5)
+        return replace(
+            self,
+            low=np.where(up, 1, self.low),
+            high=np.where(self.hole & ~up, -1, self.high),
+            hole=np.zeros_like(self.hole),
+        )
 
 
 def make_problem(
@@ -119,13 +139,16 @@ def make_problem(
     rhs: FloatArray,
     values: FloatArray,
     base: FloatArray,
+    lattice: Lattice,
     step: int,
+    unit: float,
     weights: FloatArray,
     lb: FloatArray,
     ub: FloatArray,
     least: FloatArray,
     most: FloatArray,
     fixed: BoolArray,
+    moved: BoolArray,
     target: FloatArray | None = None,
 ) -> Problem:
     """Set up the problem, with the fixings of salazar2004 section 3.1.
@@ -134,19 +157,24 @@ def make_problem(
     ----------
     relations, rhs, values, base, weights
         The table, and a base for each cell.
+    lattice
+        The values as multiples of their bases.
     step
         Cells move by less than this number of bases.
+    unit
+        Of the values' last decimal (0: they have none): what the attacker's interval is short of `step` bases.
     lb, ub
         What an attacker knows of each cell: no multiple outside is published, unless there is no other.
     least, most
         Published values outside cannot meet the levels (the trivial fixings of section 3.1).
     fixed
         Cells that are published as they are.
+    moved
+        Cells that must not be published as they are.
     target
         What to be close to; the values unless given.
     """
-    floor = multiples_below(values, base)
-    is_multiple = floor == values
+    floor, is_multiple = lattice.floor, lattice.is_multiple
     low = np.where(fixed, 0, np.full(len(values), 1 - step)).astype(np.int64)
     high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
     known_low, known_high = _steps_up(lb - floor, base), _steps_down(ub - floor, base)
@@ -155,18 +183,28 @@ def make_problem(
     high = np.where(plausible, np.minimum(high, known_high), high)
     low = np.maximum(low, _steps_up(least - floor, base))
     high = np.minimum(high, _steps_down(most - floor, base))
+    stuck = moved & is_multiple & ~fixed
+    high = np.where(stuck & (high == 0), -1, high)
+    low = np.where(stuck & (low == 0), 1, low)
     return Problem(
         relations=relations,
         rhs=rhs,
         values=values,
         target=values if target is None else target,
         base=base,
-        floor=floor,
-        distance=np.where(fixed, 0.0, step * base),
+        lattice=lattice,
+        distance=np.where(fixed, 0.0, reach(base, step, unit)),
         low=low,
         high=high,
+        hole=stuck & (low < 0) & (high > 0),
+        moved=moved,
         weights=weights,
     )
+
+
+def reach(base: FloatArray, step: int, unit: float) -> FloatArray:
+    """Return how far from a published value the truth may lie: less than `step` bases, on the grid of the unit."""
+    return ends(np.zeros(len(base)), base, step, unit)[1]
 
 
 _FAR = 2**40

@@ -8,12 +8,12 @@ the lower (baena2018 (3)). A movement that reaches a level is called a witness.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.ranges import ranges
+from cellguard._suppress.requests import Requests, asked_of, room
 from cellguard.exceptions import InputError
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
@@ -21,25 +21,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Problem", "Requests"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Requests:
-    """One entry per attacker and cell that must keep its levels against him."""
-
-    attacker: IntArray
-    """Number of the attacker."""
-    cell: IntArray
-    """The cell to be protected."""
-    lower: FloatArray
-    """Its range must reach down by this much."""
-    upper: FloatArray
-    """Its range must reach up by this much."""
-    sliding: FloatArray
-    """Its range must be this wide."""
-
-    def __len__(self) -> int:
-        return len(self.cell)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,25 +59,10 @@ class Problem:
                 f"{table.label(bad)}: must be published and must be suppressed.",
                 hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
             )
-        a = table.values
-        requests: list[tuple[NDArray[Any], ...]] = []
-        ptr, cells, down, up = [0], [], [], []
-        for k, attacker in enumerate(table.attackers):
-            lo, hi = table.bounds(attacker)
-            need = table.levels(attacker)
-            some = (need.lower > 0) | (need.upper > 0) | (need.sliding > 0)
-            requests.append(
-                (np.full(int(some.sum()), k), need.cells[some], need.lower[some], need.upper[some], need.sliding[some])
-            )
-            tighter = np.flatnonzero((lo > table.lb) | (hi < table.ub))
-            cells.append(tighter)
-            down.append(np.maximum(a - lo, 0.0)[tighter])
-            up.append(np.maximum(hi - a, 0.0)[tighter])
-            ptr.append(ptr[-1] + len(tighter))
-        columns = [np.concatenate(c) for c in zip(*requests, strict=True)] if requests else [np.zeros(0)] * 5
-        room_down, room_up = np.maximum(a - table.lb, 0.0), np.maximum(table.ub - a, 0.0)
+        asked = asked_of(table)
+        room_down, room_up = room(table, np.arange(table.n_cells), table.lb, table.ub)
         hidden = forced.copy()
-        hidden[columns[1].astype(np.int64)] = True
+        hidden[asked.requests.cell] = True
         if (hidden & table.fixed).any():
             bad = int(np.argmax(hidden & table.fixed))
             raise InputError(f"{table.label(bad)}: must be published and must be protected.")
@@ -107,17 +73,11 @@ class Problem:
             usable=~table.fixed & (room_down + room_up > 0),
             down=room_down,
             up=room_up,
-            requests=Requests(
-                attacker=columns[0].astype(np.int64),
-                cell=columns[1].astype(np.int64),
-                lower=columns[2].astype(np.float64),
-                upper=columns[3].astype(np.float64),
-                sliding=columns[4].astype(np.float64),
-            ),
-            known_ptr=np.asarray(ptr, np.int64),
-            known_cell=np.concatenate(cells).astype(np.int64) if cells else np.zeros(0, np.int64),
-            known_down=np.concatenate(down) if down else np.zeros(0),
-            known_up=np.concatenate(up) if up else np.zeros(0),
+            requests=asked.requests,
+            known_ptr=asked.known_ptr,
+            known_cell=asked.known_cell,
+            known_down=asked.known_down,
+            known_up=asked.known_up,
         )
 
     @property

@@ -19,6 +19,7 @@ from cellguard.adjust.senses import needs
 from cellguard.adjust.surplus import secret_seed
 from cellguard.adjust.task import Task, with_given_senses, with_optimal_senses
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.publication import takes_publications
 from cellguard.release import Adjustment
 from cellguard.table import Table
 
@@ -28,6 +29,7 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
+@takes_publications
 def adjust(
     table: Table,
     *,

@@ -3,7 +3,7 @@
 A verb is a module here with a function ``command`` whose parameters are its options, and a line in
 :data:`VERBS`. What verbs share (options, reading, printing, exit codes) is in ``_common``.
 
-Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error.
+Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
 from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
 from cellguard.exceptions import CellguardError, InternalError
 
@@ -55,7 +56,7 @@ VERBS = {
 """Every verb, in the order of the help; each has a module of its name in this package."""
 
 _EPILOG = "Every verb explains itself: cellguard VERB --help. Exit codes: 0 done and safe, 1 wrong input, "
-_EPILOG += "2 no safe release found, 3 internal error."
+_EPILOG += "2 no safe release found, 3 internal error, 130 stopped by Ctrl-C."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -65,7 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         _app(next((word for word in words if not word.startswith("-")), None))(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
-        return int(stop.code) if stop.code in (0, 130) else 1  # 130: stopped by the user
+        if stop.code == INTERRUPTED:
+            return interrupted()
+        return 0 if stop.code == 0 else 1
+    except KeyboardInterrupt:
+        return interrupted()
     except NoSafeReleaseError as stop:
         if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
             print_json(stop.summary)
@@ -80,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_error(_outside(error), as_json=as_json)
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
+        if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
+            return interrupted()
         return _internal(InternalError(_where(error)), error, as_json)
     return 0
 

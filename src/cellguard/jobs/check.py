@@ -100,6 +100,8 @@ def _roles(job: Job) -> dict[str, str]:
 
 def _data(job: Job, folder: Path) -> Iterator[Mistake]:
     data = job.data
+    if data.file is None and data.table is None and job.tables and all(entry.file for entry in job.tables):
+        return  # a publication of tables that are already added up
     if (data.file is None) == (data.table is None):
         yield Mistake(("data",), "either file (records) or table (cells) is needed, not both.")
         return
@@ -124,8 +126,11 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(
             ("data", "standalone"), "is about records without a holding.", "say data.holding, or leave it out."
         )
-    wanted = {("data", role): column for role, column in _roles(job).items()}
-    wanted |= {("dimensions", column): column for column in job.dimensions}
+    wanted: dict[tuple[str | int, ...], str] = {("data", role): column for role, column in _roles(job).items()}
+    from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
+    wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
+    wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
+    wanted |= {("tables", k, "where"): c for k, e in enumerate(job.tables) if e.file is None for c in e.where}
     for path, column in wanted.items():
         if column not in known:
             hint = did_you_mean(column, known) or f"the columns are {', '.join(known[:12])}."
@@ -173,7 +178,7 @@ def _attempt(where: tuple[str | int, ...], action: Callable[[], Any]) -> Iterato
 
 
 def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
-    del folder
+    yield from _publication(job, folder)
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
@@ -191,12 +196,47 @@ def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("dimensions", name), "is in none of the tables.", "name it in one, or leave it out.")
 
 
+def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
+    """What several tables and indicators must say: files that are there, names that exist."""
+    from cellguard.jobs.parts import name_of
+    from cellguard.publication import Equation
+
+    names = [i.name for i in job.indicators]
+    tables = [name_of(entry) for entry in job.tables]
+    for k, entry in enumerate(job.tables):
+        if entry.file is not None and not (folder / entry.file).is_file():
+            yield Mistake(("tables", k, "file"), f"{entry.file}: no such file.")
+        if tables.count(tables[k]) > 1:
+            yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
+        yield from _names_of(("tables", k, "indicators"), entry.indicators, names, "indicator")
+    for k, rule in enumerate(job.rules):
+        yield from _names_of(("rules", k, "indicators"), rule.indicators, names, "indicator")
+        yield from _names_of(("rules", k, "tables"), rule.tables, tables, "table")
+    for k, indicator in enumerate(job.indicators):
+        if indicator.shadow_of is not None:
+            yield from _names_of(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
+    for k, text in enumerate(job.equations):
+        try:
+            used = Equation.of(text).names
+        except CellguardError as error:
+            yield Mistake(("equations", k), error.message, error.hint)
+            continue
+        yield from _names_of(("equations", k), used, names, "indicator")
+
+
+def _names_of(where: tuple[str | int, ...], used: Sequence[str], known: Sequence[str], what: str) -> Iterator[Mistake]:
+    for name in used:
+        if name not in known:
+            hint = did_you_mean(name, known) or (f"known are {', '.join(known)}." if known else None)
+            yield Mistake(where, f"there is no {what} {name!r}.", hint)
+
+
 def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.rules and job.data.table is None:
         yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
     for k, entry in enumerate(job.rules):
         needed, allowed = RULE_KEYS[entry.rule]
-        given = entry.model_fields_set - {"rule", "only", "excluding"}
+        given = entry.model_fields_set - {"rule", "tables", "indicators", "only", "excluding"}
         for key in sorted(needed - given):
             yield Mistake(("rules", k), f"{entry.rule} needs {key}.")
         for key in sorted(given - needed - allowed):

@@ -16,6 +16,7 @@ __all__ = [
     "CompareSection",
     "DataSection",
     "DimensionSection",
+    "IndicatorSection",
     "Job",
     "LevelsSection",
     "LimitsSection",
@@ -85,6 +86,17 @@ class DimensionSection(_Section):
     """Codes for "not known"; records without a code get the first of them."""
 
 
+class IndicatorSection(_Section):
+    """Something that is measured, where the publication shows several."""
+
+    name: str
+    """How tables and equations call it."""
+    value: str | None = None
+    """Column to add up; left out, records are counted."""
+    shadow_of: str | None = None
+    """Another indicator: where that is sensitive this one is, too, with the same share of its value as level."""
+
+
 class TableSection(_Section):
     """One of several linked tables, protected together."""
 
@@ -92,6 +104,24 @@ class TableSection(_Section):
     """Its dimensions; all margins are published."""
     name: str | None = None
     """How the report calls it."""
+    file: str | None = None
+    """A table that is already added up: CSV or Parquet, one row per cell; it is made from the records unless given."""
+    value: str | None = None
+    """Of a file: its column of values; `value` unless given."""
+    count: str | None = None
+    """Of a file: its column with the numbers of contributors."""
+    top: list[str] = []
+    """Of a file: its columns of the largest contributions."""
+    columns: dict[str, str] = {}
+    """Of a file: dimension -> its column, where it has another name."""
+    total: dict[str, str] = {}
+    """Of a file: dimension -> its code of the total, where it is not the hierarchy's."""
+    where: dict[str, str] = {}
+    """The part of the population it covers: column or dimension -> code."""
+    indicators: list[str] = []
+    """What it shows; every indicator unless given."""
+    priority: Positive = 1.0
+    """How much more it costs to withhold or change a cell of this table."""
 
 
 class RuleSection(_Section):
@@ -124,6 +154,10 @@ class RuleSection(_Section):
     """manual: cells by their codes; dimensions that are left out are at their total."""
     file: str | None = None
     """a_priori: the file of decisions (tau-ARGUS .hst)."""
+    tables: list[str] = []
+    """The rule holds for these tables only."""
+    indicators: list[str] = []
+    """The rule holds for these indicators only."""
     only: Codes = {}
     """Dimension -> codes: the rule holds for these only."""
     excluding: Codes = {}
@@ -243,11 +277,17 @@ class Job(_Section):
     """Title of the report; the name unless given."""
     seed: Annotated[int, Field(ge=0)] = 0
     """The same seed gives the same release. Keep it secret where the method draws random numbers."""
-    data: DataSection
+    data: DataSection = DataSection()
     dimensions: dict[str, DimensionSection] = {}
     """Column -> how its codes add up."""
     tables: list[TableSection] = []
     """Linked tables, protected together; one with all dimensions unless given."""
+    indicators: list[IndicatorSection] = []
+    """What the tables measure, where it is more than one value."""
+    equations: list[str] = []
+    """What holds between indicators in every cell: "turnover = domestic + exports"."""
+    tolerance: Percent = 1e-6
+    """Values of a cell that tables share may differ by this share, as rounding makes them."""
     rules: list[RuleSection] = []
     """Which cells are sensitive: those that one of the rules flags."""
     levels: LevelsSection = LevelsSection()

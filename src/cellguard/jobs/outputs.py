@@ -88,20 +88,44 @@ def public_columns(release: Release, output: OutputSection, *, unsafe: bool = Fa
     return columns
 
 
+def _tables(name: str, release: Release, columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what is written, by table: of a publication each in the layout it came in."""
+    if not release.table.parts:
+        return {name: dict(columns)}
+    codes = release.table.cell_codes()
+    out = {}
+    for part in release.table.parts:
+        published = {n: np.asarray(c, dtype=object)[part.cells].tolist() for n, c in columns.items() if n not in codes}
+        numbers = {n: np.asarray(v, float) if n in ("value", "lower", "upper") else v for n, v in published.items()}
+        out[part.name] = {**part.table.cell_codes(), **numbers}
+    return out
+
+
 def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
-    """Write the release in every format that was asked for."""
+    """Write the release in every format that was asked for: a file or a sheet for each table."""
     from cellguard._io.frames import write_csv, write_parquet
 
-    columns = public_columns(release, output, unsafe=unsafe)
-    stem = f"UNSAFE-{name}" if unsafe else name
-    if "csv" in output.formats:
-        write_csv(columns, folder / f"{stem}.csv")
-    if "parquet" in output.formats:
-        write_parquet(columns, folder / f"{stem}.parquet")
+    tables = _tables(name, release, public_columns(release, output, unsafe=unsafe))
+    mark = "UNSAFE-" if unsafe else ""
+    for title, columns in tables.items():
+        if "csv" in output.formats:
+            write_csv(columns, folder / f"{mark}{file_name(title)}.csv")
+        if "parquet" in output.formats:
+            write_parquet(columns, folder / f"{mark}{file_name(title)}.parquet")
     if "xlsx" in output.formats:
         from cellguard._io.xlsx import write_xlsx
 
-        write_xlsx(folder / f"{stem}.xlsx", {name: _rows(release, columns)})
+        sheets = {title: _rows(release, columns) for title, columns in tables.items()}
+        write_xlsx(folder / f"{mark}{name}.xlsx", sheets)
+
+
+def file_name(title: str) -> str:
+    """Return the name of a table as one of a file.
+
+    >>> file_name("activity by region / 2024")
+    'activity by region _ 2024'
+    """
+    return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
 
 
 def _rows(release: Release, columns: Mapping[str, Any]) -> list[list[tuple[Any, str]]]:
@@ -127,7 +151,7 @@ def _styles(release: Release, columns: Mapping[str, Any]) -> list[str]:
         return [marked.get(str(status), "plain") for status in columns["status"]]
     if "lower" in columns:
         return [str(style) for style in np.where(columns["lower"] != columns["upper"], "changed", "plain")]
-    return ["plain"] * release.table.n_cells  # which cells moved is not told
+    return ["plain"] * len(next(iter(columns.values())))  # which cells moved is not told
 
 
 def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:

@@ -86,7 +86,7 @@ def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) 
     """Check the rest of a job after cutting out what is wrong; what depends on it is left alone."""
     cut = {mistake.path[:1] for mistake in wrong}
     rest = {key: value for key, value in raw.items() if (key,) not in cut}
-    if "data" not in rest:
+    if ("data",) in cut:
         return []
     try:
         job = Job.model_validate(rest)

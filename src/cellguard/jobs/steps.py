@@ -12,8 +12,10 @@ from cellguard.attack.counts import CountRule
 from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError
 from cellguard.jobs.model import Job, RuleSection
+from cellguard.jobs.parts import PLACES, assembled, is_publication, parts_of
 from cellguard.jobs.read import JobFile
 from cellguard.levels import with_respondents
+from cellguard.publication import Part
 from cellguard.release import Release
 from cellguard.rules import Dominance, Manual, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.table import Table
@@ -35,43 +37,53 @@ def inputs(file: JobFile) -> list[Any]:
     found = files_of_data(job, file.path.parent)
     found += [file.file(d.hierarchy) for d in job.dimensions.values() if isinstance(d.hierarchy, str)]
     found += [file.file(rule.file) for rule in job.rules if rule.file is not None]
+    found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
     if job.data.table is not None:
         stem = found[0].name.removesuffix(".gz").rpartition(".")[0]
         found += sorted(path for path in found[0].parent.glob(f"{stem}.*") if path.suffix == ".toml")
     return list(dict.fromkeys(found))
 
 
-def tabulated(file: JobFile) -> Table:
-    """Make the table of the job: add up its records, or read its cells."""
+def tabulated(file: JobFile) -> Table | list[Part]:
+    """Make the table of the job, or the tables of its publication: add up records, or read cells."""
     job = file.job
     if job.data.table is not None:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
+    if is_publication(job):
+        return parts_of(file, lambda name: _hierarchy(file, name), _record_options(job))
     from cellguard.tabulate import tabulate
 
-    data = job.data
     return tabulate(
-        str(file.file(str(data.file))),
+        str(file.file(str(job.data.file))),
         by={name: _hierarchy(file, name) for name in job.dimensions},
-        value=data.value,
+        value=job.data.value,
         tables=[entry.dimensions for entry in job.tables] or None,
-        weight=data.weight,
-        holding=data.holding,
-        shadow=data.shadow,
-        waiver=data.waiver,
-        request=data.request,
-        request_codes=data.request_codes,
-        cost=data.cost,
-        missing={name: d.missing for name, d in job.dimensions.items() if d.missing},
-        skip_missing=data.skip_missing,
-        standalone=data.standalone,
-        total={name: d.total for name, d in job.dimensions.items() if d.total is not None},
-        top=top_needed(job),
-        decimal=data.decimal,
-        encoding=data.encoding,
-        threads=job.limits.threads,
-        memory_limit=job.limits.memory,
         name=job.name,
+        **_record_options(job),
     )
+
+
+def _record_options(job: Job) -> dict[str, Any]:
+    """Return what the job says about its records, as tabulation takes it."""
+    data = job.data
+    return {
+        "weight": data.weight,
+        "holding": data.holding,
+        "shadow": data.shadow,
+        "waiver": data.waiver,
+        "request": data.request,
+        "request_codes": data.request_codes,
+        "cost": data.cost,
+        "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
+        "skip_missing": data.skip_missing,
+        "standalone": data.standalone,
+        "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
+        "top": top_needed(job),
+        "decimal": data.decimal,
+        "encoding": data.encoding,
+        "threads": job.limits.threads,
+        "memory_limit": job.limits.memory,
+    }
 
 
 def _hierarchy(file: JobFile, name: str) -> Any:
@@ -99,9 +111,7 @@ def top_needed(job: Job) -> int:
 def rule_of(entry: RuleSection) -> Rule:
     """Return the rule that a section describes."""
     given = {
-        key: value
-        for key in entry.model_fields_set - {"rule", "only", "excluding"}
-        if (value := getattr(entry, key)) is not None
+        key: value for key in entry.model_fields_set - {"rule", *PLACES} if (value := getattr(entry, key)) is not None
     }
     kinds: dict[str, type[Rule]] = {
         "p_percent": PPercent,
@@ -116,14 +126,31 @@ def rule_of(entry: RuleSection) -> Rule:
     return rule.only(**entry.only).excluding(**entry.excluding)
 
 
-def flagged(table: Table, file: JobFile) -> Table:
-    """Return the table with its sensitive cells, levels, costs and attackers."""
+def flagged(made: Table | list[Part], file: JobFile) -> Table:
+    """Return the table, or the one system of a publication, with its sensitive cells, levels, costs and attackers."""
     job = file.job
+    if isinstance(made, list):
+        return _decided(assembled(file, made, _rule_for), file)
+    return _decided(_ruled(made, job), file)
+
+
+def _rule_for(entry: RuleSection, table: Table) -> Rule:
+    return _manual(table, entry) if entry.rule == "manual" else rule_of(entry)
+
+
+def _ruled(table: Table, job: Job) -> Table:
+    """Apply the rules of a single table."""
     rules = [rule_of(entry) for entry in job.rules if entry.rule not in ("a_priori", "manual")]
     manual = [entry for entry in job.rules if entry.rule == "manual"]
     rules += [_manual(table, entry) for entry in manual]
     if rules:
         table = table.apply(*rules, lower_ratio=job.levels.lower_ratio)
+    return table
+
+
+def _decided(table: Table, file: JobFile) -> Table:
+    """Add what is decided by hand: single cells, levels, weights, attackers."""
+    job = file.job
     for entry in job.rules:
         if entry.rule == "a_priori":
             from cellguard._io.argus.hst import read_hst

@@ -77,6 +77,12 @@ def views_of(content: Content, *, public: bool) -> Iterator[Grid]:
     if not table.dimensions:
         yield _listed(table, cells)
         return
+    for part in table.parts or ():
+        own = [cells[i] for i in part.cells.tolist()]
+        where = {tuple(row): i for i, row in enumerate(part.table.coordinates.tolist())}
+        yield from _slices(part.table, own, where, part.name, part.table.dimensions)
+    if table.parts:
+        return
     views = content.views or ((table.name, table.dimensions),)
     where = {tuple(row): i for i, row in enumerate(table.coordinates.tolist())}
     for name, dims in views:

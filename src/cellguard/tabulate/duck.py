@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import gzip
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
+from cellguard._io.frames import MAX_HEADER, check_width, header_of
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
 from cellguard.tabulate import sql
 from cellguard.tabulate.request import Facts, Finest, Roles, Scale, facts_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["DuckRecords"]
+
+T = TypeVar("T")
 
 _VIEW = "_cellguard_records"
 """What a query calls the records; unlikely to be the name of anything in a user's own database."""
@@ -77,7 +80,9 @@ class DuckRecords:
         kind = _kind(files[0])
         try:
             if kind == "parquet":
-                return cls._spilling(connection, connection.read_parquet(files))
+                relation = connection.read_parquet(files)
+                check_width(files[0], len(relation.columns))
+                return cls._spilling(connection, relation)
             return cls._spilling(connection, _read_csv(connection, files, encoding))
         except duckdb.Error as error:  # its text may hold records: it stays here
             connection.close()
@@ -107,13 +112,33 @@ class DuckRecords:
         """Return the names of the columns."""
         return self._names
 
+    def only(self, where: Mapping[str, str]) -> None:
+        """Leave out records with other codes."""
+        wanted = (f"CAST({sql.name(column)} AS VARCHAR) = {sql.text(code)}" for column, code in where.items())
+        self._relation = self._relation.filter(" AND ".join(wanted))
+
     def _run(self, query: str) -> pa.Table:
+        return self._asked(lambda: self._relation.query(_VIEW, query).to_arrow_table())
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """Ask the database, and turn its errors into ours.
+
+        It answers in a thread of its own: DuckDB does not see Ctrl-C everywhere, and makes an error of it elsewhere.
+        """
         import duckdb
 
-        try:
-            return self._relation.query(_VIEW, query).to_arrow_table()
-        except duckdb.Error as error:
-            raise _failure(error) from None
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(question)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                if self._connection is not None:
+                    self._connection.interrupt()
+                raise
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
+            except duckdb.Error as error:
+                raise _failure(error) from None
 
     def _keep(self, table: str, query: str) -> str:
         """Return something to select from; in a database of our own the rows are computed once."""
@@ -123,10 +148,7 @@ class DuckRecords:
 
         with suppress(duckdb.Error):
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
-        try:
-            self._relation.query(_VIEW, query).create(table)
-        except duckdb.Error as error:
-            raise _failure(error) from None
+        self._asked(lambda: self._relation.query(_VIEW, query).create(table))
         return table
 
     def _number(self, column: str, decimal: str) -> str:
@@ -274,14 +296,10 @@ def _read_csv(
 ) -> duckdb.DuckDBPyRelation:
     """Read CSV files as text: whether 01 is a code or a number is decided by its part."""
     with _stream(files[0]) as stream:
-        head = stream.read(1 << 16)
+        head = stream.read(MAX_HEADER + 1)
     if not head.strip():
         raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
-    first = head.splitlines()[0].decode("utf-8-sig", "replace")
-    delimiter = max(",;\t", key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter))
-    if len(set(names)) != len(names):
-        raise FormatError.at(files[0], 1, "two columns have the same name.")
+    _, delimiter = header_of(files[0], head)
     encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
     names_of_files = ", ".join(sql.text(name) for name in files)
     options = f"header = true, all_varchar = true, delim = {sql.text(delimiter)}, quote = '\"', escape = '\"'"

@@ -134,6 +134,9 @@ class Records(Protocol):
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
 
+    def only(self, where: Mapping[str, str]) -> None:
+        """Leave out records with other codes."""
+
     def close(self) -> None:
         """Give back what was needed for the work."""
 

@@ -29,6 +29,10 @@ class IbisRecords:
         """Return the names of the columns."""
         return list(self._table.columns)
 
+    def only(self, where: Mapping[str, str]) -> None:
+        """Leave out records with other codes."""
+        self._table = self._table.filter(*(self._table[c].cast("string") == code for c, code in where.items()))
+
     def close(self) -> None:
         """Leave the database as it was: nothing was kept there."""
 

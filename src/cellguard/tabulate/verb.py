@@ -34,6 +34,7 @@ def tabulate(
     *,
     tables: Iterable[Sequence[str]] | None = None,
     crossings: Crossings | None = None,
+    where: Mapping[str, str] | None = None,
     weight: str | None = None,
     holding: str | None = None,
     shadow: str | None = None,
@@ -76,6 +77,8 @@ def tabulate(
     crossings
         What is published, when not every margin is: each names the dimensions that are not at their
         total, or how deep they go (see :meth:`Table.from_frame`).
+    where
+        Column -> code: only the records with these codes.
     weight
         Column of sampling weights, at least 0: values and counts are weighted.
     holding
@@ -150,7 +153,11 @@ def tabulate(
     published = _published(dims, tables, crossings)
     units = int(top) if value is not None or shadow is not None else 0
     work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop")
-    with closing(_open(data, roles, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
+    wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
+    with closing(_open(data, wanted, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
+        if where:
+            check_columns(records.columns(), wanted)
+            records.only(where)
         return work.run(records, description)
 
 

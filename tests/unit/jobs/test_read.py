@@ -89,7 +89,7 @@ def test_exit_code_1_and_no_traceback(office, capsys):
     (office / "job.toml").write_text("name = 3\n[output]\nfoldr = 1\n")
     assert main(["protect", str(office / "job.toml")]) == 1
     shown = capsys.readouterr().err
-    assert "3 mistakes" in shown  # name, output.foldr, and data is missing
+    assert "5 mistakes" in shown  # name, output.foldr; data, dimensions and rules are missing
     assert "Traceback" not in shown
 
 

@@ -1,0 +1,205 @@
+"""Multiples of a base, exactly: numbers are the decimals that are printed, and whole numbers decide.
+
+A quotient of floating-point numbers cannot tell whether 7,000,000,001 is a multiple of 5 unless it is
+compared without a tolerance, and without one it cannot tell whether 0.3 is a multiple of 0.1. So numbers
+and bases are written in units of the last decimal, and everything else is arithmetic of whole
+numbers: exact up to 2^53, and refused beyond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["Lattice", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+LARGEST = 2.0**53
+"""Whole numbers up to here are exact in floating point."""
+LARGEST_DECIMAL = 2.0**52
+"""Decimals of so many units are told apart by floating point."""
+MOST_DECIMALS = 9
+"""Numbers with more decimals count as continuous."""
+_NOISE = 8 * np.finfo(np.float64).eps
+"""Sums of decimals miss their decimal by this share of it at most."""
+
+
+def decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
+    """Return the least number of decimals with which every number is printed; None if that is more than nine.
+
+    Parameters
+    ----------
+    numbers
+        Any; infinite ones do not count.
+    noise
+        Whether a number counts as the decimal that it misses by the rounding of a sum alone.
+
+    >>> decimals(np.array([0.5, 12.25])), decimals(np.array([1 / 3]))
+    (2, None)
+    >>> decimals(np.array([0.1 + 0.2])), decimals(np.array([0.1 + 0.2]), noise=True)
+    (None, 1)
+    """
+    x = numbers[np.isfinite(numbers)]
+    for digits in range(MOST_DECIMALS + 1):
+        scale = 10.0**digits
+        units = np.rint(x * scale)
+        if (np.abs(units) > _limit(digits)).any():
+            return None
+        if noise:
+            near = np.minimum(_NOISE * np.abs(units), 1e-3)
+            fits = np.abs(x * scale - units) <= near
+        else:
+            fits = units / scale == x
+        if fits.all():
+            return digits
+    return None
+
+
+def unit_of(values: FloatArray) -> float:
+    """Return the unit of the last decimal of a table: 1 for whole numbers, 0 for numbers without a last decimal.
+
+    >>> unit_of(np.array([3.0, 12.0])), unit_of(np.array([3.0, 12.05])), unit_of(np.array([1 / 3]))
+    (1.0, 0.01, 0.0)
+    """
+    digits = decimals(values, noise=True)
+    return 0.0 if digits is None else 10.0**-digits
+
+
+def _limit(digits: int) -> float:
+    return LARGEST if digits == 0 else LARGEST_DECIMAL
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lattice:
+    """Multiples of a base per cell, as whole numbers of the last decimal's unit."""
+
+    digits: int
+    """Decimals of a unit."""
+    base: IntArray
+    """The base of each cell, in units."""
+    quotient: IntArray
+    """The greatest whole number of bases that is not above each value."""
+    is_multiple: BoolArray
+    """Whether a value is that multiple."""
+
+    @property
+    def floor(self) -> FloatArray:
+        """The multiple at or below each value."""
+        return self.numbers(self.quotient * self.base)
+
+    def published(self, x: IntArray) -> FloatArray:
+        """Return the multiple that is x bases above the floor."""
+        return self.numbers((self.quotient + x) * self.base)
+
+    def numbers(self, units: IntArray) -> FloatArray:
+        """Return numbers from units: the floating-point number that is printed as the decimal."""
+        return np.asarray(units / 10.0**self.digits)
+
+
+def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Lattice, BoolArray]:
+    """Write values as multiples of their bases and a rest; also return the cells that are too large for that.
+
+    Parameters
+    ----------
+    values
+        Decimals, or continuous numbers.
+    base
+        Of each cell, positive, with at most nine decimals.
+    room
+        So many bases above and below the values must be exact as well.
+
+    >>> found, large = lattice(np.array([8.0, 10.0, -3.0, 7000000001.0, 1e17]), np.full(5, 5.0))
+    >>> found.floor[:4].tolist(), found.is_multiple[:4].tolist(), large.tolist()
+    ([5.0, 10.0, -5.0, 7000000000.0], [False, True, False, False], [False, False, False, False, True])
+    >>> lattice(np.array([0.3, 0.1 + 0.2]), np.full(2, 0.1))[0].is_multiple.tolist()
+    [True, True]
+    """
+    of_base, of_values = decimals(base), decimals(values, noise=True)
+    if of_base is None:
+        raise ValueError("a base has too many decimals.")
+    digits = of_base if of_values is None else max(of_base, of_values)
+    scale = 10.0**digits
+    large = ~((np.abs(values) + (room + 1) * base) * scale <= _limit(digits))
+    small = np.where(large, 0.0, values)
+    R = np.rint(base * scale).astype(np.int64)
+    if of_values is None:
+        exact = [Fraction(repr(a)) * 10**digits for a in small.tolist()]
+        quotient = np.array([int(a // r) for a, r in zip(exact, R.tolist(), strict=True)], np.int64)
+        rest = np.array([a % r != 0 for a, r in zip(exact, R.tolist(), strict=True)], np.bool_)
+    else:
+        quotient, remainder = np.divmod(np.rint(small * scale).astype(np.int64), R)
+        rest = remainder != 0
+    return Lattice(digits=digits, base=R, quotient=quotient, is_multiple=np.asarray(~rest)), np.asarray(large)
+
+
+def off_base(published: FloatArray, base: FloatArray) -> BoolArray:
+    """Return which published numbers are no multiples of their base, or too large to tell.
+
+    >>> off_base(np.array([10.0, 7000000001.0, 7000000000.0, 1e17]), np.full(4, 5.0)).tolist()
+    [False, True, False, True]
+    >>> off_base(np.array([0.3, 0.1 + 0.2, 0.35]), np.full(3, 0.1)).tolist()
+    [False, True, True]
+    """
+    digits = decimals(base)
+    if digits is None:
+        return np.ones(len(published), np.bool_)
+    scale = 10.0**digits
+    units = np.rint(published * scale)
+    exact = (np.abs(units) <= _limit(digits)) & (units / scale == published)
+    rest = np.where(exact, units, 0.0).astype(np.int64) % np.rint(base * scale).astype(np.int64)
+    return np.asarray(~exact | (rest != 0))
+
+
+def ends(published: FloatArray, base: FloatArray, step: int, unit: float) -> tuple[FloatArray, FloatArray]:
+    """Return the interval of values, on the grid of the unit, that lie less than `step` bases from what is published.
+
+    Without a unit (0) the interval is closed: its ends are not possible, whatever is next to them is.
+
+    >>> ends(np.array([10.0]), np.array([5.0]), 1, 1.0)
+    (array([6.]), array([14.]))
+    >>> ends(np.array([0.3]), np.array([0.1]), 2, 0.01)
+    (array([0.11]), array([0.49]))
+    """
+    of_base, of_unit = decimals(base), decimals(np.array([unit]))
+    digits = max(of_base or 0, of_unit or 0)
+    scale = 10.0**digits
+    at, reach, one = np.rint(published * scale), step * np.rint(base * scale), np.rint(unit * scale)
+    if of_base is None or not (np.abs(at) + reach <= LARGEST).all() or (at / scale != published).any():
+        return published - step * base + unit, published + step * base - unit
+    if not unit:
+        return (at - reach) / scale, (at + reach) / scale
+    return (np.floor((at - reach) / one) + 1) * one / scale, (np.ceil((at + reach) / one) - 1) * one / scale
+
+
+def whole_residuals(relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int) -> FloatArray | None:
+    """Return ``T x - b`` by whole numbers, so that it is 0 exactly where a relation holds; None if that cannot be.
+
+    Parameters
+    ----------
+    relations, rhs
+        Coefficients and sides with few decimals.
+    numbers
+        Decimals of so many digits.
+    digits
+        Of the numbers.
+
+    >>> T = csr_array(np.array([[1.0, 1, -1]]))
+    >>> whole_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()
+    [0.0]
+    """
+    of_relations = decimals(relations.data)
+    if of_relations is None:
+        return None
+    c, scale = 10.0**of_relations, 10.0**digits
+    T = csr_array((np.rint(relations.data * c).astype(np.int64), relations.indices, relations.indptr), relations.shape)
+    x, b = np.rint(numbers * scale), np.rint(rhs * c * scale)
+    if (b / (c * scale) != rhs).any() or not (abs(T) @ np.abs(x) + np.abs(b) < 2.0**62).all():
+        return None
+    return np.asarray((T @ x.astype(np.int64) - b.astype(np.int64)) / (c * scale))

@@ -1,0 +1,36 @@
+"""Ctrl-C on the command line: one line and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+__all__ = ["INTERRUPTED", "interrupted", "listen", "was_interrupted"]
+
+INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C ended: 128 and the number of the signal."""
+_seen: list[int] = []
+"""The signals that came: a library may turn the interrupt into an error of its own."""
+
+
+def listen() -> None:
+    """Remember, from now on, that Ctrl-C was pressed; it still raises KeyboardInterrupt."""
+    signal.signal(signal.SIGINT, _note)
+
+
+def _note(number: int, frame: object) -> None:
+    del frame
+    _seen.append(number)
+    raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whether Ctrl-C was pressed since the process listens."""
+    return bool(_seen)
+
+
+def interrupted() -> int:
+    """Say in one line that Ctrl-C ended the work, and return the exit code."""
+    sys.stderr.write("cellguard: stopped by Ctrl-C.\n")
+    sys.stderr.flush()
+    return INTERRUPTED

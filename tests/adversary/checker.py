@@ -1,0 +1,266 @@
+"""The judge: from the written file, the table and the attackers alone, is what was called a success safe and honest?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import cellguard as cg
+from adversary.meaning import Asked, asked, known
+from adversary.programs import MISSING, Number, Possible, exact, reach
+from adversary.written import Written
+
+Interval = tuple[Number, Number]
+EVERYTHING: Interval = (None, None)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """What is wrong, of which kind, and where."""
+
+    kind: str
+    text: str
+
+
+def relations_of(table: cg.Table) -> list[dict[int, Fraction]]:
+    """Return the relations as rows of cell -> coefficient."""
+    T = table.relations.tocsr()
+    spans = zip(T.indptr[:-1], T.indptr[1:], strict=True)
+    return [{int(T.indices[k]): exact(T.data[k]) for k in range(i, j) if T.data[k]} for i, j in spans]
+
+
+def possible(table: cg.Table, attacker: cg.Attacker, intervals: list[Interval]) -> Possible:
+    """Join what is published and what the attacker knew, as movements from the truth."""
+    low, high = known(table, attacker)
+    down: list[Number] = []
+    up: list[Number] = []
+    for i, (lo, hi) in enumerate(intervals):
+        a = exact(table.values[i])
+        least = [x for x in (lo, low[i]) if x is not None]
+        most = [x for x in (hi, high[i]) if x is not None]
+        # the truth is possible, whatever rounding left of a bound
+        down.append(min(Fraction(0), max(least) - a) if least else None)
+        up.append(max(Fraction(0), min(most) - a) if most else None)
+    return Possible(relations_of(table), down, up, whole=bool(table.integer))
+
+
+def attackers(table: cg.Table) -> tuple[cg.Attacker, ...]:
+    """Everybody the table must withstand: at least somebody who knows nothing more."""
+    return tuple(table.attackers) or (cg.Attacker(name="external"),)
+
+
+def too_close(table: cg.Table, intervals: list[Interval], who: cg.Attacker, what: str) -> Iterator[Violation]:
+    """Find the cells of which the attacker learns more than the levels allow."""
+    world = possible(table, who, intervals)
+    for need in asked(table, who):
+        yield from _narrow(table, world, need, f"{what}, attacker {who.name!r}")
+
+
+def _narrow(table: cg.Table, world: Possible, need: Asked, what: str) -> Iterator[Violation]:
+    label = table.label(need.cell)
+    near = 1 - Fraction(MISSING)
+    short = False
+    for name, sign, level in (("lower", -1, need.lower), ("upper", 1, need.upper)):
+        found = reach(world, need.cell, sign, level)
+        if found.proven is not None and found.proven < level * near:
+            short = True
+            yield Violation("level", f"{what}: {label} reaches {found.share:.6g} of its {name} level")
+    if need.width > 0 and (short or need.lower + need.upper < need.width):
+        down, up = (reach(world, need.cell, sign, need.width) for sign in (-1, 1))
+        if down.proven is None or up.proven is None:
+            return  # one side alone is wide enough
+        width = down.proven + up.proven
+        if width == 0:
+            yield Violation("exact", f"{what}: {label} is known exactly")
+        elif width < need.width * near:
+            yield Violation("width", f"{what}: {label} is {float(width / need.width):.6g} of its width wide")
+
+
+# ---------------------------------------------------------------------- what each method publishes
+
+
+def judge(
+    table: cg.Table, release: cg.Release, file: Written, options: dict[str, Any], others: Iterable[cg.Attacker] = ()
+) -> Iterator[Violation]:
+    """Judge a written release of a table against its attackers, and others that were found elsewhere."""
+    intervals, found = _PUBLISHED[release.method](table, release, file, options)
+    yield from found
+    if release.method == "adjust":  # nothing is told about the distance from the truth
+        return
+    for who in (*attackers(table), *others):
+        yield from too_close(table, intervals, who, release.method)
+
+
+Published = tuple[list[Interval], list[Violation]]
+
+
+def _truth(table: cg.Table) -> list[Fraction]:
+    return [exact(a) for a in table.values]
+
+
+def _suppression(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    found = []
+    value = file.numbers("value")
+    status = file.columns["status"]
+    for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
+        shown = status[i] == "published"
+        if shown is not (v is not None):
+            found.append(Violation("file", f"{table.label(i)}: status and value disagree"))
+        if v is not None and v != a:
+            found.append(Violation("truth", f"{table.label(i)}: the published value is not the true one"))
+        if v is not None and table.sensitive[i]:
+            found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
+        if v is None and (table.fixed[i] or i in options.get("must_publish", ())):
+            found.append(Violation("fixed", f"{table.label(i)}: withheld, and must be published"))
+    if set(status) - {"published", "withheld", "suppressed"}:
+        found.append(Violation("marks", "the file tells primary and secondary cells apart"))
+    return [EVERYTHING if v is None else (v, v) for v in value], found
+
+
+def _interval(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    found = []
+    ends = list(zip(file.numbers("lower"), file.numbers("upper"), strict=True))
+    for i, ((lo, hi), a) in enumerate(zip(ends, _truth(table), strict=True)):
+        # a published end may miss the truth by rounding alone
+        slack = Fraction(1, 10**9) * max(1, abs(a))
+        if (lo is not None and lo > a + slack) or (hi is not None and hi < a - slack):
+            found.append(Violation("truth", f"{table.label(i)}: the interval does not contain the truth"))
+        if table.integer and any(end is not None and end.denominator != 1 for end in (lo, hi)):
+            found.append(Violation("whole", f"{table.label(i)}: an end that is no whole number"))
+        if lo == hi and lo is not None and table.sensitive[i]:
+            found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
+        if table.fixed[i] and lo != hi:
+            found.append(Violation("fixed", f"{table.label(i)}: an interval, and must be published"))
+    return ends, found
+
+
+def _moved(table: cg.Table, value: list[Number]) -> list[Violation]:
+    """Of every method that publishes another table: it is one."""
+    if None in value:
+        return [Violation("file", "a cell without a value")]
+    found = []
+    whole = all(v.denominator == 1 for v in value)  # type: ignore[union-attr]
+    b = [exact(r) for r in table.rhs]
+    for r, row in enumerate(relations_of(table)):
+        left = sum((c * value[i] for i, c in row.items()), Fraction(0)) - b[r]  # type: ignore[operator]
+        size = sum((abs(c * value[i]) for i, c in row.items()), abs(b[r]))  # type: ignore[operator]
+        if abs(left) > (
+            0 if whole and not _residual(table, row, b[r]) else Fraction(1, 10**8) * max(size, Fraction(1, 1000))
+        ):
+            found.append(Violation("additive", f"{table.relation_label(r)} does not hold in what is published"))
+    for i, v in enumerate(value):
+        slack = Fraction(1, 10**9) * max(1, abs(exact(table.values[i])))
+        low, high = (exact(x) if abs(x) != float("inf") else None for x in (table.lb[i], table.ub[i]))
+        if (low is not None and v < low - slack) or (high is not None and v > high + slack):  # type: ignore[operator]
+            found.append(Violation("bounds", f"{table.label(i)}: outside what everybody knows"))
+        if table.integer and v.denominator != 1:  # type: ignore[union-attr]
+            found.append(Violation("whole", f"{table.label(i)}: no whole number"))
+    return found
+
+
+def _residual(table: cg.Table, row: dict[int, Fraction], b: Fraction) -> Fraction:
+    """What the true table itself leaves of a relation."""
+    return sum((c * exact(table.values[i]) for i, c in row.items()), Fraction(0)) - b
+
+
+def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    """Multiples of the base; moved by less than step x base: of counts, by at least one less."""
+    value = file.numbers("value")
+    found = _moved(table, value)
+    intervals: list[Interval] = []
+    for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
+        base = exact(release.base[i])
+        room = release.step * base
+        if v is None or not _is_multiple(v, base):
+            found.append(Violation("multiple", f"{table.label(i)}: no multiple of its base"))
+        if v is not None and abs(v - a) >= room:
+            found.append(Violation("far", f"{table.label(i)}: moved by step x base or more"))
+        if table.fixed[i]:
+            intervals.append((v, v))
+            if v != a:
+                found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
+        elif v is not None:
+            less = Fraction(1) if table.integer and base.denominator == 1 else Fraction(0)
+            intervals.append((v - room + less, v + room - less))
+        else:
+            intervals.append(EVERYTHING)
+    return intervals, found
+
+
+def _is_multiple(v: Fraction, base: Fraction) -> bool:
+    """Exactly, of a whole base; of another one, up to the last digits of a float."""
+    return abs(v - base * round(v / base)) <= (0 if base.denominator == 1 else Fraction(1, 10**14) * abs(v))
+
+
+def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    """Within the published distance; with a base, between the same multiples as the truth."""
+    value = file.numbers("value")
+    found = _moved(table, value)
+    intervals: list[Interval] = []
+    for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
+        if v is None:
+            intervals.append(EVERYTHING)
+            continue
+        lo, hi = _perturbed_interval(table, release, i, v)
+        slack = Fraction(1, 10**9) * max(1, abs(a))
+        if not lo - slack <= a <= hi + slack:
+            found.append(Violation("truth", f"{table.label(i)}: the truth is not where the release says"))
+        if table.fixed[i] and v != a:
+            found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
+        intervals.append((lo, hi))
+    return intervals, found
+
+
+def _perturbed_interval(table: cg.Table, release: Any, i: int, v: Fraction) -> tuple[Fraction, Fraction]:
+    if table.fixed[i]:
+        return v, v
+    if release.base is None:
+        room = exact(release.distance[i])
+        return v - room, v + room
+    base = exact(release.base[i])
+    near = v % base
+    if min(near, base - near) <= Fraction(1, 10**9) * base:
+        middle = base * round(v / base)
+        return middle - base, middle + base
+    return v - near, v - near + base
+
+
+def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
+    """Every sensitive cell away from the truth by its levels; a width counts for both sides together."""
+    value = file.numbers("value")
+    found = _moved(table, value)
+    truth = _truth(table)
+    for i, v in enumerate(value):
+        if table.fixed[i] and options.get("repair") != "relations" and v is not None:
+            slack = Fraction(1, 10**9) * max(1, abs(truth[i]))
+            if abs(v - truth[i]) > slack:
+                found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
+    near = 1 - Fraction(MISSING)
+    for who in attackers(table):
+        for need in asked(table, who):
+            v, a = value[need.cell], truth[need.cell]
+            label = f"adjust, attacker {who.name!r}: {table.label(need.cell)}"
+            if v is None:
+                continue
+            if v == a:
+                found.append(Violation("published", f"{label} is sensitive and published"))
+            elif abs(v - a) < _least_movement(table, need, up=v > a) * near:
+                found.append(Violation("level", f"{label} is closer than its levels"))
+    return [EVERYTHING] * table.n_cells, found
+
+
+def _least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
+    """A side without a level asks for as much as the other; without both, for half the width or what bounds leave."""
+    level = (need.upper or need.lower) if up else (need.lower or need.upper)
+    if level:
+        return level
+    half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
+    end = table.ub[need.cell] if up else table.lb[need.cell]
+    return min(half, abs(exact(end) - exact(table.values[need.cell]))) if abs(end) != float("inf") else half
+
+
+_PUBLISHED = {
+    "suppress": _suppression, "intervals": _interval, "round": _rounded, "perturb": _perturbed, "adjust": _adjusted,
+}  # fmt: skip

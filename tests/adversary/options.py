@@ -1,0 +1,155 @@
+"""All methods with all their options, drawn at random; what a verb does not know is left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import cellguard as cg
+from adversary.generator import Case
+
+Rng = np.random.Generator
+LIMIT_S = 5.0
+"""Seconds a method may take for one of these small tables."""
+VERBS: dict[str, Callable[..., cg.Release]] = {
+    "suppress": cg.suppress, "intervals": cg.intervals, "round": cg.round, "perturb": cg.perturb, "adjust": cg.adjust,
+}  # fmt: skip
+LEFT_OUT = {"table", "progress", "threads"}
+"""Parameters that decide nothing about what is published."""
+
+
+def _one(rng: Rng, *options: Any) -> Any:
+    return options[int(rng.integers(len(options)))]
+
+
+def _some(rng: Rng, cells: np.ndarray, share: float) -> list[int]:
+    return cells[rng.random(len(cells)) < share].tolist()
+
+
+def _suppress(rng: Rng, case: Case) -> dict[str, Any]:
+    open_cells = np.flatnonzero(~case.table.sensitive)
+    out: dict[str, Any] = {
+        "method": _one(rng, "auto", "auto", "heuristic", "exact"),
+        "time_limit_s": LIMIT_S,
+        "rounds": _one(rng, 1, 3, 10),
+        "gap": _one(rng, 0.0, 0.0, 0.05),
+    }
+    if rng.random() < 0.2:
+        out["weights"] = _one(rng, "unit", "value", "log", "sqrt", "inverse", "power")
+        out["power"] = _one(rng, 0.0, 0.5)
+    if rng.random() < 0.1:
+        out["prefer"] = _some(rng, open_cells, 0.3)
+    if rng.random() < 0.1:
+        out["must_publish"] = _some(rng, open_cells, 0.1)
+    if rng.random() < 0.1:
+        out["already_suppressed"] = _some(rng, open_cells[~case.table.fixed[open_cells]], 0.1)
+    if case.threshold is not None and rng.random() < 0.7:
+        out = {"time_limit_s": LIMIT_S}
+    if case.table.integer and rng.random() < (0.7 if case.threshold is not None else 0.05):
+        out["resist"] = "matching"
+    return out
+
+
+def _intervals(rng: Rng, case: Case) -> dict[str, Any]:
+    out: dict[str, Any] = {"time_limit_s": LIMIT_S}
+    if rng.random() < 0.6:
+        out["position"] = _one(rng, *choices(cg.intervals, "position", ("narrowest", "random")))
+    if rng.random() < 0.3:
+        out["gap"] = _one(rng, 1e-2, 1e-4)
+    return out
+
+
+def _round(rng: Rng, case: Case) -> dict[str, Any]:
+    a = np.abs(case.table.values)
+    size = float(np.median(a[a > 0])) if (a > 0).any() else 1.0
+    whole = bool((a == np.rint(a)).all())
+    bases = [3, 5, 10] if whole else [0.5, 0.25, 2.5]
+    if size > 1000:
+        bases.append(10 ** int(np.log10(size)))
+    need = float(np.max(np.maximum(case.table.lower + case.table.upper, case.table.sliding), initial=0.0))
+    if rng.random() < 0.6 and need > 0:  # large enough for the levels
+        bases = (
+            [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)]
+            if whole
+            else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
+        )
+    out: dict[str, Any] = {"base": max(float(_one(rng, *bases)), 1.0 if whole else 1e-6), "time_limit_s": LIMIT_S}
+    if rng.random() < 0.3:
+        out["step"] = _one(rng, 1, 2, 3)
+    if rng.random() < 0.2:
+        out["max_step"] = _one(rng, 1, 2)
+    if rng.random() < 0.15:
+        out["objective"] = "unbiased"
+        if out["base"] > 60 and rng.random() < 0.9:
+            out["base"] = 5.0
+        if rng.random() < 0.5 and out["base"] <= 20:
+            out["shares_up"] = rng.random(int(out["base"])).tolist()
+    if rng.random() < 0.2:
+        out["method"] = _one(rng, "exact", "areas")
+    if rng.random() < 0.3:
+        out["weights"] = _one(rng, "unit", "inverse", "table")
+    if rng.random() < 0.2:
+        out["gap"] = 0.05
+    if rng.random() < 0.1:
+        out["base"] = np.where(np.arange(case.table.n_cells) < 2, 2 * out["base"], out["base"]).tolist()
+    return out
+
+
+def _perturb(rng: Rng, case: Case) -> dict[str, Any]:
+    rounding = _round(rng, case)
+    out: dict[str, Any] = {"time_limit_s": LIMIT_S}
+    if rng.random() < 0.5:
+        out["base"] = rounding["base"]
+    else:
+        out["distance"] = rounding["base"]
+    if rng.random() < 0.3:
+        out["round_sensitive"] = True
+    return out
+
+
+def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "norm": _one(rng, "l1", "l2", "linf", "l12"),
+        "senses": _one(rng, "upper", "lower", "key", "optimal"),
+        "time_limit_s": LIMIT_S,
+    }
+    if rng.random() < 0.5:
+        out["repair"] = _one(rng, "senses", "relations")
+    if rng.random() < 0.3:
+        out["weights"] = _one(rng, "inverse", "unit", "table", "value", "inverse_square", "inverse_sqrt")
+    if out["norm"] == "l12" and rng.random() < 0.5:
+        out |= {"omega": _one(rng, 0.5, 0.9), "square_weights": "unit", "squares": [0]}
+    if rng.random() < 0.1 and (case.table.values == np.rint(case.table.values)).all():
+        out["integer"] = True
+    if rng.random() < 0.2:
+        out["gap"] = 1e-2
+    return out
+
+
+_DRAW = {"suppress": _suppress, "intervals": _intervals, "round": _round, "perturb": _perturb, "adjust": _adjust}
+
+
+def draw(method: str, rng: Rng, case: Case) -> dict[str, Any]:
+    """Return options of a verb, its seed included."""
+    out = {**_DRAW[method](rng, case), "seed": int(rng.integers(1, 2**31))}
+    known = inspect.signature(VERBS[method]).parameters
+    return {name: value for name, value in out.items() if name in known}
+
+
+def choices(verb: Callable[..., Any], parameter: str, usual: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values of an option: what the verb's own hint lists when it is given nonsense."""
+    if parameter not in inspect.signature(verb).parameters:
+        return usual
+    try:
+        verb(_ANY, **{parameter: "?"})
+    except cg.CellguardError as error:
+        named = [w.strip("'.,\"") for w in str(error).split() if w[:1] in "'\""]
+        found = tuple(w for w in named if w.isidentifier())
+        return found or usual
+    return usual
+
+
+_ANY = cg.Table.from_equations([2, 1, 1], [[0, 1, 2]], sensitive=[1], lower=[1], upper=[1])
