@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError
@@ -30,10 +31,13 @@ from cellguard.levels import (
     with_respondents,
 )
 from cellguard.release import Adjustment, Release
+from cellguard.table import Table
 
 __all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
 
 _FORMAT = "cellguard witnesses 1"
+_ROUNDING = Fraction(1, 10**7)
+"""So far, relatively, may adjusted values in real numbers miss a bound or a relation by rounding alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,10 +162,10 @@ class _Check:
 
 
 def _verify_adjustment(release: Adjustment) -> Verification:
-    """Every sensitive cell at least its level away from the truth: the release is its own witness."""
+    """Additive, inside the known bounds, every sensitive cell its level away: the release is its own witness."""
     table = release.table
     keep = 1 - LEVEL_TOLERANCE
-    checked, problems = 0, []
+    checked, problems = 0, list(_unfit(table, release.values))
     for attacker in attackers_of(table):
         need = movement_levels(table, attacker)
         checked += len(need.cells)
@@ -171,6 +175,27 @@ def _verify_adjustment(release: Adjustment) -> Verification:
             if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
+
+
+def _unfit(table: Table, values: NDArray[np.float64]) -> Iterator[str]:
+    """Say where published values leave the known bounds or do not add up, beyond what rounding explains."""
+    exact = [_exact(x) if np.isfinite(x) else None for x in values]
+    for cell, x in enumerate(exact):
+        slack = _ROUNDING * max(Fraction(1), abs(_exact(table.values[cell])))
+        low, high = table.lb[cell], table.ub[cell]
+        if x is None:
+            yield f"{table.label(cell)} has no value."
+        elif (np.isfinite(low) and x < _exact(low) - slack) or (np.isfinite(high) and x > _exact(high) + slack):
+            yield f"{table.label(cell)} lies outside the known bounds."
+    T = table.relations
+    for relation in range(table.n_relations):
+        span = slice(T.indptr[relation], T.indptr[relation + 1])
+        terms = [
+            _exact(c) * (exact[i] or 0) for i, c in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True)
+        ]
+        side = _exact(table.rhs[relation])
+        if abs(sum(terms) - side) > _ROUNDING * max(sum(abs(t) for t in terms) + abs(side), Fraction(1, 1000)):
+            yield f"{table.relation_label(relation)} does not hold in what is published."
 
 
 def _exact(number: float) -> Fraction:

@@ -82,7 +82,7 @@ def _adjusted_grid(
         return
     down, up = (Fraction(str(p)) for p in made.shares)
     for i, x in enumerate(value):
-        a = exact(table.values[i])
+        a = round(exact(table.values[i]) / unit) * unit  # totals are sums of floating-point numbers
         if not table.sensitive[i] or x is None or not a:
             continue
         figures["adjust: sensitive cells with decimals"] += 1

@@ -136,7 +136,6 @@ def test_ends_of_counts_are_whole(tmp_path):
 # ---------------------------------------------------------------------- adjustment
 
 
-@mending("decimals of adjusted values")
 def test_money_is_not_recovered_from_its_decimals(tmp_path):
     """x / 1.1 or x / 0.9, whichever has two decimals, was the value in 73 of 80 cells."""
     figures = Counter()
@@ -153,7 +152,6 @@ def test_money_is_not_recovered_from_its_decimals(tmp_path):
     assert figures["adjust: hits by decimals"] < 8
 
 
-@mending("adjustment without levels")
 @pytest.mark.parametrize("integer", [False, True])
 def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer):
     """Levels of zero counted as met."""
@@ -162,7 +160,6 @@ def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer)
         assert not found(table, "adjust", tmp_path, norm=norm)
 
 
-@mending("adjustment of degenerate tables")
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", "l12"])
 @pytest.mark.parametrize("repair", [None, "senses", "relations"])
 def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
@@ -288,7 +285,6 @@ def test_witnesses_of_intervals_that_exclude_the_truth(plain):
         assert not cg.verify(replace(release, lower=lower, upper=upper), proofs).accepted
 
 
-@mending("verify")
 def test_an_adjustment_that_does_not_add_up(plain):
     release = cg.adjust(plain)
     values = np.array(release.values)

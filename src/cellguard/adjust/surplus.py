@@ -10,8 +10,11 @@ not on the table or the order in which it stands.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from hashlib import blake2b
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,12 +23,20 @@ from cellguard.adjust.repair import room_of
 from cellguard.adjust.senses import Need, identities
 from cellguard.table import FloatArray, Table
 
-__all__ = ["secret_seed", "with_surplus"]
+__all__ = ["with_secret", "with_surplus"]
 
 
-def secret_seed(seed: int | None) -> int:
-    """Return the seed, or one that nobody can guess when there is none."""
-    return seed or 1 + secrets.randbits(62)
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def with_secret(verb: Verb) -> Verb:
+    """Let a verb that is given no seed, or 0, have one that nobody can guess; the same for all parts of its work."""
+
+    @wraps(verb)
+    def secretly(table: Any, **options: Any) -> Any:
+        return verb(table, **{**options, "seed": options.get("seed") or 1 + secrets.randbits(62)})
+
+    return cast("Verb", secretly)
 
 
 def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int, *, secret_senses: bool) -> Need:

@@ -16,7 +16,7 @@ from cellguard.adjust.keep import Keep, kept_cells
 from cellguard.adjust.norms import distance_of
 from cellguard.adjust.repair import REPAIRS
 from cellguard.adjust.senses import needs
-from cellguard.adjust.surplus import secret_seed
+from cellguard.adjust.surplus import with_secret
 from cellguard.adjust.task import Task, with_given_senses, with_optimal_senses
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.publication import takes_publications
@@ -29,6 +29,7 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
+@with_secret
 @takes_publications
 def adjust(
     table: Table,
@@ -117,7 +118,7 @@ def adjust(
         )
     kept = kept_cells(table, keep)
     working = table.with_(fixed=table.fixed | kept) if kept.any() else table
-    secret = secret_seed(seed)
+    secret = int(seed or 0)
     task = Task(
         original=table,
         table=working,

@@ -12,33 +12,21 @@ import numpy as np
 
 from cellguard._engine.decimals import decimal_unit, in_units, of_units
 from cellguard.attack.intruder import attacked_cells
-from cellguard.exceptions import InputError, ReleaseError
+from cellguard.exceptions import InputError
 from cellguard.release import Adjustment, Release
 from cellguard.table import FloatArray, Table
 
-__all__ = ["DecimalIntruder", "common_shares"]
+__all__ = ["DecimalIntruder", "usual_shares"]
 
 _NEAR = 1e-6
 """A quotient so near to a multiple of the unit, in units, is one."""
-_SAME = 0.01
-"""Levels that differ by so much from one share of their values, besides rounding, do not come from one share."""
 
 
-def common_shares(table: Table) -> tuple[float, float]:
-    """Return the shares of the value that all lower and upper levels are, rounding aside."""
+def usual_shares(table: Table) -> tuple[float, float]:
+    """Return the shares of the value that the lower and upper levels usually are: what a handbook would print."""
     s = table.sensitive_cells[table.values[table.sensitive_cells] > 0]
-    a = table.values[s]
-    out = []
-    for name, level in (("lower", table.lower[s]), ("upper", table.upper[s])):
-        share = float(np.median(level / a)) if len(s) else 0.0
-        off = np.abs(level - share * a) > 1.0 + _SAME * a  # levels may be whole numbers
-        if off.any():
-            raise ReleaseError(
-                f"the {name} levels are no common share of the values: {table.label(int(s[np.argmax(off)]))} for one.",
-                hint="give `shares`, the lower and upper share that an intruder would take them for.",
-            )
-        out.append(share)
-    return out[0], out[1]
+    lower, upper = (float(np.median(level[s] / table.values[s])) for level in (table.lower, table.upper))
+    return min(lower, 0.99), upper
 
 
 class DecimalIntruder:
@@ -50,7 +38,7 @@ class DecimalIntruder:
         self.cells = attacked_cells(release)
         assert isinstance(release, Adjustment)  # noqa: S101 - the line above refused the others
         table = release.table
-        self.lower, self.upper = common_shares(table) if shares is None else shares
+        self.lower, self.upper = usual_shares(table) if shares is None else shares
         if not (0 <= self.lower < 1 and 0 <= self.upper < np.inf):
             raise InputError(f"shares {shares!r}: a lower share below 1 and an upper share of at least 0 are needed.")
         self.unit = decimal_unit(table.values, table.relations, table.rhs)

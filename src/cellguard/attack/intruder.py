@@ -77,6 +77,8 @@ def attacked_cells(release: Release) -> IntArray:
             f"a release by {release.method!r} is not attacked by scenarios.",
             hint="scenarios are for adjusted tables; cellguard.audit and matching_attack are for the others.",
         )
+    if not release.published:
+        raise ReleaseError(f"there is no release: {release.status}. {release.explanation}".strip())
     sensitive = release.table.sensitive_cells
     cells = sensitive[release.table.values[sensitive] > 0]
     if not len(cells):

@@ -150,7 +150,8 @@ def attack(
     seed
         Of his guesses.
     shares
-        Scenario decimals: lower and upper level as shares of the value; found from the table unless given.
+        Scenario decimals: lower and upper level as shares of the value; what they usually are in the table
+        unless given.
     n_jobs
         Replications in parallel, through joblib.
     knows
