@@ -350,3 +350,27 @@ def test_values_of_very_different_sizes_are_published_soundly_or_not_at_all(seed
             assert cg.verify(release, []).accepted
         else:
             assert release.explanation
+
+
+@pytest.mark.parametrize("integer", [None, False])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_noise_moves_what_needs_not_move_and_keeps_everything_else(integer, norm):
+    table = frame_table()
+    plain = cg.adjust(table, norm=norm, integer=integer, seed=1)
+    noisy = cg.adjust(table, norm=norm, integer=integer, seed=1, noise=0.03)
+    assert noisy.audit().safe
+    assert cg.verify(noisy, []).accepted
+    assert noisy.objective > plain.objective
+    others = ~table.sensitive
+    assert (noisy.values != table.values)[others].mean() > 0.7
+    if integer is None:
+        assert (noisy.values == np.rint(noisy.values)).all()
+    assert noisy.options["noise"] == 0.03
+
+
+def test_real_numbers_leave_untouched_cells_as_they_are():
+    table = cg.Table.from_equations(
+        [4e10, 0.1, 0, 4e10 + 0.1, 3.3], [[3, 0, 1, 2]], sensitive=[4], lower=1, upper=1, lb=-np.inf
+    )
+    release = cg.adjust(table, integer=False, seed=1)
+    assert (release.values[:4] == table.values[:4]).all()

@@ -72,9 +72,15 @@ def _coarser(values: FloatArray) -> float:
 
 def _additive(values: FloatArray, relations: csr_array, rhs: FloatArray, unit: float) -> bool:
     """Whether the relations hold exactly between the multiples: then they can between others too."""
-    if not (relations.data == np.rint(relations.data)).all() or not _on_grid(rhs, unit):
+    T = relations
+    if not (T.data == np.rint(T.data)).all():
+        T = csr_array((1000.0 * T.data, T.indices, T.indptr), shape=T.shape)
+        if not _on_grid(T.data, 1.0):  # a third of a cell has no decimals to keep
+            return False
+        T.data, rhs = np.rint(T.data), 1000.0 * rhs
+    if not _on_grid(rhs, unit):
         return False
-    size = abs(relations) @ np.abs(in_units(values, unit))
+    size = abs(T) @ np.abs(in_units(values, unit))
     return bool(size.max(initial=0.0) < _EXACT) and not np.any(
-        relations @ np.rint(in_units(values, unit)) - np.rint(in_units(rhs, unit))
+        T @ np.rint(in_units(values, unit)) - np.rint(in_units(rhs, unit))
     )

@@ -21,7 +21,7 @@ from cellguard._engine.adjuster import Adjuster
 from cellguard._engine.distance import Distance
 from cellguard._engine.mip import solve_mixed
 
-__all__ = ["whole_movement"]
+__all__ = ["whole_columns", "whole_movement"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -30,6 +30,8 @@ _REACH = (0, 1, 4)
 """Whole numbers further out than the two next to the closest movement, tried one after the other."""
 _PROGRAM_S = 10.0
 """Seconds for the mixed-integer program when there is a movement without it."""
+_MULTIPLES = (*range(1, 101), 120, 125, 150, 200, 210, 250, 360, 400, 420, 500, 600, 840, 1000, 2000, 2520, 5000)
+"""Multiples of a column of the basis that are tried to make it whole."""
 _KICKS = 40
 """How often bounds that are still missed are made more important."""
 _ROUNDS, _STEPS = 300, 2000
@@ -125,12 +127,12 @@ class _Descent:
         near: FloatArray,
         deadline: float,
     ) -> FloatArray | None:
-        """Return a whole movement within the bounds, or None; also where the basis does not hold whole numbers."""
-        basis = adjuster.reduction.basis
-        if not (basis.data == np.rint(basis.data)).all():
+        """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
+        basis, multiple = whole_columns(adjuster.reduction.basis)
+        if basis is None:
             return None
         search = cls(basis, low, high, loss)
-        z = basis @ np.rint(near[adjuster.reduction.parameters])
+        z = basis @ np.rint(near[adjuster.reduction.parameters] / multiple)
         for _ in range(_KICKS):
             # where numbers of very different sizes meet, the real optimum misses small cells by many units
             step = 4.0 ** np.ceil(np.log(max(1.0, float(search.missed(z).max(initial=0.0)))) / np.log(4.0))
@@ -174,6 +176,29 @@ class _Descent:
                     touched[cells] = True
                     z[cells] += self.columns.data[span] * (step if up[j] < down[j] else -step)
         return z
+
+
+def whole_columns(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
+    """Return the smallest whole multiples of the columns, and which multiples; None where one has none.
+
+    Relations whose coefficients are not all 1 let cells move by halves of each other.
+    """
+    multiple = np.ones(basis.shape[1])
+    if (basis.data == np.rint(basis.data)).all():
+        return basis, multiple
+    columns = csc_array(basis)
+    each = np.repeat(np.arange(basis.shape[1]), np.diff(columns.indptr))
+    left = np.ones(basis.shape[1], bool)
+    for k in _MULTIPLES:
+        off = np.zeros(basis.shape[1])
+        np.maximum.at(off, each, np.abs(k * columns.data - np.rint(k * columns.data)))
+        now = left & (off < 1e-7 * k)
+        multiple[now] = k
+        left &= ~now
+        if not left.any():
+            data = np.rint(columns.data * multiple[each])
+            return csr_array(csc_array((data, columns.indices, columns.indptr), shape=basis.shape)), multiple
+    return None, multiple
 
 
 # ---------------------------------------------------------------------- a mixed-integer program

@@ -14,8 +14,9 @@ from cellguard._engine import clock
 from cellguard._engine.adjuster import Adjuster, Closest, adjuster_of
 from cellguard._engine.decimals import in_units, of_units
 from cellguard._engine.distance import Distance
+from cellguard._engine.noise import with_noise
 from cellguard._engine.senses import Choice, Senses, choose
-from cellguard._engine.whole import whole_movement
+from cellguard._engine.whole import whole_columns, whole_movement
 from cellguard.adjust.explain import explain
 from cellguard.adjust.repair import flipped, room_of, with_fixed_cells_freed
 from cellguard.adjust.senses import Need, fixed_senses
@@ -45,12 +46,16 @@ class Task:
     """What the levels ask for; with the surplus once it is drawn."""
     surplus: float
     """How wide the possible values of a cell shall be, relative to its levels together."""
+    noise: float
+    """Share of its value by which a cell may be moved at random, besides."""
     secret_senses: bool
     unit: float
     """Published values are multiples of this; 0 when they may be any numbers."""
     gap: float
     seed: int
     limit_s: float
+    share: float = 0.0
+    """The surplus that is asked for at the moment."""
     begin: float = field(default_factory=clock.now)
     options: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
@@ -77,7 +82,7 @@ class Task:
         self._refine(asked)
         for share in (self.surplus, self.surplus / 2.0, 0.0) if self.surplus > 0 else (0.0,):
             self.need = with_surplus(self.table, asked, share, self.unit, self.seed, secret_senses=self.secret_senses)
-            self.details["surplus"] = share
+            self.share = share
             yield self.need
 
     def _refine(self, asked: Need) -> None:
@@ -92,7 +97,7 @@ class Task:
     @property
     def less_surplus(self) -> bool:
         """Whether the surplus had to be smaller than what was asked for."""
-        return bool(self.details.get("surplus", self.surplus) < self.surplus)
+        return self.share < self.surplus
 
     def bounds(self, up: BoolArray) -> Bounds:
         """Bounds of the movements with these senses: on the grid when only that is published."""
@@ -193,15 +198,19 @@ def _finished(
     """Turn what was found into a release; only what is proven is called optimal."""
     table, bound = task.table, found.bound if bound is None else bound
     task.details |= {"iterations": found.iterations}
-    z, values = found.z, table.values + found.z
+    adjuster, prices = instead or (task.adjuster, task.distance)
     if task.unit:
-        whole = _on_grid(task, found, bounds, *(instead or (task.adjuster, task.distance)))
+        whole = _on_grid(task, found, bounds, adjuster, prices)
         if whole is None:
             numbers = "whole numbers" if task.unit == 1 else f"multiples of {task.unit:g}"
             text = f"no table in {numbers}, the grid of the original values, was found near the closest one."
             return _none(task, text, status=Status.TIME_LIMIT)
+        whole = _disturbed(task, adjuster, whole, tuple(in_units(side, task.unit) for side in bounds))
         z = of_units(whole, task.unit)
         values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
+    else:
+        z = _disturbed(task, adjuster, found.z, bounds)
+        values = _cleaned(table, z)
     objective = task.distance.value(z)
     release = Adjustment(
         table=task.original,
@@ -230,13 +239,37 @@ def _on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: 
     )  # fmt: skip
 
 
+def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[FloatArray, ...]) -> FloatArray:
+    """Return the movement with the noise that was asked for, in the units it comes in."""
+    if not task.noise:
+        return z
+    basis = adjuster.reduction.basis
+    most = task.noise * np.abs(task.table.values)
+    if task.unit:
+        columns, _ = whole_columns(basis)
+        if columns is None:
+            return z
+        basis, most = columns, in_units(most, task.unit)
+    rng = np.random.default_rng([task.seed, 1])
+    return with_noise(basis, z, bounds[0], bounds[1], most, rng, whole=task.unit > 0)
+
+
+def _cleaned(table: Table, z: FloatArray) -> FloatArray:
+    """Return the published values: the true one where only rounding moved a cell, never outside its bounds by that."""
+    T = abs(table.relations)
+    noise = 16.0 * float(np.finfo(np.float64).eps) * (T.T @ (T @ np.abs(table.values)) + np.abs(table.values))
+    x = np.where(np.abs(z) <= noise, table.values, table.values + z)
+    inside = np.clip(x, table.lb, table.ub)
+    return np.where(np.abs(inside - x) <= noise, inside, x)
+
+
 def _remarks(task: Task, note: str) -> str:
     """Return what a reader must know of the result."""
     if not task.need.cells.any():
         return "no cell needs protection: this is the table itself."
     if not task.less_surplus:
         return note
-    left = "half of the surplus" if task.details["surplus"] else "no surplus"
+    left = "half of the surplus" if task.share else "no surplus"
     more = f"the sensitive cells have {left}: with all of it no table satisfies the relations and bounds."
     return f"{note} {more}".strip()
 

@@ -38,6 +38,7 @@ def adjust(
     weights: str | ArrayLike = "inverse",
     senses: str | ArrayLike = "key",
     surplus: float = 1.0,
+    noise: float = 0.0,
     omega: float = 0.99,
     squares: ArrayLike | None = None,
     square_weights: str | ArrayLike | None = None,
@@ -71,6 +72,9 @@ def adjust(
         How much further sensitive cells go than they must, by chance: what somebody who knows the rule
         and the method must hold possible is this many times as wide as both levels together. 0 stops
         exactly at the levels, as the papers do, which gives the true values away to whoever knows them.
+    noise
+        Share of its value by which a random step may move a cell, on top of the closest table and within
+        all levels and bounds; several steps may add up. A defence that costs what it moves.
     omega
         Share of the absolute changes in ``l12``; the squares get the rest.
     squares
@@ -125,6 +129,7 @@ def adjust(
         distance=distance_of(table, norm, weights, omega, squares, square_weights),
         need=needs(working),
         surplus=_at_least_zero(surplus, "surplus"),
+        noise=_at_least_zero(noise, "noise"),
         secret_senses=isinstance(senses, str) and senses == "key",
         unit=_unit(table, integer),
         gap=_at_least_zero(gap, "gap"),
@@ -133,6 +138,8 @@ def adjust(
     )
     task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}
     task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
+    if noise:
+        task.options["noise"] = noise
     if kept.any():
         task.details["kept"] = int(kept.sum())
     if norm == "l12":
