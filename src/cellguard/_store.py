@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cellguard._io.description import Description, DimensionEntry
     from cellguard.table import Table
 
-__all__ = ["columns", "read_table", "write_table"]
+__all__ = ["columns", "files_of", "read_table", "write_table"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,15 +69,10 @@ def _contributions(table: Table) -> dict[str, Any]:
 
 def _column_names(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
-    taken = set(table.dimensions)
-    out = {}
-    for field, usual in {"values": "value", **_COLUMNS}.items():
-        name = usual
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        out[field] = name
-    return out
+    from cellguard._io.frames import free_name
+
+    taken = {name.lower() for name in table.dimensions}
+    return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
 def _stem_and_ending(path: Path) -> tuple[str, str]:
@@ -166,6 +161,16 @@ def _attacker_entry(a: Attacker) -> Any:
 
 
 # ---------------------------------------------------------------- reading
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
+    from cellguard._io.description import read_description
+
+    about = _beside(Path(path), ".toml")
+    description = read_description(about)
+    named = [entry.file for entry in description.dimensions.values()] + [description.relations]
+    return [Path(path), about, *(about.parent / name for name in named if name is not None)]
 
 
 def read_table(path: str | Path) -> Table:

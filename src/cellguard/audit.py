@@ -224,6 +224,7 @@ def audit(
     *,
     exact: bool = False,
     integer: bool | None = None,
+    everywhere: bool = True,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -237,6 +238,9 @@ def audit(
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
         The attacker knows that all values are whole numbers; as the table says unless given.
+    everywhere
+        Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
+        what they know, against which methods plan first.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
@@ -257,7 +261,8 @@ def audit(
             findings.append(_adjustment_finding(release, attacker))
         else:
             options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
-            findings.append(_range_finding(release, attacker, options))
+            need = required_levels(table, attacker, everywhere=everywhere)
+            findings.append(_range_finding(release, attacker, need, options))
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -267,11 +272,10 @@ def audit(
     )
 
 
-def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]) -> Finding:
+def _range_finding(release: Release, attacker: Attacker, need: Levels, options: dict[str, Any]) -> Finding:
     from cellguard._engine.ranges import ranges
 
     table = release.table
-    need = required_levels(table, attacker)
     lo, hi = release.published_bounds(attacker)
     options = {"lower": need.lower, "upper": need.upper, "sliding": need.sliding, "certify": True, **options}
     found = ranges(table.relations, lo, hi, table.values, need.cells, **options)

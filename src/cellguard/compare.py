@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.exceptions import CellguardError, UnknownCodeError, did_you_mean
+from cellguard.levels import attackers_of, required_levels
 from cellguard.release import Adjustment, Intervals, Release, Suppression
 from cellguard.table import FloatArray, Table
 
@@ -103,8 +104,8 @@ def compare(
 def suggested_base(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
     need = 5.0
-    for attacker in table.attackers:
-        level = table.levels(attacker)
+    for attacker in attackers_of(table):
+        level = required_levels(table, attacker)
         need = max(need, float(np.maximum(level.sliding, level.lower + level.upper).max(initial=0.0)))
     base = 5.0
     while base < need:

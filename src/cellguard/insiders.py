@@ -124,8 +124,6 @@ def _attacker(
             there[near.indices[near.indptr[c] : near.indptr[c + 1]]] = True
         target &= there
     wanted = np.flatnonzero(target)
-    if not len(wanted):
-        return None
     low = np.array(table.lb)
     low[cell] = np.minimum(amount, table.values[cell])
     high = np.array(table.ub)

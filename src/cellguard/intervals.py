@@ -11,9 +11,9 @@ from cellguard._engine import clock
 from cellguard._intervals.problem import Problem
 from cellguard._intervals.requests import splits_sliding_levels
 from cellguard.exceptions import InputError
-from cellguard.levels import with_respondents
 from cellguard.publication import takes_publications
 from cellguard.release import Intervals, Status
+from cellguard.respondents import against_respondents
 from cellguard.table import FloatArray, Table
 
 __all__ = ["intervals"]
@@ -23,6 +23,7 @@ _STRETCH = 0.5
 
 
 @takes_publications
+@against_respondents
 def intervals(
     table: Table,
     *,
@@ -66,7 +67,6 @@ def intervals(
         raise InputError(f"position {position!r} is not known.", hint="known are 'narrowest' and 'random'.")
     if not 0 < gap < 1:
         raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
-    table = with_respondents(table)
     problem = Problem(_with_random_levels(table, seed) if position == "random" else table)
     reduced = clock.now()
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}

@@ -212,11 +212,13 @@ class PublishedTable:
     release: Release = field(repr=False)
     """The release of the whole publication."""
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
         """Return its codes as it spells them, and what is published of its cells."""
-        cells = self.part.cells
-        published = {name: np.asarray(column)[cells] for name, column in self.release.columns().items()}
-        return {**self.part.table.cell_codes(), **published}
+        from cellguard._io.frames import beside
+
+        cells, columns = self.part.cells, self.release.columns(mark_primary=mark_primary)
+        published = {name: np.asarray(column)[cells] for name, column in columns.items()}
+        return beside(self.part.table.cell_codes(), published)
 
     def frame(self, like: Any = None) -> Any:
         """Return the table as a frame of the same kind as `like` (pyarrow unless given)."""

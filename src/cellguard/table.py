@@ -318,6 +318,15 @@ class Table:
         name = Path(path).name.removesuffix(".gz").removesuffix(".jj")
         return cls(name=name, **raw)
 
+    @staticmethod
+    def files(path: str | Path) -> list[Path]:
+        """Return every file that :meth:`read` reads: the table's own, its description, and what that names."""
+        if _is_frame(path):
+            from cellguard._store import files_of
+
+            return files_of(path)
+        return [Path(path)]
+
     def write(self, path: str | Path) -> None:
         """Write the table, atomically. It holds the true values: keep it internal.
 

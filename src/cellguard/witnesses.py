@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard.attacker import Attacker
-from cellguard.exceptions import FormatError
+from cellguard.exceptions import FormatError, ReleaseError
+from cellguard.foreign import check_release
 from cellguard.levels import (
     LEVEL_TOLERANCE,
     Levels,
@@ -31,13 +31,10 @@ from cellguard.levels import (
     with_respondents,
 )
 from cellguard.release import Adjustment, Release
-from cellguard.table import Table
 
 __all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
 
 _FORMAT = "cellguard witnesses 1"
-_ROUNDING = Fraction(1, 10**7)
-"""So far, relatively, may adjusted values in real numbers miss a bound or a relation by rounding alone."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,8 +66,8 @@ class Verification:
 
     @property
     def accepted(self) -> bool:
-        """Whether every cell is proven safe against every attacker."""
-        return not self.problems
+        """Whether every cell is proven safe against every attacker; where none is sensitive, nothing is proven."""
+        return not self.problems and self.checked > 0
 
 
 # ---------------------------------------------------------------------- the check
@@ -79,6 +76,9 @@ class Verification:
 def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> Verification:
     """Check by exact arithmetic, without a solver, that the proofs show a release safe.
 
+    What is published must first be a release of its kind: it contains the truth, adds up, keeps to the known
+    bounds, is made of multiples (:func:`cellguard.foreign.check_release`). No proof is about anything else.
+
     Parameters
     ----------
     release
@@ -86,17 +86,22 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     proofs
         One for every attacker, see :func:`read_proofs`.
     integer
-        Whether the tables must hold whole numbers only.
+        Whether the tables must hold whole numbers only; those of a table of counts must in any case.
     """
+    try:
+        check_release(release)
+    except ReleaseError as error:
+        return Verification(checked=0, tables=0, problems=(error.message,))
     if isinstance(release, Adjustment):
         return _verify_adjustment(release)
     release = replace(release, table=with_respondents(release.table))
     table = release.table
+    integer = integer or table.integer
     by_name = {proof.attacker: proof for proof in proofs}
     problems: list[str] = []
     checked = tables = 0
     for attacker in attackers_of(table):
-        need = required_levels(table, attacker)
+        need = required_levels(table, attacker, everywhere=True)
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:
@@ -162,10 +167,10 @@ class _Check:
 
 
 def _verify_adjustment(release: Adjustment) -> Verification:
-    """Additive, inside the known bounds, every sensitive cell its level away: the release is its own witness."""
+    """Every sensitive cell at least its level away from the truth: the release is its own witness."""
     table = release.table
     keep = 1 - LEVEL_TOLERANCE
-    checked, problems = 0, list(_unfit(table, release.values))
+    checked, problems = 0, []
     for attacker in attackers_of(table):
         need = movement_levels(table, attacker)
         checked += len(need.cells)
@@ -175,27 +180,6 @@ def _verify_adjustment(release: Adjustment) -> Verification:
             if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
-
-
-def _unfit(table: Table, values: NDArray[np.float64]) -> Iterator[str]:
-    """Say where published values leave the known bounds or do not add up, beyond what rounding explains."""
-    exact = [_exact(x) if np.isfinite(x) else None for x in values]
-    for cell, x in enumerate(exact):
-        slack = _ROUNDING * max(Fraction(1), abs(_exact(table.values[cell])))
-        low, high = table.lb[cell], table.ub[cell]
-        if x is None:
-            yield f"{table.label(cell)} has no value."
-        elif (np.isfinite(low) and x < _exact(low) - slack) or (np.isfinite(high) and x > _exact(high) + slack):
-            yield f"{table.label(cell)} lies outside the known bounds."
-    T = table.relations
-    for relation in range(table.n_relations):
-        span = slice(T.indptr[relation], T.indptr[relation + 1])
-        terms = [
-            _exact(c) * (exact[i] or 0) for i, c in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True)
-        ]
-        side = _exact(table.rhs[relation])
-        if abs(sum(terms) - side) > _ROUNDING * max(sum(abs(t) for t in terms) + abs(side), Fraction(1, 1000)):
-            yield f"{table.relation_label(relation)} does not hold in what is published."
 
 
 def _exact(number: float) -> Fraction:
@@ -234,7 +218,7 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         packed = gzip.compress(packed, mtime=0)
-    with atomic_writer(path, "wb") as stream:
+    with atomic_writer(path, "wb", private=True) as stream:
         cast("IO[bytes]", stream).write(packed)
 
 

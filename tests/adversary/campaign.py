@@ -29,6 +29,7 @@ import numpy as np
 import cellguard as cg
 from adversary import informed, optima
 from adversary.checker import Violation, judge
+from adversary.commands import command
 from adversary.doors import doors, told
 from adversary.generator import Case, case
 from adversary.options import LIMIT_S, VERBS, draw
@@ -117,6 +118,8 @@ def trial(
     yield from informed.attacks(made, release, file, options, figures)
     if rng.random() < 0.3:
         yield from doors(made, release, path, rng, figures)
+    if rng.random() < 0.05 and made.table.sensitive.any():
+        yield from command(made, method, options, folder, figures)
 
 
 def _to_protect(table: cg.Table) -> bool:
@@ -146,10 +149,7 @@ def _audits(release: cg.Release, path: Path, figures: Counter[str]) -> Iterable[
         if not release.audit(time_limit_s=60).safe:
             yield Violation("audit", f"returned as {release.status}, and the audit does not call it safe")
             return
-        told_besides = read_options(release)
-        if told_besides is None:
-            return
-        again = cg.read_release(release.table, path, **told_besides)
+        again = cg.read_release(release.table, path, **read_options(release))
         if not cg.audit(again, time_limit_s=60).safe:
             yield Violation("file audit", "the audit of the written file does not call it safe")
     except cg.CellguardError as error:
@@ -158,21 +158,13 @@ def _audits(release: cg.Release, path: Path, figures: Counter[str]) -> Iterable[
         yield Violation("crash", traceback.format_exc(limit=-3))
 
 
-def read_options(release: Any) -> dict[str, Any] | None:
-    """Return what a reader of the file is told besides; None when it differs from cell to cell."""
+def read_options(release: Any) -> dict[str, Any]:
+    """Return what a reader of the file is told besides."""
     out: dict[str, Any] = {"method": release.method}
     if release.method == "round":
-        out |= {"base": release.base, "step": release.step}
-    elif release.method == "perturb" and release.base is not None:
-        out |= {"base": release.base}
+        out |= {"base": release.base, "step": release.step, "keep_multiples": release.keep_multiples}
     elif release.method == "perturb":
-        out |= {"distance": release.distance[~release.table.fixed]}
-    for name in ("base", "distance"):
-        distinct = np.unique(out.get(name, 1.0))
-        if len(distinct) != 1:
-            return None
-        if name in out:
-            out[name] = float(distinct[0])
+        out |= {"distance": release.distance} if release.base is None else {"base": release.base}
     return out
 
 

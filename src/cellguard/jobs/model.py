@@ -268,8 +268,8 @@ class OutputSection(_Section):
     """Write the two reports, public and internal."""
     witnesses: bool = True
     """Write the tables that prove safety (confidential), for cellguard verify."""
-    mark_primary: bool = True
-    """Tell in public files which suppressed cells are sensitive themselves; false marks all alike."""
+    mark_primary: bool = False
+    """Tell in public files which withheld cells are sensitive themselves. Of a count that says that it is small."""
 
 
 class Job(_Section):

@@ -30,7 +30,7 @@ Tell = Callable[[float, float], None]
 
 
 def inputs(file: JobFile) -> list[Any]:
-    """Return the paths of all files that decide the result: data, hierarchies, decisions."""
+    """Return the paths of all files that are read: data, descriptions and what they name, hierarchies, decisions."""
     from cellguard.jobs.check import files_of_data
 
     job = file.job
@@ -39,8 +39,7 @@ def inputs(file: JobFile) -> list[Any]:
     found += [file.file(rule.file) for rule in job.rules if rule.file is not None]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
     if job.data.table is not None:
-        stem = found[0].name.removesuffix(".gz").rpartition(".")[0]
-        found += sorted(path for path in found[0].parent.glob(f"{stem}.*") if path.suffix == ".toml")
+        found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
 
 

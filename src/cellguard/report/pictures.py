@@ -12,7 +12,7 @@ import numpy as np
 from cellguard.table import FloatArray, Table
 
 if TYPE_CHECKING:
-    from cellguard.audit import Audit
+    from cellguard.audit import Audit, Finding
 
 __all__ = ["bars", "histogram", "positions", "ranges", "shares"]
 
@@ -74,20 +74,8 @@ def short_label(table: Table, cell: int) -> str:
 
 def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     """Draw what attackers can compute of the sensitive cells, against what they must not: the tightest cells first."""
-    rows = []
-    for found in audit.findings:
-        a = np.maximum(np.abs(table.values[found.cells]), 1e-300)
-        low, high = (
-            100 * (found.low - table.values[found.cells]) / a,
-            100 * (found.high - table.values[found.cells]) / a,
-        )
-        down, up = -100 * found.levels.lower / a, 100 * found.levels.upper / a
-        slack = np.minimum(np.abs(low) - np.abs(down), high - up)
-        rows += [
-            (s, short_label(table, int(c)), lo, hi, d, u)
-            for s, c, lo, hi, d, u in zip(slack, found.cells, low, high, down, up, strict=True)
-        ]
-    rows = sorted(rows, key=lambda row: (row[0], row[1]))[:most]
+    rows = sorted((row for found in audit.findings for row in _tightest(table, found, most)), key=lambda row: row[:2])
+    rows = rows[:most]
 
     def draw(axes: Any) -> None:
         for y, (_, _, lo, hi, down, up) in enumerate(rows):
@@ -115,6 +103,19 @@ def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
 
     return _drawn(draw, 9.5, 1.2 + 0.26 * len(rows))
+
+
+def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str, float, float, float, float]]:
+    """Return the cells of one attacker with the least to spare: slack, label, range and levels in per cent."""
+    a = table.values[found.cells]
+    size = np.where(a != 0, np.abs(a), np.maximum(found.levels.sliding, 1e-100))  # a zero is measured by its width
+    low, high = 100 * (found.low - a) / size, 100 * (found.high - a) / size
+    down, up = -100 * found.levels.lower / size, 100 * found.levels.upper / size
+    slack = np.minimum(np.abs(low) - np.abs(down), high - up)
+    chosen = np.argsort(slack, kind="stable")[:most]
+    columns = (x[chosen].tolist() for x in (slack, low, high, down, up))
+    labels = [short_label(table, int(c)) for c in found.cells[chosen]]
+    return [(s, label, lo, hi, d, u) for label, s, lo, hi, d, u in zip(labels, *columns, strict=True)]
 
 
 def positions(table: Table, audit: Audit) -> str:
