@@ -122,7 +122,7 @@ def _protect(name: str, table: Table, base: float, norm: str, time_limit_s: floa
     if name == "adjust":
         from cellguard.adjust import adjust
 
-        return adjust(table, norm=norm)
+        return adjust(table, norm=norm, **common)
     if name == "intervals":
         from cellguard.intervals import intervals
 

@@ -134,7 +134,6 @@ def test_ends_of_counts_are_whole(tmp_path):
 # ---------------------------------------------------------------------- adjustment
 
 
-@mending("decimals of adjusted values")
 def test_money_is_not_recovered_from_its_decimals(tmp_path):
     """x / 1.1 or x / 0.9, whichever has two decimals, was the value in 73 of 80 cells."""
     figures = Counter()
@@ -151,7 +150,6 @@ def test_money_is_not_recovered_from_its_decimals(tmp_path):
     assert figures["adjust: hits by decimals"] < 8
 
 
-@mending("adjustment without levels")
 @pytest.mark.parametrize("integer", [False, True])
 def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer):
     """Levels of zero counted as met."""
@@ -160,7 +158,6 @@ def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer)
         assert not found(table, "adjust", tmp_path, norm=norm)
 
 
-@mending("a warning")
 def test_cells_without_weight_in_no_relation(tmp_path):
     """An overflow in the interior point, where a cell costs nothing and nothing holds it."""
     T = csr_array(np.array([[0.5, 0, 0, 0, 0, 0, 0, 3.0, -1.0]]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.adjust import adjust
+from cellguard.adjust import PLAIN, adjust
 from cellguard.adjust.sensitivity import sensitivity
 from cellguard.attack.scenarios import CLASSES, SCENARIOS, attack
 from cellguard.exceptions import InputError
@@ -28,7 +28,7 @@ _WEIGHTS = {"l1": "inverse", "l2": "inverse_square"}
 
 
 def _protect(table: Table, norm: str) -> Adjustment:
-    return adjust(table, norm=norm, weights=_WEIGHTS[norm])
+    return adjust(table, norm=norm, weights=_WEIGHTS[norm], **PLAIN)
 
 
 def _units1(settings: Settings) -> tuple[list[Unit], list[str]]:

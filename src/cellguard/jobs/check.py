@@ -26,7 +26,7 @@ RULE_KEYS = {
 """Rule -> the keys it needs, and those it may have besides."""
 METHOD_KEYS = {
     "suppress": {"rounds", "search", "gap", "resist"},
-    "adjust": {"norm", "senses", "whole"},
+    "adjust": {"norm", "senses", "surplus", "whole", "keep", "repair", "gap"},
     "intervals": {"position", "gap"},
     "round": {"base", "step", "gap"},
     "perturb": {"base"},
@@ -283,6 +283,20 @@ def _method(job: Job, folder: Path) -> Iterator[Mistake]:
             "an adjusted table is attacked by scenarios, not by respondents.",
             "leave out [[attackers]].",
         )
+
+    yield from _kept(job)
+
+
+def _kept(job: Job) -> Iterator[Mistake]:
+    """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
+    if job.data.table is not None or not job.dimensions:
+        return
+    for k, entry in enumerate(job.method.keep or []):
+        names = [entry] if isinstance(entry, str) else list(entry)
+        for name in names:
+            if name not in job.dimensions and names != ["total"]:
+                hint = did_you_mean(name, ["total", *job.dimensions])
+                yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
 
 
 def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:

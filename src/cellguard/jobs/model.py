@@ -197,10 +197,16 @@ class MethodSection(_Section):
     """suppress: withstand an attacker who knows the algorithm; for two-way tables of counts. Keep the seed secret."""
     norm: Literal["l1", "l2", "linf", "l12"] | None = None
     """adjust: which distance from the truth is made least; l1 unless given."""
-    senses: Literal["upper", "lower", "key"] | None = None
+    senses: Literal["upper", "lower", "key", "optimal"] | None = None
     """adjust: which way sensitive cells go; by a secret key unless given."""
+    surplus: Percent | None = None
+    """adjust: what stays possible for a sensitive cell, in widths of its levels; 1 unless given, 0 stops there."""
     whole: bool | None = None
-    """adjust: publish whole numbers; unless given, where all values are: decimals would tell which cells moved."""
+    """adjust: true publishes whole numbers, false any; unless given, numbers with as many decimals as the true ones."""
+    keep: list[str | list[str] | dict[str, str]] | None = None
+    """adjust: what stays as it is: "total", a dimension or a list of them (their margin), or the codes of a cell."""
+    repair: Literal["senses", "relations", "none"] | None = None
+    """adjust: when no table fits, flip senses (unless given), let fixed cells change, or give up."""
     base: Positive | None = None
     """round and perturb: the base; unless given, the least usual one that leaves room for every level."""
     step: Annotated[int, Field(ge=1)] | None = None
@@ -227,8 +233,8 @@ class AttackerSection(_Section):
 class AttackSection(_Section):
     """Attacks on the release by somebody who knows how it was made."""
 
-    scenario: Literal["B1", "B2", "B3", "C", "matching"]
-    """The scenario: castro2012's for adjusted tables, matching for suppressed tables of counts."""
+    scenario: Literal["B1", "B2", "B3", "C", "decimals", "matching"]
+    """The scenario: castro2012's and decimals for adjusted tables, matching for suppressed tables of counts."""
     replications: Annotated[int, Field(ge=1)] = 10
     """How often the attacker draws what he does not know."""
 

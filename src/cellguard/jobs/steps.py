@@ -203,10 +203,14 @@ def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
         options = {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
         return options if m.resist is None else options | {"resist": m.resist}
     if m.name == "adjust":
-        whole = m.whole
-        if whole is None and table is not None:  # otherwise decimals would tell which cells moved
-            whole = bool(np.array_equal(table.values, np.rint(table.values)))
-        return {"norm": m.norm or "l1", "senses": m.senses or "key", "integer": whole}
+        asked: dict[str, Any] = {
+            "norm": m.norm or "l1",
+            "senses": m.senses or "key",
+            "integer": m.whole,
+            "keep": m.keep or [],
+        }
+        asked["repair"] = None if m.repair == "none" else m.repair or "senses"
+        return asked | {"surplus": 1.0 if m.surplus is None else m.surplus, "gap": 1e-3 if m.gap is None else m.gap}
     if m.name == "intervals":
         return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "narrowest"}
     base = m.base
@@ -251,5 +255,7 @@ def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
         release = perturb(table, time_limit_s=limit, **options)
     else:
         raise InputError(f"method {job.method.name!r} is not known.")
-    made_with = {"rule": release.options["rule"]} if "rule" in release.options else {}
+    # what the method found or drew itself is needed to make the release again
+    found = ("rule", "seed", "unit", "weights") if job.method.name == "adjust" else ("rule",)
+    made_with = {name: release.options[name] for name in found if name in release.options}
     return replace(release, options={**options, **made_with, "time_limit_s": limit})
