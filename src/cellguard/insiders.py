@@ -134,7 +134,39 @@ def _by_counts(table: Table) -> Knowledge:
         who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]
         cells, amounts = [*cells, pairs, pairs], [*amounts, first, table.values[pairs] - first]
     everybody = np.concatenate(who)
-    return _ordered(everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
+    return _with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
+
+
+def _with_totals(
+    table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]
+) -> Knowledge:
+    """Add what everybody knows of the totals over his cells: they are at least what he gave."""
+    from scipy.sparse import coo_array, csr_array
+
+    T, n = table.relations.tocoo(), table.n_cells
+    total = np.full(table.n_relations, -1, np.int64)
+    total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
+    part = (T.data > 0) & (total[T.coords[0]] >= 0)
+    up = csr_array(coo_array((np.ones(int(part.sum())), (T.coords[1][part], total[T.coords[0][part]])), shape=(n, n)))
+    people, row = np.unique(who, return_inverse=True)
+    gave = np.zeros(len(people))
+    np.maximum.at(gave, row, amount)
+    own = csr_array(coo_array((np.ones(len(row)), (row, cell)), shape=(len(people), n)))
+    above, step = own * 0, own
+    for _ in range(64):  # no classification is deeper
+        step = csr_array(step @ up)
+        step.data[:] = 1.0
+        before = above.nnz
+        above = csr_array((above + step) > 0).astype(np.float64)
+        if step.nnz == 0 or above.nnz == before:
+            break
+    above = csr_array(above - above.multiply(own > 0))
+    above.eliminate_zeros()
+    more = above.tocoo()
+    who = np.concatenate([who, people[more.coords[0]]])
+    cell = np.concatenate([cell, more.coords[1]])
+    amount = np.concatenate([amount, gave[more.coords[0]]])
+    return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(more.nnz, bool)]))
 
 
 def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]) -> Knowledge:
