@@ -147,7 +147,14 @@ def _with_totals(
     total = np.full(table.n_relations, -1, np.int64)
     total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
     part = (T.data > 0) & (total[T.coords[0]] >= 0)
-    up = csr_array(coo_array((np.ones(int(part.sum())), (T.coords[1][part], total[T.coords[0][part]])), shape=(n, n)))
+    whole, below = total[T.coords[0][part]], T.coords[1][part]
+    # of a total with a single part that is not known to be empty, the part is as large as the total
+    filled = part & ~(table.fixed & (table.values == 0))[T.coords[1]]
+    single = np.bincount(T.coords[0][filled], minlength=table.n_relations) == 1
+    only = filled & single[T.coords[0]]
+    start = np.concatenate([below, total[T.coords[0][only]]])
+    end = np.concatenate([whole, T.coords[1][only]])
+    up = csr_array(coo_array((np.ones(len(start)), (start, end)), shape=(n, n)))
     people, row = np.unique(who, return_inverse=True)
     gave = np.zeros(len(people))
     np.maximum.at(gave, row, amount)
