@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["Audit", "Finding", "audit"]
 
 
+WHOLE_CELLS = 2_500
+"""Larger tables of counts are audited over real numbers unless whole ones are asked for; the report says so."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Finding:
     """What one attacker can compute of the cells to be protected against him."""
@@ -265,7 +269,8 @@ def audit(
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
-        The attacker knows that all values are whole numbers; as the table says unless given.
+        The attacker knows that all values are whole numbers; unless given, as the table says, up to
+        :data:`WHOLE_CELLS` cells: beyond, integer programs would take hours, and real numbers are held possible.
     everywhere
         Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
         what they know, against which methods plan first.
@@ -280,7 +285,8 @@ def audit(
         release = replace(release, table=with_respondents(release.table))
     check_release(release)
     table = release.table
-    integer = table.integer if integer is None else integer
+    if integer is None:
+        integer = table.integer and table.n_cells <= WHOLE_CELLS
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     attackers = attackers_of(table)

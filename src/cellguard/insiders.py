@@ -73,8 +73,12 @@ Knowledge = tuple[IntArray, IntArray, FloatArray, NDArray[np.bool_]]
 
 
 def knows_contributors(table: Table) -> bool:
-    """Say whether the table can tell who is alone in a cell."""
-    return _knows_who(table) or table.counts is not None
+    """Say whether the table can tell who is alone in a cell.
+
+    Of a table of counts a respondent knows that he is in a cell, not that nobody else is: what he gave, one, says
+    nothing about the others.
+    """
+    return not table.integer and (_knows_who(table) or table.counts is not None)
 
 
 def _knows_who(table: Table) -> bool:
