@@ -43,6 +43,11 @@ _NUMBERS = (
     "parent",
 )
 """Words that may number respondents, or mean something harmless, such as a group of products."""
+_CLASSES = (
+    *("region", "country", "county", "state", "area", "zone", "sector", "activity", "industry", "branch", "product"),
+    *("size", "class", "type", "kind", "category", "form", "status", "sex", "gender", "age", "nace", "nuts", "land"),
+)
+"""Words for what is shared: with one of them, ``region_name`` is no name of a respondent."""
 _NO_AMOUNTS = (
     "year",
     "jahr",
@@ -121,7 +126,9 @@ def _identifies(c: Column) -> str:
     """Say why a column may identify respondents; nothing where it does not."""
     words = _words(c.name)
     shared = c.records_per_code >= _SHARED
-    if any(w in _IDENTIFY for w in words) and (not c.numeric or c.whole) and (c.distinct > _SHARED or not shared):
+    classes = shared and any(w in _CLASSES for w in words)
+    several = c.distinct > 1 or c.gaps > 0
+    if any(w in _IDENTIFY for w in words) and (not c.numeric or c.whole) and several and not classes:
         return "by its name it says who answered"
     if any(w in _NUMBERS for w in words) and (not c.numeric or c.whole) and not shared and c.distinct > 1:
         return "by its name it numbers respondents, and few records share a code"

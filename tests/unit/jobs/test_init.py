@@ -140,7 +140,7 @@ def test_where_only_respondents_are_left_there_is_no_job(tmp_path, capsys):
     assert not (tmp_path / "job.toml").exists()
 
 
-@pytest.mark.parametrize("name", ["age_group", "product_group", "id_sector"])
+@pytest.mark.parametrize("name", ["age_group", "product_group", "id_sector", "region_name", "group"])
 def test_harmless_groups_are_dimensions(tmp_path, name):
     _, job = started(tmp_path, {name: lambda i: f"g{i % 7}"} | AMOUNT)
     assert list(job["dimensions"]) == [name]
