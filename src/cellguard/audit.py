@@ -31,7 +31,7 @@ from cellguard.levels import (
 )
 from cellguard.release import Adjustment, Release, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
-from cellguard.witnesses import Proof, write_proofs
+from cellguard.witnesses import Proof, asked_of, write_proofs
 
 if TYPE_CHECKING:
     from cellguard._engine.ranges import Ranges
@@ -220,7 +220,8 @@ class Audit:
         """
         if not self.ranges_exact:
             raise InputError("midpoints need exact ranges.", hint="audit(release, exact=True).")
-        place = np.concatenate([_midpoint(f, self.release.table) for f in self.findings] or [np.zeros(0)])
+        known = [f for f in self.findings if not f.attacker.derived]  # of respondents only verdicts are computed
+        place = np.concatenate([_midpoint(f, self.release.table) for f in known] or [np.zeros(0)])
         place = place[np.isfinite(place)]
         near = 1e-4
         classes = {
@@ -284,12 +285,9 @@ def audit(
     if isinstance(release, Adjustment):
         findings = [_adjustment_finding(release, attacker) for attacker in attackers]
     else:
-        asked = [(attacker, required_levels(table, attacker, everywhere=everywhere)) for attacker in attackers]
-        if exact or integer or len(asked) == 1:
-            options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
-            findings = _apart(release, asked, options)
-        else:
-            findings = _together(release, asked, {"jobs": jobs, "time_limit_s": time_limit_s})
+        findings = _findings(
+            release, asked_of(release, everywhere=everywhere), exact, integer, jobs, begin + time_limit_s
+        )
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -297,6 +295,27 @@ def audit(
         integer=integer,
         seconds=time.perf_counter() - begin,
     )
+
+
+def _findings(
+    release: Release,
+    asked: Sequence[tuple[Attacker, Levels]],
+    exact: bool,
+    integer: bool,
+    jobs: int | None,
+    deadline: float,
+) -> list[Finding]:
+    """Find what the attackers can compute: of respondents verdicts, of the others ranges when they are asked for."""
+    single = [(a, need) for a, need in asked if integer or (exact and not a.derived)]
+    many = [(a, need) for a, need in asked if not (integer or (exact and not a.derived))]
+    if len(many) == 1:
+        single, many = [*single, *many], []
+    options: dict[str, Any] = {"exact": exact, "integer": integer, "jobs": jobs}
+    findings = _apart(release, single, options | {"time_limit_s": deadline - time.perf_counter()}) if single else []
+    if many:
+        left = max(0.0, deadline - time.perf_counter())
+        findings += _together(release, many, {"jobs": jobs, "time_limit_s": left})
+    return findings
 
 
 def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:

@@ -198,6 +198,8 @@ def _ranges(audit: Audit) -> tuple[float, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:
+        if found.attacker.derived:
+            continue
         a = audit.release.table.values[found.cells]
         width = found.high - found.low
         asked = np.maximum(found.levels.sliding, found.levels.lower + found.levels.upper)

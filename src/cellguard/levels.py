@@ -87,16 +87,11 @@ def with_respondents(table: Table) -> Table:
     Who is alone in a cell knows it, whatever is published; who is one of two knows at least his part. Every
     method and the audit ask for this first, so that what one calls a success the other accepts.
     """
-    if table.insiders is not None or not table.sensitive.any() or not _knows_contributors(table):
+    if table.insiders is not None or not table.sensitive.any():
         return table
-    from cellguard.insiders import with_insiders
+    from cellguard.insiders import knows_contributors, with_insiders
 
-    return with_insiders(table)
-
-
-def _knows_contributors(table: Table) -> bool:
-    statistics = table.statistics
-    return statistics is not None and statistics.contributors is not None and statistics.units >= 2
+    return with_insiders(table) if knows_contributors(table) else table
 
 
 def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: bool = False) -> Levels:

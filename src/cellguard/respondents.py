@@ -2,8 +2,8 @@
 
 A lone respondent may compute a sensitive cell at the other end of a pattern. Holding every respondent off
 every sensitive cell at once would be a thousand requests for each; few of them matter. So a method plans
-against respondents near a cell, or against none at first, the audit looks everywhere, and what it finds is planned against, too, until
-it finds nothing. What is proven of the cost stays proven: fewer requests are a relaxation.
+against respondents near a cell, or against none at first, the audit looks everywhere, and what it finds is
+planned against, too, until it finds nothing. What is proven of the cost stays proven: fewer requests are a relaxation.
 """
 
 from __future__ import annotations

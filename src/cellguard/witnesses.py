@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError, ReleaseError
@@ -32,7 +33,7 @@ from cellguard.levels import (
 )
 from cellguard.release import Adjustment, Release
 
-__all__ = ["Proof", "Verification", "read_proofs", "verify", "write_proofs"]
+__all__ = ["Proof", "Verification", "asked_of", "read_proofs", "verify", "write_proofs"]
 
 _FORMAT = "cellguard witnesses 2"
 _OLDER = "cellguard witnesses 1"
@@ -81,6 +82,48 @@ class Verification:
         return not self.problems and self.checked > 0
 
 
+# ---------------------------------------------------------------------- what is asked
+
+
+def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
+    """Return the attackers of a release and what each must not narrow.
+
+    A respondent is asked about what his own knowledge can touch: cells that hang together, through relations and
+    cells that are not published, with one of his. Of all others he knows what everybody knows.
+    """
+    table = release.table
+    asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of(table)]
+    if not everywhere or not any(a.derived for a, _ in asked):
+        return asked
+    part = _parts(release)
+    out = []
+    for attacker, need in asked:
+        if attacker.derived:
+            touched = np.unique(part[attacker.cells])
+            need = need.some(np.isin(part[need.cells], touched[touched >= 0]))  # noqa: PLW2901 - narrowed
+        if len(need.cells) or not attacker.derived:
+            out.append((attacker, need))
+    return out
+
+
+def _parts(release: Release) -> NDArray[np.int64]:
+    """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    table = release.table
+    lo, hi = release.published_bounds()
+    free = hi > lo
+    T = table.relations.tocoo()
+    relation, cell = T.coords
+    inside = free[cell]
+    size = table.n_cells + table.n_relations
+    edges = (cell[inside], table.n_cells + relation[inside])
+    graph = coo_array((np.ones(int(inside.sum()), np.int8), edges), shape=(size, size))
+    component = connected_components(graph, directed=False)[1][: table.n_cells]
+    return np.where(free, component, -1).astype(np.int64)
+
+
 # ---------------------------------------------------------------------- the check
 
 
@@ -111,8 +154,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     by_name = {proof.attacker: proof for proof in proofs}
     check = _Check(release, integer=integer)
     checked = 0
-    for attacker in attackers_of(table):
-        need = required_levels(table, attacker, everywhere=True)
+    for attacker, need in asked_of(release):
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:

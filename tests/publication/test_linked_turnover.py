@@ -32,8 +32,7 @@ def hierarchy(name: str, codes: set[str]) -> cg.Hierarchy:
     pairs = {}
     for row in rows_of(name):
         chain = list(dict.fromkeys(code for code in row.values() if code in codes))
-        for parent, code in zip(["Total", *chain], chain, strict=False):
-            pairs[code] = parent
+        pairs |= dict(zip(chain, ["Total", *chain], strict=False))
     return cg.Hierarchy.from_pairs(sorted(pairs.items()))
 
 
