@@ -249,7 +249,7 @@ def _described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
 
 def _hierarchy(entry: DimensionEntry, folder: Path) -> Hierarchy:
     if entry.file is not None:
-        return Hierarchy.read(folder / entry.file, total=entry.total)
+        return Hierarchy.read(folder / entry.file, total=entry.total, levels=entry.levels)
     if entry.outline is not None:
         return Hierarchy.from_text(entry.outline, total=entry.total)
     if not entry.parents or len({len(row) for row in entry.parents} | {len(entry.codes or ())}) != 1:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.hierarchy import nearest_codes
 from cellguard.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table, residuals
 
@@ -260,7 +261,7 @@ def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
         if unknown is not None:
             raise UnknownCodeError(
                 f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
-                hint=did_you_mean(unknown, table.codes[d]),
+                hint=nearest_codes(unknown, table.codes[d]),
             )
         place = place * shape[d] + np.array([index[c] for c in column], np.int64)
     mine = np.ravel_multi_index(tuple(table.coordinates.T.astype(np.int64)), shape)

@@ -51,7 +51,9 @@ class DimensionEntry(_Entry):
     total: str | None = None
     """Code of the total."""
     file: str | None = None
-    """A file with the hierarchy: .hrc, .txt (indented), .csv or .parquet (code, parent)."""
+    """A file with the hierarchy: .hrc, .txt (indented), .csv or .parquet (code and parent, or a column per level)."""
+    levels: list[str] | None = None
+    """Columns of that file, the coarsest first, where not all of them are levels."""
     outline: str | None = None
     """The hierarchy itself, as indented text."""
     digits: list[int] | None = None

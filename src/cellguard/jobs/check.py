@@ -153,22 +153,57 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
+        yield from _levels_of_dimension(job, folder, name)
         if isinstance(entry.hierarchy, str):
             path = folder / entry.hierarchy
-            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total)
+            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
         elif entry.hierarchy is not None:
             from cellguard.hierarchy import Hierarchy
 
             yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
 
 
-def _hierarchy(where: tuple[str, ...], path: Path, total: str | None) -> Iterator[Mistake]:
+def _levels_of_dimension(job: Job, folder: Path, name: str) -> Iterator[Mistake]:
+    """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
+    entry, where = job.dimensions[name], ("dimensions", name, "levels")
+    if entry.levels is None or isinstance(entry.hierarchy, str):
+        return
+    if entry.digits is not None or entry.hierarchy is not None:
+        yield Mistake(where, "the codes have a hierarchy already.", "leave one of them out.")
+    elif job.data.file is None:
+        yield Mistake(where, "are columns of records, or of a hierarchy's file; neither is there.", "name the file.")
+    elif entry.levels[-1] != name:
+        yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
+    else:
+        files = files_of_data(job, folder)
+        known = _known_columns(files[0], job.data.encoding) if files else None
+        for column in entry.levels[:-1]:
+            if known is not None and column not in known:
+                yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
+            if column in job.dimensions:
+                yield Mistake(
+                    where, f"{column!r} is a dimension too; crossed with a finer one it says nothing new.",
+                    f"leave out [dimensions.{column}].",
+                )  # fmt: skip
+
+
+def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
+    """Return the columns of the data; None where they cannot be read, which is told elsewhere."""
+    try:
+        return columns_of_data(path, encoding)
+    except CellguardError:
+        return None
+
+
+def _hierarchy(
+    where: tuple[str, ...], path: Path, total: str | None, levels: Sequence[str] | None
+) -> Iterator[Mistake]:
     from cellguard.hierarchy import Hierarchy
 
     if not path.is_file():
         yield Mistake(where, f"{path.name}: no such file.", "names are relative to the folder of the job.")
         return
-    yield from _attempt(where, lambda: Hierarchy.read(path, total=total))
+    yield from _attempt(where, lambda: Hierarchy.read(path, total=total, levels=levels))
 
 
 def _attempt(where: tuple[str | int, ...], action: Callable[[], Any]) -> Iterator[Mistake]:

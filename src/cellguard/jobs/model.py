@@ -80,6 +80,8 @@ class DimensionSection(_Section):
 
     hierarchy: str | dict[str, Any] | list[Any] | None = None
     """A file (.hrc, .txt, .csv, .parquet), or the tree itself; left out, all codes add up to the total."""
+    levels: Annotated[list[str], Field(min_length=2)] | None = None
+    """Columns from coarse to fine: of the data, the last of them the dimension; or of the hierarchy's file."""
     digits: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
     """Instead of a hierarchy: digits of each level of the codes; [1, 2] puts 417 below 4 below the total."""
     total: str | None = None
@@ -285,6 +287,8 @@ class Job(_Section):
     """Title of the report; the name unless given."""
     seed: Annotated[int, Field(ge=0)] = 0
     """The same seed gives the same release. Keep it secret where the method draws random numbers."""
+    unconfirmed: list[str] = []
+    """Guesses of cellguard init that nobody has confirmed; nothing is published as long as there are any."""
     data: DataSection = DataSection()
     dimensions: dict[str, DimensionSection] = {}
     """Column -> how its codes add up."""

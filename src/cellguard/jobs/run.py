@@ -110,6 +110,11 @@ def run(
     UnsafeReleaseError
         When there is no release, or the audit refuses it and `allow_unsafe` is not given.
     """
+    if file.job.unconfirmed:
+        raise InputError(
+            f"{file.path}: guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",
+            hint="look at them in the file, correct them, and delete the line `unconfirmed`.",
+        )
     folders = Folders(folder or file.folder)
     with folders.entered(fresh=fresh):
         return _done(file, _Run(file, folders, progress or Progress(quiet=True)), allow_unsafe=allow_unsafe)

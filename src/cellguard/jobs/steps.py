@@ -93,8 +93,14 @@ def _hierarchy(file: JobFile, name: str) -> Any:
     entry = file.job.dimensions[name]
     if entry.digits is not None:
         return tuple(entry.digits)
-    given = file.file(entry.hierarchy) if isinstance(entry.hierarchy, str) else entry.hierarchy
-    return None if given is None else Hierarchy.of(given, total=entry.total)
+    if isinstance(entry.hierarchy, str):
+        return Hierarchy.read(file.file(entry.hierarchy), total=entry.total, levels=entry.levels)
+    if entry.levels is not None:
+        from cellguard.tabulate.nested import nested_columns
+
+        path, encoding = file.file(str(file.job.data.file)), file.job.data.encoding
+        return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
+    return None if entry.hierarchy is None else Hierarchy.of(entry.hierarchy, total=entry.total)
 
 
 def top_needed(job: Job) -> int:
