@@ -125,6 +125,8 @@ def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
         out["integer"] = _one(rng, True, False) or case.table.integer
     if rng.random() < 0.3:
         out["surplus"] = _one(rng, 0.0, 0.5, 2.0)
+    if rng.random() < 0.1:
+        out["noise"] = _one(rng, 0.0, 0.01)
     if rng.random() < 0.15 and case.table.dimensions:
         out["keep"] = [_one(rng, "total", case.table.dimensions[0], int(rng.integers(case.table.n_cells)))]
     if rng.random() < 0.2:
