@@ -1,10 +1,12 @@
-# Every target sets up what it needs in .venv, from nothing but Python 3.11 or later and make.
-#   make demo    protect a bundled example and show the result
-#   make test    all tests, with coverage
-#   make check   lint, format, types, layers
-#   make bench   speed and quality figures
+# Every target sets up what it needs in .venv, from nothing but Python 3.11 or later, a C++ compiler and make.
+#   make demo       protect a bundled example and show the result
+#   make test       all tests, with coverage
+#   make check      lint, format, types, layers
+#   make sanitize   tests of the compiled core with every access to memory checked
+#   make bench      speed and quality figures
 #   make adversary  ten thousand strange tables attacked from their files (ADVERSARY="--seed 7" goes on with a seed)
-#   make docs    the manual, in site/
+#   make docs       the manual, in site/
+#   make wheel      what is installed elsewhere, in dist/: runs without a compiler
 # To use an environment that is already there: make check BIN=/path/to/bin/ SETUP=
 
 SHELL := /bin/bash
@@ -14,9 +16,13 @@ BIN ?= $(VENV)/bin/
 SETUP ?= $(VENV)/.dev
 PIP = $(BIN)python -m pip --disable-pip-version-check --quiet
 TEST_OPTIONS ?=
+# The compiled core: a changed source is compiled again by whatever needs it.
+CORE := CMakeLists.txt $(wildcard src/core/*)
+BUILD_TOOLS = cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\].*/\1/p' pyproject.toml | tr -d ',')
+INSTALL = $(PIP) install $(BUILD_TOOLS) && $(PIP) install --no-build-isolation --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench adversary docs clean
+.PHONY: help demo test check sanitize format bench adversary docs wheel clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -32,12 +38,28 @@ check: $(SETUP)
 	    echo "$$command"; $(BIN)$$command || failed=1; \
 	done; exit $$failed
 
+# The sanitizers' libraries must be there before Python is; Python itself does not give back all of its memory.
+sanitize: $(SETUP)
+	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DCELLGUARD_SANITIZE=ON \
+	    -DCMAKE_BUILD_TYPE=Debug -DPython_EXECUTABLE="$(abspath $(BIN))/python" \
+	    -Dnanobind_DIR="$$($(BIN)python -m nanobind --cmake_dir)" --log-level=WARNING
+	PATH="$(abspath $(BIN)):$$PATH" cmake --build build/sanitize
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(BIN)python tests/with_core.py build/sanitize/_core.*.so -q -p no:cacheprovider $(SANITIZED)
+
+SANITIZED = tests/property/test_core_fuzz.py \
+    $(addprefix tests/unit/test_,core.py suppress_kernels.py cholesky.py reduce.py twoway.py rounding_areas.py network.py)
+
+wheel: $(SETUP)
+	$(BIN)python -m pip --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir dist .
+
 format: $(SETUP)
 	$(BIN)ruff format .
 	$(BIN)ruff check --fix .
 
 bench: $(SETUP) $(if $(SETUP),$(VENV)/.bench)
-	OMP_NUM_THREADS=1 $(BIN)python bench/run.py $(BENCH)
+	$(BIN)python bench/run.py $(BENCH)
 
 adversary: $(SETUP)
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)python -m adversary.campaign $(ADVERSARY)
@@ -48,21 +70,21 @@ docs: $(SETUP)
 clean:
 	rm -rf .venv build dist site .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 
-# A stamp per set of dependencies; a changed pyproject.toml installs again.
+# A stamp per set of dependencies; a changed pyproject.toml or source of the core installs again.
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.runtime: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
-	$(PIP) install --editable .
+	@$(INSTALL) .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@echo "Setting up $(VENV) with the tools of development (once, a few minutes) ..."
-	$(PIP) install --editable '.[dev]'
+	@$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/.runtime
 
 $(VENV)/.bench: pyproject.toml $(SETUP)
-	$(PIP) install --editable '.[dev,bench]'
+	@$(INSTALL) '.[dev,bench]'
 	@touch $@

@@ -128,7 +128,7 @@ def a_million_cells() -> None:
 
 def main() -> None:
     """Print every figure."""
-    for norm in ("l2", "l1", "linf"):  # compile
+    for norm in ("l2", "l1", "linf"):  # loads libraries
         cg.adjust(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1), norm=norm)
     if CSPLIB.is_dir():
         against_general_solvers()

@@ -33,7 +33,7 @@ def perturbation() -> None:
 
 def main() -> None:
     """Print the figures of intervals on CSPLIB and on generated tables, symmetric and asymmetric."""
-    cg.intervals(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1))  # compile
+    cg.intervals(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1))  # loads libraries
     for instance in range(1, 7):
         table = generate.onehier(0, instance=instance)
         measure(f"intervals, baena2018 {instance}, 20% / 20%", table.with_levels(0.2, 0.2), 30.0)

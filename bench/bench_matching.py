@@ -52,7 +52,7 @@ def defend(cells: int, number: int) -> None:
 
 
 def main() -> None:
-    """Print the figures; the first table compiles."""
+    """Print the figures; the first table loads what is needed."""
     matching_attack(tables(4, 1)[0], RULE)
     resist_matching(tables(4, 1)[0].table, RULE, seed=1)
     attack(16, 200, None, 1.412)

@@ -123,7 +123,7 @@ def main() -> None:
         for n in (RECORDS // 10, RECORDS):
             path = Path(folder) / f"{n}.parquet"
             write_records(path, n, hierarchies(*shape))
-            run("ours", path, shape)  # the file and the compiled loops are warm the next time
+            run("ours", path, shape)  # the file is in memory the next time
             done = runs[n] = run("ours", path, shape)
             name = f"{n / 1e6:g} million records, {done.cells:,} cells, {done.sensitive:,} sensitive"
             figure(name, done.seconds, 30.0, note=f"processors {done.processor:.1f} s")

@@ -46,7 +46,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.jj.gz"
         cg.generate.cube(1, sides=(15, 15, 15)).write(path)
-        run(path, "--method", "areas")  # compiles and caches
+        run(path, "--method", "areas")  # the file is in memory the next time
         run(path, "--gap", "0.5")
 
         path = Path(folder) / "geography.jj.gz"

@@ -48,7 +48,7 @@ def build() -> None:
     frame = table.frame()
     dims = dict(zip(table.dimensions, table.hierarchies, strict=True))
     figure("  the same from a frame of 1,000,000 rows", once(lambda: Table.from_frame(frame, dims))[0])
-    reduce(generate.cube(sides=(3, 3)).relations)  # compiles
+    reduce(generate.cube(sides=(3, 3)).relations)  # loads what is needed
     figure("  reduce it", once(lambda: reduce(table.relations))[0], 20)
 
 

@@ -116,7 +116,7 @@ def large() -> None:
 
 def main(chosen: list[str]) -> None:
     """Print the figures."""
-    cg.suppress(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1))  # compile
+    cg.suppress(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1))  # loads libraries
     for part in (exact, heuristic, generated, large, hours):
         if part.__name__ in chosen or (not chosen and part not in (large, hours)):
             part()

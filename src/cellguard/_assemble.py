@@ -120,6 +120,7 @@ def from_frame(
     total: str,
     columns: Mapping[str, Any],
     relations: tuple[csr_array, FloatArray] | None = None,
+    known_zeros: bool = True,
     **description: Any,
 ) -> Table:
     """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`).
@@ -150,9 +151,11 @@ def from_frame(
     if T.shape[1] != len(cells):
         raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
     read = _Reader(given, hierarchies, cells, place)
-    values = read.filled(read.required(value), T, missing=missing, recompute=repair == "leaves")
+    given_values = read.required(value)
+    values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
-    return Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
+    table = Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
+    return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
@@ -267,6 +270,17 @@ class _Reader:
         bounds = {"lb": read("lb", 0.0), "ub": read("ub", np.inf)}
         weights = read("weights", np.abs(values))
         return {"sensitive": sensitive, "fixed": fixed, "counts": counts, "weights": weights, **bounds, **levels}
+
+    def empty(self, table: Table, given: FloatArray) -> NDArray[np.bool_]:
+        """Return the cells without contributors: by their counts, or, where these are not known, by having no row."""
+        if table.counts is not None:
+            contributors = table.counts
+        elif table.integer:
+            contributors = table.values
+        else:
+            rows = np.where(np.isnan(given), np.nan, 1.0)
+            contributors = self.filled(rows, table.relations, missing="zero")
+        return np.asarray(contributors == 0)
 
     def _status(self, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         from cellguard._io.frames import encode

@@ -110,9 +110,10 @@ class Check:
         if bad.any():
             worst = int(np.argmax(np.abs(residual) - allowed))
             raise AdditivityError(
-                f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is "
-                f"{t.relation_label(worst)}, off by {abs(residual[worst]):.6g}.",
+                f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is {t.relation_label(worst)}.",
                 hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
+                # where a part is missing, the difference is its value
+                internal=f"the worst is off by {abs(residual[worst]):.6g}.",
             )
 
     def _levels(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cellguard._io.description import Description, DimensionEntry
     from cellguard.table import Table
 
-__all__ = ["columns", "read_table", "write_table"]
+__all__ = ["columns", "files_of", "read_table", "write_table"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,15 +69,10 @@ def _contributions(table: Table) -> dict[str, Any]:
 
 def _column_names(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
-    taken = set(table.dimensions)
-    out = {}
-    for field, usual in {"values": "value", **_COLUMNS}.items():
-        name = usual
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        out[field] = name
-    return out
+    from cellguard._io.frames import free_name
+
+    taken = {name.lower() for name in table.dimensions}
+    return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
 def _stem_and_ending(path: Path) -> tuple[str, str]:
@@ -105,6 +100,7 @@ def write_table(table: Table, path: str | Path) -> None:
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
     entries["smallest_width"] = table.smallest_width
     entries["insiders"] = False if table.insiders is False else None  # those found from the table are found again
+    entries["known_zeros"] = _zeros_are_known(table)
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
@@ -122,6 +118,13 @@ def write_table(table: Table, path: str | Path) -> None:
         entries |= {"relations": file.name, "n_relations": T.shape[0], "rhs": rhs}
     write(cells, path)
     write_description(_beside(path, ".toml"), Description(**entries), about=path.name)
+
+
+def _zeros_are_known(table: Table) -> bool:
+    """Whether reading the table as it is usually read, with empty cells known to everybody, gives it back."""
+    count = table.counts if table.counts is not None else table.values if table.integer else np.ones(table.n_cells)
+    empty = (count == 0) & (table.values == 0) & ~table.sensitive
+    return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
 
 
 def _implied(table: Table) -> bool:
@@ -168,6 +171,16 @@ def _attacker_entry(a: Attacker) -> Any:
 # ---------------------------------------------------------------- reading
 
 
+def files_of(path: str | Path) -> list[Path]:
+    """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
+    from cellguard._io.description import read_description
+
+    about = _beside(Path(path), ".toml")
+    description = read_description(about)
+    named = [entry.file for entry in description.dimensions.values()] + [description.relations]
+    return [Path(path), about, *(about.parent / name for name in named if name is not None)]
+
+
 def read_table(path: str | Path) -> Table:
     """Read a table from a file of cells and the description beside it."""
     from cellguard._io.description import read_description
@@ -197,14 +210,14 @@ def read_table(path: str | Path) -> Table:
         crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), name=name, integer=description.integer,
         smallest_width=description.smallest_width, insiders=description.insiders,
-        attackers=_attackers(description), **changes,
+        attackers=_attackers(description), known_zeros=description.known_zeros, **changes,
     )  # fmt: skip
     top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     if not top or table.counts is None:
         return table
     from cellguard.rules import with_contributions
 
-    return with_contributions(table, given, top=top)
+    return with_contributions(table, given, top=top, known_zeros=description.known_zeros)
 
 
 def _columns_named(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:
@@ -236,7 +249,7 @@ def _described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
 
 def _hierarchy(entry: DimensionEntry, folder: Path) -> Hierarchy:
     if entry.file is not None:
-        return Hierarchy.read(folder / entry.file, total=entry.total)
+        return Hierarchy.read(folder / entry.file, total=entry.total, levels=entry.levels)
     if entry.outline is not None:
         return Hierarchy.from_text(entry.outline, total=entry.total)
     if not entry.parents or len({len(row) for row in entry.parents} | {len(entry.codes or ())}) != 1:

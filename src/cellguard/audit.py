@@ -9,7 +9,7 @@ none exist. What can be shown neither way is unknown, and a release with such a 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.attacker import Attacker
 from cellguard.exceptions import InputError
 from cellguard.foreign import check_release
@@ -31,12 +32,18 @@ from cellguard.levels import (
 )
 from cellguard.release import Adjustment, Release, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
-from cellguard.witnesses import Proof, write_proofs
+from cellguard.witnesses import Proof, asked_of, write_proofs
 
 if TYPE_CHECKING:
+    from cellguard._engine.ranges import Ranges
+    from cellguard._engine.verdicts import Verdicts
     from cellguard._engine.witness import ExactMovements
 
 __all__ = ["Audit", "Finding", "audit"]
+
+
+WHOLE_CELLS = 2_500
+"""Larger tables of counts are audited over real numbers unless whole ones are asked for; the report says so."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,8 +72,10 @@ class Finding:
     """Row of `witnesses` in which each cell reaches its lower level; -1 stands for the true table."""
     high_witness: IntArray = field(repr=False, default_factory=lambda: np.zeros(0, np.int64))
     """Row of `witnesses` in which each cell reaches its upper level; -1 stands for the true table."""
+    shares: tuple[FloatArray | None, FloatArray | None] = field(repr=False, default=(None, None))
+    """How much of the way to `low_witness` and `high_witness` the attacker's own knowledge allows; None: all of it."""
     programs: int = 0
-    """Linear programs that were solved."""
+    """Linear programs that were solved, for all attackers that share witnesses."""
 
     @property
     def cells(self) -> IntArray:
@@ -78,17 +87,31 @@ class Finding:
         """Cells that are neither shown safe nor proven unsafe."""
         return ~self.safe & ~self.unsafe
 
-    def proof(self, table: Table) -> Proof:
-        """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`)."""
-        tables: list[dict[int, Fraction]] = []
-        if self.witnesses is not None:
-            a = table.values
-            for row in range(self.witnesses.numerators.shape[0]):
-                moved = self.witnesses.row(row)
-                tables.append({i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()})
-        rows = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
-        cells, low, high = rows
-        return Proof(attacker=self.attacker.name, cells=cells, low=low, high=high, tables=tables)
+    def proof(self, table: Table, tables: Sequence[Mapping[int, Fraction]] | None = None) -> Proof:
+        """Return the witnesses of the safe cells as tables of fractions (:func:`cellguard.verify`).
+
+        Attackers may share witnesses: give their tables, once made by :meth:`tables`, to each.
+        """
+        columns = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
+        cells, low, high = columns
+        shares = [None if x is None else [Fraction(repr(s)) for s in x[self.safe].tolist()] for x in self.shares]
+        return Proof(
+            attacker=self.attacker.name,
+            cells=cells,
+            low=low,
+            high=high,
+            tables=self.tables(table) if tables is None else tables,
+            low_share=shares[0],
+            high_share=shares[1],
+        )
+
+    def tables(self, table: Table) -> list[dict[int, Fraction]]:
+        """Return the witnesses as tables of fractions: the cells that differ from the true table."""
+        if self.witnesses is None:
+            return []
+        a = table.values
+        rows = (self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0]))
+        return [{i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()} for moved in rows]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,7 +204,14 @@ class Audit:
     @property
     def witnesses(self) -> dict[str, Proof]:
         """The tables that prove safety, by the attacker's name (confidential)."""
-        return {f.attacker.name: f.proof(self.release.table) for f in self.findings}
+        tables: dict[int, list[dict[int, Fraction]]] = {}
+        out = {}
+        for f in self.findings:
+            key = id(f.witnesses)
+            if key not in tables:
+                tables[key] = f.tables(self.release.table)
+            out[f.attacker.name] = f.proof(self.release.table, tables[key])
+        return out
 
     def midpoints(self) -> dict[str, float]:
         """Say where the middle of the ranges lies, as shares of the cells with a bounded range (baena2018 table 4).
@@ -195,7 +225,8 @@ class Audit:
         """
         if not self.ranges_exact:
             raise InputError("midpoints need exact ranges.", hint="audit(release, exact=True).")
-        place = np.concatenate([_midpoint(f, self.release.table) for f in self.findings] or [np.zeros(0)])
+        known = [f for f in self.findings if not f.attacker.derived]  # of respondents only verdicts are computed
+        place = np.concatenate([_midpoint(f, self.release.table) for f in known] or [np.zeros(0)])
         place = place[np.isfinite(place)]
         near = 1e-4
         classes = {
@@ -219,11 +250,13 @@ class Audit:
         write_proofs(path, self.release, list(self.witnesses.values()), integer=self.integer)
 
 
+@on_one_blas_thread
 def audit(
     release: Release,
     *,
     exact: bool = False,
     integer: bool | None = None,
+    everywhere: bool = True,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -236,28 +269,33 @@ def audit(
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
-        The attacker knows that all values are whole numbers; as the table says unless given.
+        The attacker knows that all values are whole numbers; unless given, as the table says, up to
+        :data:`WHOLE_CELLS` cells: beyond, integer programs would take hours, and real numbers are held possible.
+    everywhere
+        Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
+        what they know, against which methods plan first.
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
     time_limit_s
-        For each attacker; what it leaves open is unknown, hence not safe.
+        For the whole audit; what it leaves open is unknown, hence not safe.
     """
     begin = time.perf_counter()
     if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
         release = replace(release, table=with_respondents(release.table))
     check_release(release)
     table = release.table
-    integer = table.integer if integer is None else integer
+    if integer is None:
+        integer = table.integer and table.n_cells <= WHOLE_CELLS
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
-    findings = []
-    for attacker in attackers_of(table):
-        if isinstance(release, Adjustment):
-            findings.append(_adjustment_finding(release, attacker))
-        else:
-            options = {"exact": exact, "integer": integer, "jobs": jobs, "time_limit_s": time_limit_s}
-            findings.append(_range_finding(release, attacker, options))
+    attackers = attackers_of(table)
+    if isinstance(release, Adjustment):
+        findings = [_adjustment_finding(release, attacker) for attacker in attackers]
+    else:
+        findings = _findings(
+            release, asked_of(release, everywhere=everywhere), exact, integer, jobs, begin + time_limit_s
+        )
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -267,18 +305,91 @@ def audit(
     )
 
 
-def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]) -> Finding:
+def _findings(
+    release: Release,
+    asked: Sequence[tuple[Attacker, Levels]],
+    exact: bool,
+    integer: bool,
+    jobs: int | None,
+    deadline: float,
+) -> list[Finding]:
+    """Find what the attackers can compute: of respondents verdicts, of the others ranges when they are asked for."""
+    single = [(a, need) for a, need in asked if integer or (exact and not a.derived)]
+    many = [(a, need) for a, need in asked if not (integer or (exact and not a.derived))]
+    if len(many) == 1:
+        single, many = [*single, *many], []
+    options: dict[str, Any] = {"exact": exact, "integer": integer, "jobs": jobs}
+    findings = _apart(release, single, options | {"time_limit_s": deadline - time.perf_counter()}) if single else []
+    if many:
+        left = max(0.0, deadline - time.perf_counter())
+        findings += _together(release, many, {"jobs": jobs, "time_limit_s": left})
+    return findings
+
+
+def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+    """Find what each attacker can compute, one after the other."""
     from cellguard._engine.ranges import ranges
 
+    table, shown = release.table, release.as_it_is()
+    deadline = time.time() + options["time_limit_s"]
+    findings = []
+    for attacker, need in asked:
+        lo, hi = release.published_bounds(attacker)
+        found = ranges(
+            table.relations, lo, hi, table.values, need.cells,
+            lower=need.lower, upper=need.upper, sliding=need.sliding, certify=True,
+            **options | {"time_limit_s": max(0.0, deadline - time.time())},
+        )  # fmt: skip
+        findings.append(_range_finding(release, attacker, need, found, np.flatnonzero(found.disclosed), shown))
+    return findings
+
+
+def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+    """Find what many attackers can compute, with everything shared that they have in common."""
+    from cellguard._engine.many import Views, ranges_for
+
+    table, shown = release.table, release.as_it_is()
+    attackers, needs = zip(*asked, strict=True)
+    lo, hi = release.published_bounds()
+    known = np.concatenate([a.cells for a in attackers])
+    views = Views(
+        known_ptr=np.cumsum([0, *(len(a.cells) for a in attackers)]),
+        known_cell=known,
+        known_lo=np.maximum(lo[known], np.concatenate([a.lb for a in attackers])),
+        known_hi=np.minimum(hi[known], np.concatenate([a.ub for a in attackers])),
+        view=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
+        cell=np.concatenate([need.cells for need in needs]),
+        lower=np.concatenate([need.lower for need in needs]),
+        upper=np.concatenate([need.upper for need in needs]),
+        sliding=np.concatenate([need.sliding for need in needs]),
+    )
+    found = ranges_for(table.relations, lo, hi, table.values, views, certify=True, **options)
+    told = np.searchsorted(found.disclosed_to[0], np.arange(len(attackers) + 1))
+    end = np.cumsum([0, *(len(need.cells) for need in needs)])
+    findings = []
+    for k, (attacker, need) in enumerate(asked):
+        part = found.of(slice(end[k], end[k + 1]))
+        disclosed = np.concatenate([found.disclosed, found.disclosed_to[1][told[k] : told[k + 1]]])
+        finding = _range_finding(release, attacker, need, part, disclosed, shown)
+        findings.append(replace(finding, shares=(part.low_share, part.high_share)))
+    return findings
+
+
+def _range_finding(
+    release: Release,
+    attacker: Attacker,
+    need: Levels,
+    found: Ranges | Verdicts,
+    disclosed: IntArray,
+    as_it_is: BoolArray,
+) -> Finding:
+    """Judge one attacker by what he can compute; `disclosed` are the cells that are not published and still known."""
     table = release.table
-    need = required_levels(table, attacker)
-    lo, hi = release.published_bounds(attacker)
-    options = {"lower": need.lower, "upper": need.upper, "sliding": need.sliding, "certify": True, **options}
-    found = ranges(table.relations, lo, hi, table.values, need.cells, **options)
     least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
     known = found.high_bound - found.low_bound < least
-    shown = release.as_it_is()[need.cells] & need.any()  # never published as it is, whatever range is claimed
-    published = ~release.suppressed if isinstance(release, Suppression) else lo == hi
+    shown = as_it_is[need.cells] & need.any()  # never published as it is, whatever range is claimed
+    if isinstance(release, Suppression):
+        disclosed = disclosed[release.suppressed[disclosed]]
     return Finding(
         attacker=attacker,
         levels=need,
@@ -287,7 +398,7 @@ def _range_finding(release: Release, attacker: Attacker, options: dict[str, Any]
         safe=found.safe & ~shown,
         unsafe=found.unsafe | shown,
         exact=known,
-        disclosed=np.union1d(np.flatnonzero(found.disclosed & ~published), need.cells[known]),
+        disclosed=np.union1d(disclosed, need.cells[known]),
         witnesses=found.exact_witnesses,
         low_witness=found.low_witness,
         high_witness=found.high_witness,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.exceptions import CellguardError, UnknownCodeError, did_you_mean
+from cellguard.levels import attackers_of, required_levels
 from cellguard.release import Adjustment, Intervals, Release, Suppression
 from cellguard.table import FloatArray, Table
 
@@ -103,8 +104,8 @@ def compare(
 def suggested_base(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
     need = 5.0
-    for attacker in table.attackers:
-        level = table.levels(attacker)
+    for attacker in attackers_of(table):
+        level = required_levels(table, attacker)
         need = max(need, float(np.maximum(level.sliding, level.lower + level.upper).max(initial=0.0)))
     base = 5.0
     while base < need:
@@ -121,7 +122,7 @@ def _protect(name: str, table: Table, base: float, norm: str, time_limit_s: floa
     if name == "adjust":
         from cellguard.adjust import adjust
 
-        return adjust(table, norm=norm)
+        return adjust(table, norm=norm, **common)
     if name == "intervals":
         from cellguard.intervals import intervals
 
@@ -197,6 +198,8 @@ def _ranges(audit: Audit) -> tuple[float, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:
+        if found.attacker.derived:
+            continue
         a = audit.release.table.values[found.cells]
         width = found.high - found.low
         asked = np.maximum(found.levels.sliding, found.levels.lower + found.levels.upper)

@@ -50,12 +50,15 @@ def coverage(audit: Audit) -> Coverage:
     if not respondents:
         left_out.append(_why_no_respondents(audit, chosen=table.insiders is False))
     if not audit.integer and not isinstance(audit.release, Adjustment):
-        left_out.append("That values may be known to be whole numbers: the table is not one of counts.")
+        why = "the table is too large for it." if table.integer else "the table is not one of counts."
+        left_out.append(f"That values may be known to be whole numbers: {why}")
     left_out.append("Respondents who tell each other what they gave, and other knowledge that nobody has described.")
     return Coverage(holds=tuple(holds), left_out=tuple(left_out))
 
 
 def _why_no_respondents(audit: Audit, *, chosen: bool) -> str:
+    if audit.release.table.integer:
+        return "Respondents of counts: each knows that he is in a cell, not that nobody else is."
     if chosen:
         return "Respondents as attackers: the office has chosen to leave them out."
     if isinstance(audit.release, Adjustment):

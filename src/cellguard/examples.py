@@ -225,8 +225,10 @@ def minami2019_figure1() -> tuple[Table, Table]:
     people = [[20, 15, 30, 20, 10], [72, 20, 1, 30, 10], [38, 38, 15, 40, 2]]
     income = [[360, 450, 720, 400, 360], [1440, 540, 22, 570, 320], [722, 1178, 375, 800, 363]]
     frequency = Table.from_leaves(dims, people, integer=True, name="minami2019 figure 1, frequencies")
-    frequency = frequency.with_(counts=frequency.values)
-    magnitude = Table.from_leaves(dims, income, counts=frequency.values, name="minami2019 figure 1, incomes")
+    frequency = frequency.with_(counts=frequency.values, insiders=False)
+    magnitude = Table.from_leaves(
+        dims, income, counts=frequency.values, insiders=False, name="minami2019 figure 1, incomes"
+    )
     return frequency, magnitude
 
 
@@ -235,7 +237,9 @@ def _frequencies(dims: Mapping[str, Any], leaves: ArrayLike, *, threshold: int, 
     table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=name)
     inner = ~_margins(table)
     small = inner & (table.values < threshold)
-    return table.with_(sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values)
+    return table.with_(
+        sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values, insiders=False
+    )
 
 
 def minami2019_figure2() -> Suppression:

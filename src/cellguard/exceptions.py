@@ -35,11 +35,15 @@ __all__ = [
 
 
 class CellguardError(Exception):
-    """Base of every error of cellguard; ``hint`` is printed after the message."""
+    """Base of every error of cellguard; ``hint`` is printed after the message.
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    ``internal`` is what helps to find the mistake and tells something of the values: only who asks for it sees it.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, internal: str | None = None) -> None:
         self.message = message
         self.hint = hint
+        self.internal = internal
         super().__init__(message if hint is None else f"{message}\nHint: {hint}")
 
     def __str__(self) -> str:

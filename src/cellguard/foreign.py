@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard.attacker import Attacker
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.hierarchy import nearest_codes
 from cellguard.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.table import BoolArray, FloatArray, IntArray, Table, residuals
+
+if TYPE_CHECKING:
+    from cellguard._io.release_columns import PublishedColumns
 
 __all__ = ["check_release", "read_release"]
 
 _TOLERANCE = 1e-7
 """How far, relative to a cell, what is published may miss the truth by rounding alone."""
-_STATUS = ("status", "sdcstatus", "sdc_status", "suppressed")
-_VALUE = ("value", "values", "published", "rounded", "response", "val", "freq", "count")
-_LOWER, _UPPER = ("lower", "lo", "low", "min", "lb"), ("upper", "hi", "up", "high", "max", "ub")
-_HIDDEN = {"primary", "secondary", "suppressed", "u", "x", "m", "d", "true", "yes", "1"}
-"""Marks of suppressed cells: ours, tau-ARGUS's and sdcTable's."""
+_HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "d", "true", "yes", "1"}
+"""Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
 _SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
-_BLANKS = {"", "x", "*", ".", "..", "-", ":", "c", "na", "nan", "null", "n/a"}
-"""What stands in place of a suppressed value."""
+_PUBLISHED = "what stands in the file is published: leave the value out, or write x in its place"
 
 
 def read_release(
@@ -38,8 +38,13 @@ def read_release(
     step: int = 1,
     distance: ArrayLike | None = None,
     keep_multiples: bool = False,
+    ignore: Collection[str] = (),
+    marks_only: bool = False,
 ) -> Release:
     """Read a release of a table from a file that any program may have written.
+
+    What stands in the file is published: a value beside the mark of a withheld cell, a second column of
+    numbers, or one that nothing explains is refused.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ def read_release(
     path
         ``.csv`` or ``.parquet`` with a row per cell: the dimensions' codes, or a column `cell` with the
         index, or neither if the rows are in the table's order; then a value and possibly a status
-        (suppressed cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
+        (withheld cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
         end. Or a text file with the index of a secondary suppression in each line, as suppression
         solvers write them.
     method
@@ -59,14 +64,19 @@ def read_release(
         Of a perturbed table: how far, at most, cells moved; one number, or one per cell. Its base will do.
     keep_multiples
         Of a rounded table: sensitive multiples of the base were let stay (:func:`cellguard.round`).
+    ignore
+        Columns that say nothing about the table's values.
+    marks_only
+        The file is an internal one: the values beside the marks of withheld cells will not be published.
     """
     text = Path(path)
     if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
+        from cellguard._io.release_columns import read_columns
 
-        columns = {str(name).strip(): column for name, column in read_frame(path).items()}
+        columns = read_columns(text, read_frame(path), table.dimensions, ignore=ignore)
         how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
-        return _from_columns(table, text, columns, method, how)
+        return _Reader(table, text, columns, marks_only).release(method, how)
     return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
 
 
@@ -102,43 +112,84 @@ def _answer_of_a_solver(table: Table, path: Path) -> BoolArray:
 # ---------------------------------------------------------------------- columns
 
 
-def _from_columns(
-    table: Table,
-    path: Path,
-    columns: Mapping[str, Any],
-    method: str | None,
-    how: Mapping[str, Any],
-) -> Release:
-    from cellguard._io.frames import texts
+class _Reader:
+    """The columns of a published file, brought into the order of the table's cells."""
 
-    cells = _cells(table, path, columns)
-    taken = {name.lower() for name in (*table.dimensions, "cell")}
-    named = {name.lower(): name for name in columns if name.lower() not in taken}
+    def __init__(self, table: Table, path: Path, columns: PublishedColumns, marks_only: bool) -> None:
+        self.table, self.path, self.marks_only = table, path, marks_only
+        cells = _cells(table, path, columns)
 
-    def column(names: tuple[str, ...]) -> list[str] | None:
-        name = next((named[n] for n in names if n in named), None)
-        if name is None:
-            return None
-        ordered = np.empty(table.n_cells, dtype=object)
-        ordered[cells] = texts(columns[name])
-        return [str(x).strip() for x in ordered]
+        def ordered(column: list[str] | None) -> list[str] | None:
+            if column is None:
+                return None
+            out = np.empty(table.n_cells, dtype=object)
+            out[cells] = column
+            return [str(x) for x in out]
 
-    status, value, lower, upper = (column(names) for names in (_STATUS, _VALUE, _LOWER, _UPPER))
-    if lower is not None and upper is not None and method in (None, "intervals"):
-        ends = (_numbers(table, path, x, blank) for x, blank in ((lower, -np.inf), (upper, np.inf)))
-        low, high = ends
-        return _release(table, "intervals", lower=low, upper=high)
-    if value is None and status is None:
-        raise FormatError.at(path, 1, "no column of values, of statuses, or of lower and upper ends.",
-                             hint=f"name it as in {_VALUE[0]!r}, {_STATUS[0]!r} or 'lower', 'upper'.")  # fmt: skip
-    blank = np.array([v.lower() in _BLANKS for v in value]) if value is not None else np.zeros(table.n_cells, bool)
-    if method is None:
-        method = "suppress" if status is not None or blank.any() else _guess(how)
-    if method == "suppress":
-        return _suppression(table, path, status, value, blank)
-    if value is None or blank.any():
-        raise ReleaseError(f"{path}: every cell needs a value when the method is {method!r}.")
-    return _moved(table, method, _numbers(table, path, value, np.nan), how)
+        self.status = ordered(columns.status)
+        self.value, self.lower, self.upper = (ordered(x) for x in (columns.value, columns.lower, columns.upper))
+
+    def release(self, method: str | None, how: Mapping[str, Any]) -> Release:
+        """Return the release of a method, or of the one that the columns speak of."""
+        if self.lower is not None or self.upper is not None:
+            return self._intervals(method)
+        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank(self.value)
+        if method is None:
+            method = "suppress" if self.status is not None or blank.any() else _guess(how)
+        if method == "suppress":
+            return self._suppression(blank)
+        if self.value is None or blank.any():
+            raise ReleaseError(f"{self.path}: every cell needs a value when the method is {method!r}.")
+        return _moved(self.table, method, _numbers(self.table, self.path, self.value, np.nan), how)
+
+    def _intervals(self, method: str | None) -> Release:
+        if self.lower is None or self.upper is None or method not in (None, "intervals"):
+            raise FormatError.at(
+                self.path, 1, "has a lower or an upper end of the values, which is published with them.",
+                hint="intervals have both; another release has neither: leave the columns out of the file.",
+            )  # fmt: skip
+        low, high = (
+            _numbers(self.table, self.path, x, end) for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
+        )
+        if self.value is not None:
+            _refuse(self.table, ~_blank(self.value) & (low != high), "has an interval, and a value beside it.",
+                    f"{_PUBLISHED}.")  # fmt: skip
+        return _release(self.table, "intervals", lower=low, upper=high)
+
+    def _suppression(self, blank: BoolArray) -> Release:
+        hidden = blank
+        if self.status is not None:
+            hidden = self._hidden(self.status)
+            _refuse(self.table, blank & ~hidden, "the status says published, and there is no value.")
+            if self.value is not None and not self.marks_only:
+                _refuse(self.table, hidden & ~blank, "is marked as withheld, and a value stands beside the mark.",
+                        f"{_PUBLISHED}; say marks_only of an internal file.")  # fmt: skip
+        release = _release(self.table, "suppress", suppressed=hidden)
+        if self.value is not None:
+            shown = ["nan" if h else v for h, v in zip(hidden.tolist(), self.value, strict=True)]
+            published = _numbers(self.table, self.path, shown, np.nan)
+            slack = _TOLERANCE * np.maximum(1.0, np.abs(self.table.values))
+            wrong = ~hidden & ~(np.abs(published - self.table.values) <= slack)
+            _refuse(
+                self.table, wrong, "the published value is not the table's.", "was the release made from this table?"
+            )
+        return release
+
+    def _hidden(self, status: list[str]) -> BoolArray:
+        for k, mark in enumerate(status):
+            if mark.lower() not in _HIDDEN | _SHOWN:
+                known = ", ".join(sorted((_HIDDEN | _SHOWN) - {""}))
+                word = "" if any(c.isdigit() for c in mark) else f" {mark[:20]!r}"  # a number may be a value
+                raise FormatError.at(
+                    self.path, None, f"{self.table.label(k)}: unknown status{word}.", hint=f"known: {known}."
+                )
+        return np.array([mark.lower() in _HIDDEN for mark in status])
+
+
+def _blank(words: list[str]) -> BoolArray:
+    from cellguard._io.release_columns import BLANKS
+
+    return np.array([word.lower() in BLANKS for word in words])
 
 
 def _guess(how: Mapping[str, Any]) -> str:
@@ -150,31 +201,6 @@ def _guess(how: Mapping[str, Any]) -> str:
         "the file has a value for every cell, and nothing says how they were made.",
         hint="give the method (round with its base, perturb with its distance, or adjust).",
     )
-
-
-def _suppression(
-    table: Table, path: Path, status: list[str] | None, value: list[str] | None, blank: BoolArray
-) -> Release:
-    hidden = blank
-    if status is not None:
-        marks = [s.lower() for s in status]
-        for k, mark in enumerate(marks):
-            if mark not in _HIDDEN | _SHOWN:
-                known = ", ".join(sorted((_HIDDEN | _SHOWN) - {""}))
-                raise FormatError.at(
-                    path, None, f"{table.label(k)}: unknown status {status[k]!r}.", hint=f"known: {known}."
-                )
-        hidden = np.array([mark in _HIDDEN for mark in marks])
-        if (blank & ~hidden).any():
-            _refuse(table, blank & ~hidden, "the status says published, and there is no value.")
-    release = _release(table, "suppress", suppressed=hidden)
-    if value is not None:
-        shown = ["nan" if h else v for h, v in zip(hidden.tolist(), value, strict=True)]
-        published = _numbers(table, path, shown, np.nan)
-        slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
-        wrong = ~hidden & ~(np.abs(published - table.values) <= slack)
-        _refuse(table, wrong, "the published value is not the table's.", "was the release made from this table?")
-    return release
 
 
 def _moved(table: Table, method: str, values: FloatArray, how: Mapping[str, Any]) -> Release:
@@ -201,21 +227,16 @@ def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
     return np.broadcast_to(numbers, table.n_cells).copy()
 
 
-def _cells(table: Table, path: Path, columns: Mapping[str, Any]) -> IntArray:
+def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
     """Return the cell of each row, by codes, by index, or by order; every cell once."""
-    from cellguard._io.frames import texts
-
-    rows = len(next(iter(columns.values()))) if columns else 0
-    by_name = {name.lower(): name for name in columns}
-    if table.dimensions and all(d.lower() in by_name for d in table.dimensions):
-        codes = [texts(columns[by_name[d.lower()]]) for d in table.dimensions]
-        cells = _by_codes(table, path, codes)
-    elif "cell" in by_name:
-        words = texts(columns[by_name["cell"]])
-        bad = next((i for i, w in enumerate(words) if not (w.isdecimal() and len(w) < 19)), None)
+    rows = columns.rows
+    if columns.codes is not None:
+        cells = _by_codes(table, path, columns.codes)
+    elif columns.cell is not None:
+        bad = next((i for i, w in enumerate(columns.cell) if not (w.isdecimal() and len(w) < 19)), None)
         if bad is not None:
             raise FormatError.at(path, bad + 2, "the column `cell` must hold the cell's index.")
-        cells = np.array([int(w) for w in words], np.int64)
+        cells = np.array([int(w) for w in columns.cell], np.int64)
     else:
         cells = np.arange(rows, dtype=np.int64)
     if rows != table.n_cells or len(np.unique(cells)) != rows or cells.max(initial=-1) >= table.n_cells:
@@ -227,16 +248,20 @@ def _cells(table: Table, path: Path, columns: Mapping[str, Any]) -> IntArray:
 
 
 def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
+    from cellguard._io.frames import guarded
+
     shape = [len(c) for c in table.codes]
     place = np.zeros(len(codes[0]), np.int64)
     for d, column in enumerate(codes):
-        # tau-ARGUS leaves the code of the total empty
-        index = {code: i for i, code in enumerate(table.codes[d])} | {"": 0}
+        # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
+        index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
+        if not index.keys() >= set(column):
+            index = {"": 0} | {code: i for i, code in enumerate(table.codes[d])}
         unknown = next((c for c in column if c not in index), None)
         if unknown is not None:
             raise UnknownCodeError(
                 f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
-                hint=did_you_mean(unknown, table.codes[d]),
+                hint=nearest_codes(unknown, table.codes[d]),
             )
         place = place * shape[d] + np.array([index[c] for c in column], np.int64)
     mine = np.ravel_multi_index(tuple(table.coordinates.T.astype(np.int64)), shape)
@@ -252,11 +277,13 @@ def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
 
 
 def _numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
+    from cellguard._io.release_columns import BLANKS
+
     out = np.empty(len(words))
     for k, word in enumerate(words):
         text = word.replace(",", ".") if "," in word and "." not in word else word
         try:
-            out[k] = blank if word.lower() in _BLANKS else float(text)
+            out[k] = blank if word.lower() in BLANKS else float(text)
         except ValueError:
             raise FormatError.at(path, None, f"{table.label(k)}: not a number.") from None
     return out

@@ -231,7 +231,9 @@ def frequency(seed: int = 0, *, rows: int = 4, columns: int = 4, threshold: int 
     inner = np.zeros(table.n_cells, bool)
     inner[_inner(table)] = True
     small = inner & (table.values < threshold)
-    return table.with_(sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values)
+    return table.with_(
+        sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values, insiders=False
+    )
 
 
 _INCOME_SUPPORT = {"sex": 2, "partner": 2, "age": 3, "duration": 3, "family": 4, "group": 5}
@@ -357,7 +359,7 @@ def cube(seed: int = 0, *, sides: Sequence[int] = (10, 10, 10), threshold: int =
     leaves = rng.choice(len(chance), tuple(sides), p=chance / chance.sum())
     dims = {f"d{d + 1}": _codes(chr(97 + d % 26), n) for d, n in enumerate(sides)}
     table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=f"cube-{'x'.join(map(str, sides))}-{seed}")
-    return _small_counts(table.with_(counts=table.values), threshold)
+    return _small_counts(table.with_(counts=table.values, insiders=False), threshold)
 
 
 def _areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> Hierarchy:
@@ -407,7 +409,7 @@ def _counted(
         between = cells[first, 0] != cells[second, 0]
         T = T[~between | (cells[first, 1:] > 0).all(axis=1)]
     table = Table.from_equations(
-        values, T, weights=1.0, integer=True, counts=values, name=name, coordinates=cells,
+        values, T, weights=1.0, integer=True, counts=values, insiders=False, name=name, coordinates=cells,
         dimensions=tuple(dims), codes=tuple(h.codes for h in hierarchies), hierarchies=hierarchies,
     )  # fmt: skip
     return _small_counts(table, threshold)

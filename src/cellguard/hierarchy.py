@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cellguard._io.outline import Line
 
-__all__ = ["Hierarchy", "Relations"]
+__all__ = ["Hierarchy", "Relations", "nearest_codes"]
 
 IntArray = NDArray[np.int64]
 ABSENT = -2
@@ -171,6 +171,35 @@ class Hierarchy:
         return _from_pairs(*_rooted(codes, above, total)).with_labels(labels)
 
     @classmethod
+    def from_levels(cls, frame: Any, levels: Sequence[str] | None = None, *, total: str | None = None) -> Hierarchy:
+        """Make a hierarchy from a frame with a column for each level: a correspondence table, or nested columns.
+
+        Parameters
+        ----------
+        frame
+            A row for each code of the finest level, or as many as one likes: data will do.
+        levels
+            The columns, the coarsest first; all of them unless given.
+        total
+            Code of the total, "Total" unless given. A first column with one code only is the total.
+
+        >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
+        ('Total', 'AZ', '01', '02', 'BE', '05')
+        """
+        from cellguard._io.frames import columns_of, texts
+        from cellguard._io.nested import pairs_of_levels
+
+        columns = columns_of(frame)
+        names = list(columns) if levels is None else list(levels)
+        for name in names:
+            if name not in columns:
+                raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, columns))
+        pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
+        if not pairs:
+            raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
+        return _from_pairs(*_rooted([code for code, _ in pairs], [parent for _, parent in pairs], total))
+
+    @classmethod
     def from_text(cls, text: str, *, total: str | None = None) -> Hierarchy:
         """Make a hierarchy from indented text; a tab or two blanks part a code from its label.
 
@@ -226,8 +255,19 @@ class Hierarchy:
         return _from_pairs(list(parent_of.items()), total)
 
     @classmethod
-    def read(cls, path: str | Path, *, total: str | None = None) -> Hierarchy:
-        """Read a hierarchy from a file: ``.hrc``, ``.txt`` (indented), ``.csv`` or ``.parquet`` (code, parent)."""
+    def read(cls, path: str | Path, *, total: str | None = None, levels: Sequence[str] | None = None) -> Hierarchy:
+        """Read a hierarchy from a file.
+
+        Parameters
+        ----------
+        path
+            ``.hrc``; ``.txt`` (indented); or ``.csv`` or ``.parquet``: a code list with the columns `code` and
+            `parent` (and perhaps `label`), or a correspondence table with a column for each level, the coarsest first.
+        total
+            Code of the total, where the file does not name it.
+        levels
+            Of a correspondence table: which columns, the coarsest first; all of them unless given.
+        """
         suffix = Path(path).suffix.lower()
         if suffix == ".hrc":
             return cls.from_hrc(path, total=total or "Total")
@@ -235,7 +275,15 @@ class Hierarchy:
             from cellguard._io.frames import read_frame
 
             columns = read_frame(path)
-            return cls.from_frame(columns, label="label" if "label" in columns else None, total=total)
+            part = {} if levels is not None else _parts_of_a_code_list(columns)
+            if "code" in part and "parent" in part:
+                return cls.from_frame(columns, **part, total=total)
+            if levels is None and len(columns) < 2:
+                raise InputError(
+                    f"{path}: one column is no hierarchy.",
+                    hint="columns `code` and `parent` are needed, or one for each level, the coarsest first.",
+                )
+            return cls.from_levels(columns, levels, total=total)
         from cellguard._io.outline import parse_indented, read_text
 
         return _from_outline(parse_indented(read_text(path), path), total)
@@ -311,7 +359,7 @@ class Hierarchy:
             code = str(error.args[0])
             few = ", ".join(self.codes[:6]) + (", ..." if len(self.codes) > 6 else "")
             raise UnknownCodeError(
-                f"unknown code {code!r}.", hint=did_you_mean(code, self.codes) or f"known codes are {few}"
+                f"unknown code {code!r}.", hint=nearest_codes(code, self.codes) or f"known codes are {few}"
             ) from None
 
     def relations(self) -> Relations:
@@ -415,6 +463,36 @@ class Hierarchy:
         trees = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
         head = f"Hierarchy({counts}, depth {self.n_levels - 1}{trees})"
         return "\n".join([head, *_drawing(self)])
+
+
+_CODE_LIST = {
+    "code": ("code", "child", "id", "key"),
+    "parent": ("parent", "parent_code", "parentcode", "parent_id", "parentid"),
+    "label": ("label", "name", "text", "title", "description"),
+}
+"""What a code list says of a code -> how its column is called."""
+
+
+def nearest_codes(code: str, known: Sequence[str]) -> str | None:
+    """Return a hint with the code that may be meant: zeros that a spreadsheet dropped come first.
+
+    >>> nearest_codes("7", ["70", "07", "08"])
+    "'7' may be '07': spreadsheet programs drop leading zeros."
+    >>> nearest_codes("Nord", ["North", "South"])
+    "did you mean 'North'?"
+    """
+    if code.isascii() and code.isdecimal():
+        for width in sorted({len(other) for other in known if len(other) > len(code)}):
+            if code.zfill(width) in known:
+                return f"{code!r} may be {code.zfill(width)!r}: spreadsheet programs drop leading zeros."
+    return did_you_mean(code, known)
+
+
+def _parts_of_a_code_list(columns: Iterable[str]) -> dict[str, str]:
+    """Return the columns of a code list with parents, by their part."""
+    named = {name.strip().lower(): name for name in columns}
+    found = {part: next((named[w] for w in words if w in named), None) for part, words in _CODE_LIST.items()}
+    return {part: name for part, name in found.items() if name is not None}
 
 
 def _children(node: Any, parent: str) -> list[tuple[str, Any]]:

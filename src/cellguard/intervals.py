@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard._intervals.classes import classes
 from cellguard._intervals.mend import accepted
 from cellguard._intervals.problem import Problem
 from cellguard._intervals.secret import drawn_seed
 from cellguard.exceptions import InputError
+from cellguard.publication import takes_publications
 from cellguard.release import Intervals, Status
+from cellguard.respondents import against_respondents
 from cellguard.table import FloatArray, Table
 
 __all__ = ["intervals"]
@@ -36,6 +39,9 @@ _TELLS = (
 _NONE = "the limit was reached before any intervals were found and confirmed."
 
 
+@takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
 def intervals(
     table: Table,
     *,

@@ -4,7 +4,8 @@ A sensitive cell is never published as it is, never known exactly and never clos
 for every attacker. A rule that flags a cell without measuring how much protection it needs leaves
 its levels at zero; they do not count as met, but ask for the **smallest width**:
 
-- of a count, so many whole numbers as a threshold rule of 3 tells apart (`WHOLE_NUMBERS`, or what the rule says);
+- of a count, so many whole numbers as a threshold rule of 3 tells apart (`WHOLE_NUMBERS`, or what the rule says), of a
+  large one a share of it;
 - of a magnitude, a share of the value (`SHARE`);
 - of a zero, the same share of the values around it: a published zero tells what every contributor gave.
 
@@ -64,6 +65,12 @@ class Levels:
     sliding: FloatArray
     """The range must be at least this wide."""
 
+    def some(self, which: NDArray[np.bool_]) -> Levels:
+        """Return those of some of the cells."""
+        return Levels(
+            cells=self.cells[which], lower=self.lower[which], upper=self.upper[which], sliding=self.sliding[which]
+        )
+
     def any(self) -> NDArray[np.bool_]:
         """Which of the cells have a level at all."""
         return np.asarray((self.lower > 0) | (self.upper > 0) | (self.sliding > 0))
@@ -80,20 +87,18 @@ def with_respondents(table: Table) -> Table:
     Who is alone in a cell knows it, whatever is published; who is one of two knows at least his part. Every
     method and the audit ask for this first, so that what one calls a success the other accepts.
     """
-    if table.insiders is not None or not table.sensitive.any() or not _knows_contributors(table):
+    if table.insiders is not None or not table.sensitive.any():
         return table
-    from cellguard.insiders import with_insiders
+    from cellguard.insiders import knows_contributors, with_insiders
 
-    return with_insiders(table)
-
-
-def _knows_contributors(table: Table) -> bool:
-    statistics = table.statistics
-    return statistics is not None and statistics.contributors is not None and statistics.units >= 2
+    return with_insiders(table) if knows_contributors(table) else table
 
 
-def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
+def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: bool = False) -> Levels:
     """Return what a release must withstand: the attacker's levels, and the smallest width where there are none.
+
+    Methods plan against a respondent near the cells he knows; with `everywhere` he is held off every sensitive cell
+    that his own knowledge leaves open, which is what the audit asks.
 
     No level exceeds the room that the attacker's own knowledge leaves; of a cell that he knows, none can be met.
 
@@ -105,10 +110,13 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
     >>> required_levels(counts).sliding
     array([2.])
     """
-    need = table.levels(attacker)
+    need = table.levels(EXTERNAL if everywhere and attacker.derived else attacker)
+    lo, hi = _known(table, attacker, need.cells)
+    if everywhere and attacker.derived:
+        unknown = hi > lo  # of what he is alone in nothing can be hidden from him
+        need, lo, hi = need.some(unknown), lo[unknown], hi[unknown]
     cells = need.cells
     a = table.values[cells]
-    lo, hi = _known(table, attacker, cells)
     sliding = np.where(need.any(), need.sliding, smallest_width(table)[cells])
     lower, upper, least = need.lower, need.upper, LEAST_WIDTH * np.maximum(1.0, np.abs(a))
     if table.integer:
@@ -186,8 +194,9 @@ def smallest_width(table: Table) -> FloatArray:
 
 def _smallest_width(table: Table) -> FloatArray:
     given, asked = table.smallest_width, _asked_cells(table)
-    if table.integer:
-        return np.where(asked, max(1.0, np.ceil((WHOLE_NUMBERS if given is None else given) - 1)), 0.0)
+    if table.integer:  # of a large count, as of a magnitude, a share of it
+        many = np.ceil(SHARE * np.abs(table.values)) if given is None else 0.0
+        return np.where(asked, np.maximum(max(1.0, np.ceil((given or WHOLE_NUMBERS) - 1)), many), 0.0)
     share = SHARE if given is None else given
     width = np.where(asked, share * np.abs(table.values), 0.0)
     zeros = np.flatnonzero(asked & (table.values == 0))

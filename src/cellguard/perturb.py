@@ -1,48 +1,58 @@
-"""Cell perturbation: every cell moves a little and the table stays additive (salazar2004 section 4)."""
+"""Cell perturbation: every cell moves a little and the table stays additive (salazar2004 section 4).
+
+What is published: the values, and the distance of each cell (the base, where one was given). The rule is
+that no cell moves farther than its distance, and nothing else: an attacker finds each cell within
+``v -/+ r``, intersected with what he knew before. Where a cell is drawn to is decided by coins whose
+seed is secret, so that what is published does not tell on which side of it the truth lies, nor how near.
+A sensitive cell is never published as it is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
-from cellguard.levels import with_respondents
+from cellguard.levels import Levels, attackers_of, required_levels
 from cellguard.publication import takes_publications
-from cellguard.release import Perturbation, Status
+from cellguard.release import Perturbation, Status, unit_of_table
+from cellguard.respondents import against_respondents
 from cellguard.table import BoolArray, FloatArray, Table, residuals
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from cellguard._engine.cuts import Cut, Separator
-    from cellguard._engine.lp import LinearProgram, Solution
+    from cellguard._perturb.cutting import Outcome
+    from cellguard._perturb.limits import Limits
+    from cellguard._rounding.levels import Demand
 
 __all__ = ["perturb"]
 
-_ROUNDS = 500
-_CUTS_PER_ROUND = 200
+_DRAWS = ("random", "nearest")
 
 
 @takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
 def perturb(
     table: Table,
     base: ArrayLike | None = None,
     *,
     distance: ArrayLike | None = None,
+    draw: str = "random",
     round_sensitive: bool = False,
     time_limit_s: float | None = None,
     seed: int = 0,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
 
-    With a base, a cell may be moved to anything between the multiples next to it and is drawn towards
-    the nearest; with distances, to anything within its distance, and a seeded coin tells to which
-    side it is drawn: otherwise the original table would be the best answer (section 4). The base,
-    or the distance, is published: an attacker knows that the truth is not farther away than that.
+    No cell moves farther than its base, or its distance, which is published. With a base it is drawn to one
+    of the multiples next to it, by coins that make the mean movement 0; with a distance to anything
+    within it. A sensitive cell is never published as it is, and cells of a table of counts are published
+    as whole numbers.
 
     Parameters
     ----------
@@ -52,12 +62,15 @@ def perturb(
         One base or one per cell (5 unless `distance` is given).
     distance
         One distance or one per cell, instead of a base.
+    draw
+        ``"random"``, or ``"nearest"``: to the nearest multiple, as in salazar2004. Whoever knows that takes every
+        multiple for half a base from the truth, and is mostly right.
     round_sensitive
         Sensitive cells take one of their two multiples (constraints (1) of the paper, for them only).
     time_limit_s
         Stop after this.
     seed
-        Of the coins, with distances.
+        Of the coins: keep it secret.
 
     Examples
     --------
@@ -66,79 +79,36 @@ def perturb(
     >>> release = cg.perturb(table, base=5)
     >>> bool(abs(release.values[0] + release.values[1] - release.values[2]) < 1e-9)
     True
+    >>> bool(release.values[0] != 21)
+    True
     """
     begin = clock.now()
-    table = with_respondents(table)
-    limits = _Limits.make(table, base, distance, seed)
-    limits.refuse_hopeless(table)
-    solver = _CuttingPlanes(table, limits, round_sensitive)
-    reduced = clock.now()
-    deadline = np.inf if time_limit_s is None else begin + time_limit_s
-    status, values, bound = solver.solve(deadline)
-    found = values is not None
-    objective = solver.objective(values) if values is not None else float("nan")
-    return Perturbation(
+    if base is not None and distance is not None:
+        raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
+    if draw not in _DRAWS:
+        raise InputError(f"draw {draw!r} is not known.", hint=f"known are {', '.join(_DRAWS)}.")
+    if round_sensitive and distance is not None:
+        raise InputError("cells are rounded to multiples of a base, and there is none.", hint="give a base.")
+    bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
+    room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
+    options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
+    run = _Run(
         table=table,
-        status=status,
-        objective=objective,
-        bound=min(bound, objective) if found else float("nan"),
-        seconds={"reduce": reduced - begin, "solve": clock.now() - reduced},
-        options={"round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed},
-        details={"cuts": solver.n_cuts, "rounds": solver.rounds},
-        explanation="" if found else solver.explain(),
-        values=table.values if values is None else values,
-        distance=limits.distance,
-        base=limits.base,
+        needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
+        distance=room,
+        base=bases,
+        nearest=draw == "nearest",
+        round_sensitive=round_sensitive,
+        seed=seed,
+        begin=begin,
+        deadline=np.inf if time_limit_s is None else begin + time_limit_s,
+        options=options,
     )
+    run.refuse_hopeless()
+    return run.confirmed()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Limits:
-    """How far each cell may move, where it is drawn to, and what is published about it."""
-
-    low: FloatArray
-    high: FloatArray
-    target: FloatArray
-    distance: FloatArray
-    base: FloatArray | None
-
-    @classmethod
-    def make(cls, table: Table, base: ArrayLike | None, distance: ArrayLike | None, seed: int) -> _Limits:
-        if base is not None and distance is not None:
-            raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
-        a = table.values
-        if distance is None:
-            r = _per_cell(5.0 if base is None else base, table, "base", positive=True)
-            low, high = np.floor(a / r + 1e-12) * r, np.ceil(a / r - 1e-12) * r
-            target = np.where(a - low <= high - a, low, high)
-            room, bases = r, r
-        else:
-            room, bases = _per_cell(distance, table, "distance", positive=False), None
-            low, high = a - room, a + room
-            up = np.random.default_rng(seed).random(table.n_cells) < 0.5
-            target = np.where(up, high, low)
-        low = np.where(table.fixed, a, np.maximum(low, table.lb))
-        high = np.where(table.fixed, a, np.minimum(high, table.ub))
-        published = np.where(table.fixed, 0.0, room)
-        return cls(low=low, high=high, target=np.clip(target, low, high), distance=published, base=bases)
-
-    def refuse_hopeless(self, table: Table) -> None:
-        """Refuse levels wider than the published interval: max(SPL, UPL + LPL) <= 2 r (section 4)."""
-        for attacker in table.attackers:
-            need = table.levels(attacker)
-            asked = np.maximum(need.sliding, need.lower + need.upper)
-            over = asked > 2 * self.distance[need.cells] * (1 + 1e-9)
-            if over.any():
-                cell = int(need.cells[np.argmax(over)])
-                more = f" (and {int(over.sum()) - 1} more)" if over.sum() > 1 else ""
-                raise LevelError(
-                    f"{table.label(cell)}{more}: the levels ask for a wider range than twice the distance that is "
-                    "published, so no perturbation can meet them.",
-                    hint="raise the base or distance of this cell to at least half of max(sliding, lower + upper).",
-                )
-
-
-def _per_cell(given: ArrayLike, table: Table, name: str, *, positive: bool) -> FloatArray:
+def _per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
     array = np.asarray(given, np.float64)
     if array.ndim and array.shape != (table.n_cells,):
         raise InputError(
@@ -152,181 +122,168 @@ def _per_cell(given: ArrayLike, table: Table, name: str, *, positive: bool) -> F
     return out
 
 
-class _CuttingPlanes:
-    """The linear program in the movements ``z = v - a``, with cuts where an attacker comes too close."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    """One call of the verb: the table, and everything that was asked for."""
 
-    def __init__(self, table: Table, limits: _Limits, round_sensitive: bool) -> None:
-        from cellguard._engine.reduce import reduce
-
-        self.table, self.limits = table, limits
-        a = table.values
-        self.low, self.high = limits.low - a, limits.high - a
-        self._apply_trivial_bounds()
-        # w |z - target|, linear because the target is an end of the cell's interval
-        self.cost = table.weights * np.where(limits.target - a <= (self.low + self.high) / 2, 1.0, -1.0)
-        self.whole: BoolArray = np.asarray(table.sensitive & round_sensitive & (self.low < self.high))
-        self.rows = reduce(table.relations, self.low < self.high).rows
-        self.relations: csr_array = table.relations[self.rows]
-        self.cut_rows: list[tuple[Cut, FloatArray, float]] = []
-        self.rounds = 0
-
-    def _apply_trivial_bounds(self) -> None:
-        """A sensitive cell's own interval must reach its levels: capacity constraints with one cell (section 4)."""
-        t, d = self.table, self.limits.distance
-        for attacker in t.attackers:
-            need = t.levels(attacker)
-            self.low[need.cells] = np.maximum(self.low[need.cells], need.upper - d[need.cells])
-            self.high[need.cells] = np.minimum(self.high[need.cells], d[need.cells] - need.lower)
-        # rounding alone must not make an interval empty
-        nearly = (self.low > self.high) & (self.low - self.high <= 1e-9 * (1 + np.abs(self.table.values)))
-        self.low[nearly] = self.high[nearly]
+    table: Table
+    needs: tuple[Levels, ...]
+    """What is asked against each attacker of the table."""
+    distance: FloatArray
+    """As it is published."""
+    base: FloatArray | None
+    nearest: bool
+    round_sensitive: bool
+    seed: int
+    begin: float
+    deadline: float
+    options: dict[str, object]
 
     @property
-    def n_cuts(self) -> int:
-        return len(self.cut_rows)
+    def reach(self) -> FloatArray:
+        """How far the truth may lie from what is published: the distance, of counts its whole part."""
+        return np.floor(self.distance + 1e-9) if self.table.integer else self.distance
 
-    def objective(self, values: FloatArray) -> float:
-        """Weighted distance from where the cells are drawn to."""
-        return float(self.table.weights @ np.abs(values - self.limits.target))
+    @property
+    def moved(self) -> BoolArray:
+        """Cells that must not be published as they are."""
+        from cellguard._rounding.levels import asked_cells
 
-    def solve(self, deadline: float) -> tuple[Status, FloatArray | None, float]:
-        if (self.low > self.high).any():
-            return Status.INFEASIBLE, None, float("nan")
-        program = self._program()
-        separators = self._separators()
-        best = -np.inf
-        for self.rounds in range(1, _ROUNDS + 1):
-            left = max(0.1, deadline - clock.now())
-            solution = program.solve(time_limit_s=left)
-            if not solution.optimal:
-                infeasible = solution.status == "infeasible"
-                return Status.INFEASIBLE if infeasible else Status.TIME_LIMIT, None, float("nan")
-            best = max(best, self._bound(solution))
-            z = np.clip(self._movement(solution.x), self.low, self.high)
-            cuts = self._violated(separators, z)
-            if not cuts:
-                values = self._additive(z)
-                optimal = self.objective(values) - best <= 1e-6 * max(1.0, abs(best))
-                return Status.OPTIMAL if optimal else Status.FEASIBLE, values, best
-            if clock.now() > deadline:
-                return Status.TIME_LIMIT, None, float("nan")
-            self._add(program, cuts)
-        return Status.TIME_LIMIT, None, float("nan")
+        return asked_cells(self.table.n_cells, self.needs)
 
-    def _program(self) -> LinearProgram:
-        """Movements, and for whole cells a choice ``z = low + (high - low) x``, x in {0, 1}."""
-        from scipy.sparse import csr_array, hstack, vstack
-
-        from cellguard._engine.lp import LinearProgram
-
-        n, chosen = self.table.n_cells, np.flatnonzero(self.whole)
-        k = len(chosen)
-        A = self.relations
-        lower, upper = self.low, self.high
-        sides = np.zeros(A.shape[0])
-        integer = None
-        if k:
-            span = (self.high - self.low)[chosen]
-            pick = csr_array((np.ones(k), (np.arange(k), chosen)), shape=(k, n))
-            link = hstack([pick, csr_array((-span, (np.arange(k), np.arange(k))), shape=(k, k))])
-            A = vstack([hstack([A, csr_array((A.shape[0], k))]), link])
-            sides = np.concatenate([sides, self.low[chosen]])
-            lower, upper = np.concatenate([lower, np.zeros(k)]), np.concatenate([upper, np.ones(k)])
-            integer = np.arange(n + k) >= n
-        cost = np.concatenate([self.cost, np.zeros(k)])
-        self._rows, self._sides = csr_array(A), sides
-        return LinearProgram(
-            A, sides, sides, lower, upper, cost, simplex="dual", presolve=True, integer=integer, tolerance=1e-9
-        )
-
-    def _movement(self, x: FloatArray) -> FloatArray:
-        return x[: self.table.n_cells]
-
-    def _separators(self) -> list[Separator]:
-        from cellguard._engine.cuts import Separator
-
-        t, a = self.table, self.table.values
-        free = self.limits.distance > 0
-        out = []
-        for attacker in t.attackers:
-            need = t.levels(attacker)
-            lo, hi = t.bounds(attacker)
-            out.append(
-                Separator(
-                    t.relations,
-                    need.cells,
-                    lower=need.lower,
-                    upper=need.upper,
-                    sliding=need.sliding,
-                    known_down=a - lo,
-                    known_up=hi - a,
-                    free=free,
+    def refuse_hopeless(self) -> None:
+        """Refuse levels wider than the published interval: max(SPL, UPL + LPL) <= 2 r (section 4)."""
+        t = self.table
+        reach = np.where(t.fixed, 0.0, self.reach)
+        for need in self.needs:
+            asked = np.maximum(need.sliding, need.lower + need.upper)
+            over = asked > 2 * reach[need.cells] * (1 + 1e-9)
+            if over.any():
+                cell = int(need.cells[np.argmax(over)])
+                more = f" (and {int(over.sum()) - 1} more)" if over.sum() > 1 else ""
+                raise LevelError(
+                    f"{t.label(cell)}{more}: the levels ask for a wider range than twice the distance that is "
+                    "published, so no perturbation can meet them.",
+                    hint="raise the base or distance of this cell to at least half of max(sliding, lower + upper).",
                 )
-            )
-        return out
 
-    def _violated(self, separators: list[Separator], z: FloatArray) -> list[Cut]:
-        d = self.limits.distance
-        down, up = np.maximum(d - z, 0.0), np.maximum(d + z, 0.0)
-        return [c for s in separators for c in s.separate(down, up, max_cuts=_CUTS_PER_ROUND)]
+    def demands(self) -> list[Demand]:
+        """Return what each attacker must not learn, and what he knows."""
+        from cellguard._rounding.levels import demands_of
 
-    def _add(self, program: LinearProgram, cuts: list[Cut]) -> None:
-        from scipy.sparse import csr_array
+        return demands_of(self.table, self.needs)
 
-        d = self.limits.distance
-        one = np.ones_like(d)
-        start = len(self.cut_rows)
-        for cut in cuts:
-            coefficients, rhs = cut.row(up=(d, one), down=(d, -one))
-            self.cut_rows.append((cut, coefficients, rhs))
-        new = self.cut_rows[start:]
-        data = np.concatenate([c for _, c, _ in new])
-        indices = np.concatenate([cut.support for cut, _, _ in new])
-        indptr = np.concatenate([[0], np.cumsum([len(c) for _, c, _ in new])])
-        rows = csr_array((data, indices, indptr), shape=(len(new), program.n_columns))
-        program.add_rows(rows, np.array([rhs for _, _, rhs in new]), np.full(len(new), np.inf))
+    def limits(self, demands: list[Demand]) -> Limits:
+        """Draw where every cell should go."""
+        from cellguard._perturb.limits import draw_to_multiples, draw_within, make_limits
 
-    def _bound(self, solution: Solution) -> float:
-        """What the multipliers prove of the objective, whatever the solver claims."""
-        from scipy.sparse import csr_array, vstack
+        t, unit = self.table, unit_of_table(self.table)
+        rng = np.random.default_rng(self.seed)
+        if self.base is None:
+            target = draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
+        else:
+            target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.nearest)
+            target = np.rint(target / unit) * unit if unit else target
+        return make_limits(
+            values=t.values, lb=t.lb, ub=t.ub, fixed=t.fixed, demands=demands, distance=self.reach, target=target,
+            unit=unit, rng=rng,
+        )  # fmt: skip
 
-        from cellguard._engine.lp import weak_duality_bound
+    def rounded(self) -> FloatArray | None:
+        """Return the two multiples that sensitive cells may take, as movements; None if they need not."""
+        if not self.round_sensitive or self.base is None:
+            return None
+        a, r = self.table.values, self.base
+        rest = a - np.floor(a / r + 1e-12) * r
+        down = np.where(rest <= 1e-9 * r, r, rest)
+        both = np.stack([-down, r - rest])
+        return np.where(self.moved & ~self.table.fixed, both, np.nan)
 
-        a, target = self.table.values, self.limits.target
-        constant = -float(self.cost @ (target - a))
-        if self.whole.any():
-            return solution.bound + constant
-        n = self.table.n_cells
-        rows, low, high = self.relations, np.zeros(len(self.rows)), np.zeros(len(self.rows))
-        if self.cut_rows:
-            data = np.concatenate([c for _, c, _ in self.cut_rows])
-            indices = np.concatenate([cut.support for cut, _, _ in self.cut_rows])
-            indptr = np.concatenate([[0], np.cumsum([len(c) for _, c, _ in self.cut_rows])])
-            rows = csr_array(vstack([rows, csr_array((data, indices, indptr), shape=(len(self.cut_rows), n))]))
-            low = np.concatenate([low, [rhs for _, _, rhs in self.cut_rows]])
-            high = np.concatenate([high, np.full(len(self.cut_rows), np.inf)])
-        y = np.where(np.isinf(high), np.maximum(solution.row_dual, 0.0), solution.row_dual)
-        return weak_duality_bound(rows, low, high, self.low, self.high, self.cost, y) + constant
+    # ------------------------------------------------------------------ results
 
-    def _additive(self, z: FloatArray) -> FloatArray:
-        """Values of the published table; what rounding left in the relations is moved into the parameters' cells."""
-        values = self.table.values + z
-        residual, allowed = residuals(self.table.relations, self.table.rhs, values)
-        if (np.abs(residual) <= allowed * 0.1).all():
-            return values
-        from cellguard._engine.reduce import reduce
+    def confirmed(self) -> Perturbation:
+        """Return the perturbation once the audit accepts it; what it misses is asked for with a margin."""
+        from cellguard._confirm import ATTEMPTS, missed, raised
+        from cellguard._perturb.cutting import solve
 
-        reduction = reduce(self.table.relations, self.low < self.high)
-        return np.asarray(self.table.values + reduction.basis @ z[reduction.parameters])
+        run, t = self, self.table
+        for _ in range(ATTEMPTS):
+            demands = run.demands()
+            limits = run.limits(demands)
+            outcome = solve(
+                t.relations, t.values, t.weights, limits, demands, rounded=run.rounded(), whole=t.integer,
+                deadline=run.deadline,
+            )  # fmt: skip
+            if outcome.movement is None:
+                status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
+                return run.nothing(status, run.explain(limits, outcome), outcome)
+            release = run.release(limits, outcome, outcome.movement)
+            left = missed(release, run.deadline - clock.now())
+            if not any(len(cells) for cells in left):
+                return release
+            if clock.now() > run.deadline:
+                break
+            run = replace(run, needs=raised(run.needs, left, integer=t.integer))
+        return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
-    def explain(self) -> str:
+    def release(self, limits: Limits, outcome: Outcome, movement: FloatArray) -> Perturbation:
+        t = self.table
+        values = _additive(t, limits, movement)
+        objective = float(t.weights @ np.abs(values - (t.values + limits.target)))
+        optimal = objective - outcome.bound <= 1e-6 * max(1.0, abs(outcome.bound))
+        return Perturbation(
+            table=t, status=Status.OPTIMAL if optimal else Status.FEASIBLE, objective=objective,
+            bound=min(outcome.bound, objective), seconds=self.seconds(), options=self.options,
+            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, values=values, distance=self.published(),
+            base=self.base,
+        )  # fmt: skip
+
+    def nothing(self, status: Status, why: str, outcome: Outcome) -> Perturbation:
+        return Perturbation(
+            table=self.table, status=status, objective=float("nan"), seconds=self.seconds(), options=self.options,
+            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, explanation=why,
+            values=np.full(self.table.n_cells, np.nan), distance=self.published(), base=self.base,
+        )  # fmt: skip
+
+    def published(self) -> FloatArray:
+        """The distance of each cell; 0 for those that had to stay."""
+        return np.where(self.table.fixed, 0.0, self.distance)
+
+    def seconds(self) -> dict[str, float]:
+        return {"solve": clock.now() - self.begin}
+
+    def explain(self, limits: Limits, outcome: Outcome) -> str:
         """Name what stands against a perturbation."""
         t = self.table
-        empty = np.flatnonzero(self.low > self.high)
+        if not outcome.infeasible:
+            return "the limit was reached before a perturbation was found."
+        empty = np.flatnonzero(limits.impossible | limits.sided().impossible)
         if len(empty):
-            return f"{t.label(int(empty[0]))}: its levels cannot be met within its limits."
-        if self.cut_rows:
-            names = sorted({cut.cell for cut, _, _ in self.cut_rows})[:5]
-            cells = ", ".join(t.label(c) for c in names)
+            return (
+                f"{t.label(int(empty[0]))}: its levels cannot be met within its limits by a value that is not its own."
+            )
+        if len(outcome.cells):
+            cells = ", ".join(t.label(int(c)) for c in outcome.cells[:5])
             return f"no additive table within the limits meets the levels of {cells} together; raise the base there."
         return "no additive table lies within the limits; raise the base."
+
+
+def _additive(table: Table, limits: Limits, z: FloatArray) -> FloatArray:
+    """Values of the published table: on the grid of the true ones where they are, and additive."""
+    from cellguard._engine.multiples import decimals, whole_residuals
+    from cellguard._engine.reduce import reduce
+
+    values = table.values + z
+    digits = 0 if table.integer else decimals(table.values, noise=True)
+    if digits is not None:  # decimals of the published values tell no more than those of the true ones
+        snapped = np.rint(values * 10.0**digits) / 10.0**digits
+        exact = whole_residuals(table.relations, table.rhs, snapped, digits)
+        noise = 1e-6 * np.maximum(10.0**-digits, 1e-6 * np.abs(values))
+        if exact is not None and not exact.any() and (np.abs(snapped - values) <= noise).all():
+            return snapped
+    residual, allowed = residuals(table.relations, table.rhs, values)
+    if (np.abs(residual) <= allowed * 0.1).all():
+        return values
+    # what rounding left in the relations is moved out of the parameters' cells
+    reduction = reduce(table.relations, limits.moving)
+    return np.asarray(table.values + reduction.basis @ z[reduction.parameters])

@@ -212,11 +212,13 @@ class PublishedTable:
     release: Release = field(repr=False)
     """The release of the whole publication."""
 
-    def columns(self) -> dict[str, Any]:
+    def columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
         """Return its codes as it spells them, and what is published of its cells."""
-        cells = self.part.cells
-        published = {name: np.asarray(column)[cells] for name, column in self.release.columns().items()}
-        return {**self.part.table.cell_codes(), **published}
+        from cellguard._io.frames import beside
+
+        cells, columns = self.part.cells, self.release.columns(mark_primary=mark_primary)
+        published = {name: np.asarray(column)[cells] for name, column in columns.items()}
+        return beside(self.part.table.cell_codes(), published)
 
     def frame(self, like: Any = None) -> Any:
         """Return the table as a frame of the same kind as `like` (pyarrow unless given)."""
@@ -257,7 +259,7 @@ def takes_publications(verb: Verb) -> Verb:
 
 def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
     """Put the releases of clusters together: one of the whole system."""
-    from cellguard.release import Status
+    from cellguard.release import Adjustment, Status
 
     first = made[0][0]
     if len(made) == 1:
@@ -280,10 +282,21 @@ def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
             for release, cells in made:
                 whole[cells] = getattr(release, f.name)
             changed[f.name] = whole
+    if isinstance(first, Adjustment):
+        changed["internal"] = _joined_columns(table, made)
     steps = [getattr(release, "step", 1) for release, _ in made]
     if hasattr(first, "step"):
         changed["step"] = max(steps)  # what is published of the step holds for every cluster
     return replace(first, **changed)
+
+
+def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
+    """Put together what made adjusted clusters, cell by cell."""
+    out: dict[str, Any] = {}
+    for release, cells in made:
+        for name, column in getattr(release, "internal", {}).items():
+            out.setdefault(name, np.zeros(table.n_cells, column.dtype))[cells] = column
+    return out
 
 
 def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:

@@ -33,11 +33,27 @@ if TYPE_CHECKING:
     from cellguard.audit import Audit
     from cellguard.publication import PublishedTable
 
-__all__ = ["UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression"]
+__all__ = [
+    "PRIMARY_TOLD",
+    "UNSAFE",
+    "Adjustment",
+    "Intervals",
+    "Perturbation",
+    "Release",
+    "Rounding",
+    "Status",
+    "Suppression",
+    "warned",
+]
 
 
 UNSAFE = "NOT SAFE: the audit refuses this release"
 """What every output says when an unsafe release was written on request."""
+PRIMARY_TOLD = (
+    "warning: readers are told which withheld cells are sensitive themselves; "
+    "of a count, that says how small it is, and to all who know the rule that it broke it."
+)
+"""What is said to who asks for it."""
 _FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
 """Figures that are computed from true values: with them a log would keep sums of what is withheld."""
 
@@ -121,9 +137,20 @@ class Release:
         """Return which cells are published with their true value although a range is claimed around it."""
         return np.zeros(self.table.n_cells, bool)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return what is published, a column each, in the table's order of cells."""
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        """Return what is published, a column each, in the table's order of cells.
+
+        `mark_primary` tells sensitive cells from those that protect them, which is more than readers need:
+        of a count "primary" says that it is small.
+        """
+        del mark_primary
         return {"value": self.point_values()}
+
+    def public_columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
+        """Return what files hold: codes, then what is published; a column called like a dimension gives way."""
+        from cellguard._io.frames import beside
+
+        return beside(self.table.cell_codes(), self.columns(mark_primary=mark_primary))
 
     def loss(self) -> dict[str, dict[str, float]]:
         """Return the information loss in the measures of castro2004 table 3.
@@ -144,8 +171,12 @@ class Release:
         """Audit the release, independently of the method that made it (:func:`cellguard.audit`)."""
         from cellguard.audit import audit
 
+        known: Audit | None = self.__dict__.get("_audited")
+        if known is not None and known.safe and options.keys() <= {"jobs", "time_limit_s"}:
+            return known  # nothing in it can have changed
         found = audit(self, **options)
-        if found.safe or not options:  # what a limit left open is asked again when the release is saved
+        whole = options.keys() <= {"jobs", "time_limit_s", "exact"}
+        if whole and (found.safe or "time_limit_s" not in options):  # what a limit left open is asked again
             object.__setattr__(self, "_audited", found)
         return found
 
@@ -167,12 +198,12 @@ class Release:
                 hint="allow_unsafe=True writes it all the same, marked as unsafe.",
             )
 
-    def frame(self, like: Any = None) -> Any:
+    def frame(self, like: Any = None, *, mark_primary: bool = False) -> Any:
         """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
         from cellguard._io.frames import to_frame
 
         self._require_published()
-        return to_frame({**self.table.cell_codes(), **self.columns()}, like)
+        return to_frame(self.public_columns(mark_primary=mark_primary), like)
 
     @property
     def tables(self) -> dict[str, PublishedTable]:
@@ -181,24 +212,32 @@ class Release:
 
         return published_tables(self)
 
-    def save(self, path: str | Path, *, allow_unsafe: bool = False, allow_unchecked: bool = False) -> None:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        mark_primary: bool = False,
+        allow_unsafe: bool = False,
+        allow_unchecked: bool = False,
+    ) -> None:
         """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
 
         What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
         A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
-        without an ending is a folder: it gets one CSV file for each table of a publication.
+        without an ending is a folder: it gets one CSV file for each table of a publication. Withheld cells have
+        one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
         """
         self._require_published()
-        files: dict[Path, dict[str, Any]] = {Path(path): {**self.table.cell_codes(), **self.columns()}}
+        marked = {"mark_primary": mark_primary}
+        files: dict[Path, dict[str, Any]] = {Path(path): self.public_columns(**marked)}
         if not Path(path).suffix and self.table.parts:
-            files = {Path(path) / f"{name}.csv": table.columns() for name, table in self.tables.items()}
+            files = {Path(path) / f"{name}.csv": table.columns(**marked) for name, table in self.tables.items()}
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
             if not allow_unsafe:
                 raise
-            for columns in files.values():
-                columns["warning"] = [UNSAFE] * len(next(iter(columns.values())))
+            files = {file: {**columns, **warned(columns)} for file, columns in files.items()}
         for file, columns in files.items():
             file.parent.mkdir(exist_ok=True)
             _write(columns, file)
@@ -237,12 +276,22 @@ class Release:
             )
 
 
-def _write(columns: dict[str, Any], path: str | Path) -> None:
+def warned(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the column that says in every row that the release is not safe, under a name that is free."""
+    from cellguard._io.frames import free_name
+
+    name = free_name("warning", {name.lower() for name in columns})
+    return {name: [UNSAFE] * len(next(iter(columns.values())))}
+
+
+def _write(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
     """Write columns by the ending of the file's name."""
     from cellguard._io.frames import write_csv, write_parquet
 
-    write = write_parquet if str(path).lower().endswith(".parquet") else write_csv
-    write(columns, path)
+    if str(path).lower().endswith(".parquet"):
+        write_parquet(columns, path, private=private)
+    else:
+        write_csv(columns, path, guard=True, private=private)
 
 
 def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
@@ -274,7 +323,7 @@ class Suppression(Release):
     suppressed: BoolArray = field(repr=False)
     """Which cells are not published."""
     conceal: bool = False
-    """Whether it stays secret which suppressed cells are primary; of a count table that is a bound on the count."""
+    """Whether it stays secret which suppressed cells are primary, even where somebody asks for it."""
 
     @property
     def primary(self) -> BoolArray:
@@ -298,8 +347,8 @@ class Suppression(Release):
     def point_values(self) -> FloatArray:
         return np.where(self.suppressed, np.nan, self.table.values)
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        names = ["suppressed", "suppressed"] if self.conceal else ["primary", "secondary"]
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        names = ["primary", "secondary"] if mark_primary and not self.conceal else ["withheld", "withheld"]
         status = np.select([self.primary, self.secondary], names, "published")
         return {"status": status, "value": self.point_values()}
 
@@ -318,10 +367,12 @@ class Adjustment(Release):
     """What made them, cell by cell: weights, senses, multipliers (confidential, never written by :meth:`save`)."""
 
     def save_internal(self, path: str | Path) -> None:
-        """Write the internal file: true and published values, and what made them. It must stay inside the office."""
+        """Write the internal file: true and published values, and what made them. Only its owner may read it."""
+        from cellguard._io.frames import beside
+
         self._require_published()
         truth = {"original": self.table.values, "value": self.values}
-        _write({**self.table.cell_codes(), **truth, **self.internal}, path)
+        _write(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)
@@ -348,7 +399,8 @@ class Intervals(Release):
     def point_values(self) -> FloatArray:
         return (self.lower + self.upper) / 2.0
 
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        del mark_primary
         return {"lower": self.lower, "upper": self.upper}
 
 

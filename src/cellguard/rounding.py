@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
-from cellguard._engine.multiples import LARGEST, Lattice, decimals, lattice
+from cellguard._engine.multiples import Lattice, decimals, lattice
+from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
-from cellguard.levels import Levels, attackers_of, required_levels, with_respondents
+from cellguard.levels import Levels, attackers_of, required_levels
 from cellguard.publication import takes_publications
 from cellguard.release import Rounding, Status, unit_of_table
+from cellguard.respondents import against_respondents
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ _METHODS = ("auto", "exact", "areas")
 
 
 @takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
 def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
     table: Table,
     base: ArrayLike = 5.0,
@@ -112,7 +116,6 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
-    table = with_respondents(table)
     bases = _bases(table, base)
     needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
     _check_levels(table, bases, needs, step or 1)
@@ -148,20 +151,26 @@ def _unbiased(run: _Run, steps: tuple[int, ...], shares_up: ArrayLike | None) ->
                 f"or {base} x {base} of them."
             )
     else:
-        target = _steered(run.table, unbiased.exploration(base), rng)
+        target = _steered(run, unbiased.exploration(base), rng)
         half = run.begin + (run.deadline - run.begin) / 2
         first = replace(run, target=target, deadline=half).first_of(steps)
         if not first.published:
             return first
         share = unbiased.shares_up(values, target, first.values, base)
-    return replace(run, target=_steered(run.table, unbiased.transition(share), rng)).first_of(steps)
+    return replace(run, target=_steered(run, unbiased.transition(share), rng)).first_of(steps)
 
 
-def _steered(table: Table, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw the table to round towards; cells that must be published as they are stay."""
+def _steered(run: _Run, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the table to round towards; cells that must be published as they are stay.
+
+    A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
+    """
     from cellguard._rounding.unbiased import steered
 
-    return np.where(table.fixed, table.values, steered(table.values, probabilities, rng))
+    t = run.table
+    drawn = steered(t.values, probabilities, rng)
+    side = np.where(rng.random(t.n_cells) < 0.5, -1.0, 1.0)
+    return np.where(t.fixed, t.values, np.where(run.moved & run.lattice.is_multiple, t.values + side, drawn))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,7 +200,7 @@ class _Run:
             problem, demands = self.problem(step)
             outcome = self.solve(problem, demands)
             if outcome.x is not None:
-                return self.confirmed(step, problem, demands, outcome)
+                return self.confirmed(step, problem, outcome)
             if not outcome.infeasible:
                 why = "the limit was reached before a rounding was found."
                 if clock.now() < self.deadline:
@@ -217,18 +226,11 @@ class _Run:
 
     def problem(self, step: int) -> tuple[Problem, list[Demand]]:
         """Set up the problem for a step, with what each attacker knows and must not learn."""
-        from cellguard._rounding.levels import Demand, trivial_limits
+        from cellguard._rounding.levels import demands_of, trivial_limits
         from cellguard._rounding.problem import make_problem, reach
 
         t, unit = self.table, unit_of_table(self.table)
-        demands = []
-        for need, attacker in zip(self.needs, attackers_of(t), strict=True):
-            lb, ub = t.bounds(attacker)
-            if t.integer:  # nobody holds fractions possible
-                lb, ub = np.ceil(lb - 1e-9), np.floor(ub + 1e-9)
-            demands.append(
-                Demand(cells=need.cells, lower=need.lower, upper=need.upper, sliding=need.sliding, lb=lb, ub=ub)
-            )
+        demands = demands_of(t, self.needs)
         least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, reach(self.base, step, unit)))
         problem = make_problem(
             relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, lattice=self.lattice, step=step,
@@ -240,11 +242,9 @@ class _Run:
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        moved = np.zeros(self.table.n_cells, bool)
-        if not self.keep_multiples:
-            for need in self.needs:
-                moved[need.cells[need.any()]] = True
-        return moved
+        from cellguard._rounding.levels import asked_cells
+
+        return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
 
     def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
         from cellguard._rounding.choose import solve
@@ -260,25 +260,22 @@ class _Run:
             )
         return outcome
 
-    def confirmed(self, step: int, problem: Problem, demands: list[Demand], outcome: Outcome) -> Rounding:
-        """Return the rounding once the audit accepts it; what it misses is asked for with a margin, and solved again.
+    def confirmed(self, step: int, problem: Problem, outcome: Outcome) -> Rounding:
+        """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
+        from cellguard._confirm import ATTEMPTS, missed, raised
 
-        Programs in floating point meet a level up to their tolerance, and with fractions where only whole
-        numbers are possible; the audit does not.
-        """
-        from cellguard._rounding.levels import raised
-
-        for _ in range(_ATTEMPTS):
+        run = self
+        for _ in range(ATTEMPTS):
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            missed = _missed(release, max(self.deadline - clock.now(), _AUDIT_TIME_S))
-            if not any(len(cells) for cells in missed):
+            left = missed(release, self.deadline - clock.now())
+            if not any(len(cells) for cells in left):
                 return release
             if clock.now() > self.deadline:
                 break
-            demands = [raised(d, cells, self.table.integer) for d, cells in zip(demands, missed, strict=True)]
-            outcome = self.solve(problem, demands)
+            run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
+            outcome = run.solve(*run.problem(step))
         return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
 
     def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
@@ -307,23 +304,6 @@ class _Run:
 
     def seconds(self) -> dict[str, float]:
         return {"solve": clock.now() - self.begin}
-
-
-_ATTEMPTS = 4
-"""Roundings that are given to the audit before the method gives up."""
-_AUDIT_TIME_S = 30.0
-"""Even after the deadline so many seconds are left to the audit of each attacker."""
-
-
-def _missed(release: Rounding, time_limit_s: float) -> list[IntArray]:
-    """Return the cells that the audit does not accept, attacker by attacker."""
-    from cellguard.foreign import check_release
-
-    table = release.table
-    if not any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
-        check_release(release)
-        return []
-    return [finding.cells[~finding.safe] for finding in release.audit(time_limit_s=time_limit_s).findings]
 
 
 # ---------------------------------------------------------------------- what the user gave
@@ -365,20 +345,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
             "the base has more decimals than the values.",
             hint="every value then is a multiple, or next to one; take a base with as many decimals at most.",
         )
-    whole_base = bases == np.rint(bases)
-    _refuse(
-        table,
-        whole_base & ~_is_whole(table.values) if whole_base.any() and of_values != 0 else np.zeros_like(bad),
-        "a fractional value cannot be rounded to a whole base.",
-        "round the values to whole units first, or give a fractional base such as 0.5.",
-    )
     return bases
-
-
-def _is_whole(values: FloatArray) -> BoolArray:
-    """Which values are whole numbers, up to the noise of a sum; so large that there are no others is whole, too."""
-    small = np.where(np.abs(values) < LARGEST, values, 0.0)
-    return np.array([decimals(small[[i]], noise=True) == 0 for i in range(len(small))], bool)
 
 
 def _lattice(table: Table, bases: FloatArray, steps: int) -> Lattice:

@@ -199,6 +199,7 @@ class Table:
         counts: str | None = None,
         top: Sequence[str] = (),
         shadow: str | None = None,
+        known_zeros: bool = True,
         **description: Any,
     ) -> Table:
         """Make a table from a frame with one row per cell.
@@ -232,6 +233,9 @@ class Table:
         top, shadow
             Columns of the largest contributions, and of their total when they are those of another
             variable than the value: what rules look at (:func:`cellguard.rules.with_contributions`).
+        known_zeros
+            Whether everybody knows which cells have no contributor: those whose count is 0, of a table of counts
+            those that are 0, and cells without a row. They are published as they are (:meth:`with_known_zeros`).
         weights, lb, ub
             Columns, or one number for all cells.
         description
@@ -254,13 +258,13 @@ class Table:
         }  # fmt: skip
         table = from_frame(
             frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
-            columns=columns, **description,
+            columns=columns, known_zeros=known_zeros, **description,
         )  # fmt: skip
         if not top and shadow is None:
             return table
         from cellguard.rules.contributions import with_contributions
 
-        return with_contributions(table, frame, top=top, counts=counts, shadow=shadow)
+        return with_contributions(table, frame, top=top, counts=counts, shadow=shadow, known_zeros=known_zeros)
 
     @classmethod
     def from_leaves(
@@ -318,6 +322,15 @@ class Table:
         name = Path(path).name.removesuffix(".gz").removesuffix(".jj")
         return cls(name=name, **raw)
 
+    @staticmethod
+    def files(path: str | Path) -> list[Path]:
+        """Return every file that :meth:`read` reads: the table's own, its description, and what that names."""
+        if _is_frame(path):
+            from cellguard._store import files_of
+
+            return files_of(path)
+        return [Path(path)]
+
     def write(self, path: str | Path) -> None:
         """Write the table, atomically. It holds the true values: keep it internal.
 
@@ -357,6 +370,20 @@ class Table:
             others = tuple(a for a in self.attackers if not a.derived)
             changes = {"attackers": others, "insiders": None, **changes}
         return replace(self, **changes)
+
+    def with_known_zeros(self, empty: ArrayLike) -> Table:
+        """Return the table in which cells are known to be empty: they are published, and everybody knows the zero.
+
+        Who looks around knows which cells have no contributor; one that is withheld hides nothing. Sensitive cells
+        stay as they are.
+
+        >>> t = Table.from_equations([3, 0, 3], [[2, 0, 1]]).with_known_zeros([1])
+        >>> t.fixed, t.ub
+        (array([False,  True, False]), array([inf,  0., inf]))
+        """
+        known = _mask(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
+        lb, ub = np.where(known, 0.0, self.lb), np.where(known, 0.0, self.ub)
+        return self.with_(fixed=self.fixed | known, lb=lb, ub=ub)
 
     def with_levels(self, lower: float, upper: float, *, sliding: float = 0.0) -> Table:
         """Return the table with levels that are fractions of the sensitive cells' values.

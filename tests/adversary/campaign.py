@@ -29,6 +29,7 @@ import numpy as np
 import cellguard as cg
 from adversary import informed, optima
 from adversary.checker import Violation, judge
+from adversary.commands import command
 from adversary.doors import doors, told
 from adversary.generator import Case, case
 from adversary.options import LIMIT_S, VERBS, draw
@@ -53,15 +54,15 @@ class Outcome:
 
 
 def run_case(seed: int, number: int, methods: Iterable[str] | None = None) -> Outcome:
-    """Protect one table by some methods (two of them unless named) and judge what is published."""
+    """Protect one table by two of some methods, another two for the next number, and judge what is published."""
     out = Outcome(number)
     made = case(seed, number)
-    if methods is None:
-        names = list(VERBS)
-        methods = (names[number % 5], names[(number + 1 + number // 5 % 4) % 5])
+    names = list(methods or VERBS)
+    k = len(names)
+    chosen = {names[number % k], names[(number + 1 + number // k % max(1, k - 1)) % k]}
     out.figures["tables"] += 1
     out.figures.update(f"tables: {word}" for word in made.what)
-    for method in methods:
+    for method in sorted(chosen):
         rng = np.random.default_rng([seed, number, 1000 + list(VERBS).index(method)])
         options = draw(method, rng, made)
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -117,6 +118,8 @@ def trial(
     yield from informed.attacks(made, release, file, options, figures)
     if rng.random() < 0.3:
         yield from doors(made, release, path, rng, figures)
+    if rng.random() < 0.05 and made.table.sensitive.any():
+        yield from command(made, method, options, folder, figures)
 
 
 def _to_protect(table: cg.Table) -> bool:
@@ -146,10 +149,7 @@ def _audits(release: cg.Release, path: Path, figures: Counter[str]) -> Iterable[
         if not release.audit(time_limit_s=60).safe:
             yield Violation("audit", f"returned as {release.status}, and the audit does not call it safe")
             return
-        told_besides = read_options(release)
-        if told_besides is None:
-            return
-        again = cg.read_release(release.table, path, **told_besides)
+        again = cg.read_release(release.table, path, **read_options(release))
         if not cg.audit(again, time_limit_s=60).safe:
             yield Violation("file audit", "the audit of the written file does not call it safe")
     except cg.CellguardError as error:
@@ -158,21 +158,16 @@ def _audits(release: cg.Release, path: Path, figures: Counter[str]) -> Iterable[
         yield Violation("crash", traceback.format_exc(limit=-3))
 
 
-def read_options(release: Any) -> dict[str, Any] | None:
-    """Return what a reader of the file is told besides; None when it differs from cell to cell."""
+def read_options(release: Any) -> dict[str, Any]:
+    """Return what a reader of the file is told besides."""
     out: dict[str, Any] = {"method": release.method}
     if release.method == "round":
-        out |= {"base": release.base, "step": release.step}
-    elif release.method == "perturb" and release.base is not None:
-        out |= {"base": release.base}
+        out |= {"base": release.base, "step": release.step, "keep_multiples": release.keep_multiples}
     elif release.method == "perturb":
-        out |= {"distance": release.distance[~release.table.fixed]}
-    for name in ("base", "distance"):
-        distinct = np.unique(out.get(name, 1.0))
-        if len(distinct) != 1:
-            return None
-        if name in out:
-            out[name] = float(distinct[0])
+        # cells that must stay are known to: any distance will do for them
+        fixed = release.table.fixed
+        distance = np.where(fixed, 1.0, release.distance)
+        out |= {"distance": distance} if release.base is None else {"base": np.where(fixed, 1.0, release.base)}
     return out
 
 
@@ -188,10 +183,10 @@ def _again(made: Case, method: str, options: dict[str, Any], path: Path) -> Iter
 # ---------------------------------------------------------------------- many cases
 
 
-def _one(task: tuple[int, int]) -> str:
-    seed, number = task
+def _one(task: tuple[int, int, tuple[str, ...] | None]) -> str:
+    seed, number, methods = task
     try:
-        return run_case(seed, number).line()
+        return run_case(seed, number, methods).line()
     except Exception:  # noqa: BLE001 - the checker itself failed: that must be seen, too
         out = Outcome(number)
         out.found.append(
@@ -200,10 +195,18 @@ def _one(task: tuple[int, int]) -> str:
         return out.line()
 
 
-def campaign(seed: int, numbers: Iterable[int], path: Path, *, jobs: int = 1, until: float = float("inf")) -> None:
+def campaign(
+    seed: int,
+    numbers: Iterable[int],
+    path: Path,
+    *,
+    methods: tuple[str, ...] | None = None,
+    jobs: int = 1,
+    until: float = float("inf"),
+) -> None:
     """Run cases that the file does not have yet, and add them to it."""
     done = {json.loads(line)["case"] for line in path.read_text().splitlines()} if path.exists() else set()
-    tasks = [(seed, n) for n in numbers if n not in done]
+    tasks = [(seed, n, methods) for n in numbers if n not in done]
     with path.open("a") as stream, ExitStack() as stack:
         run: Any = map if jobs == 1 else stack.enter_context(ProcessPoolExecutor(jobs)).map
         for start in range(0, len(tasks), 20 * jobs):
@@ -235,12 +238,14 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--methods", default=",".join(VERBS))
     parser.add_argument("--minutes", type=float, default=float("inf"))
     args = parser.parse_args()
     path = args.folder / f"adversary-{args.seed}.jsonl"
     print(f"seed {args.seed}: {args.cases} cases, results in {path}", flush=True)  # noqa: T201
     numbers = range(args.first, args.first + args.cases)
-    campaign(args.seed, numbers, path, jobs=args.jobs, until=time.time() + 60 * args.minutes)
+    methods = tuple(args.methods.split(","))
+    campaign(args.seed, numbers, path, methods=methods, jobs=args.jobs, until=time.time() + 60 * args.minutes)
     figures, found = summary(path)
     for name in sorted(figures):
         print(f"{figures[name]:10.6g}  {name}")  # noqa: T201

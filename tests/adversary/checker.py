@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import cellguard as cg
@@ -136,8 +137,8 @@ def _interval(table: cg.Table, release: Any, file: Written, options: dict[str, A
     return ends, found
 
 
-def _moved(table: cg.Table, value: list[Number]) -> list[Violation]:
-    """Of every method that publishes another table: it is one."""
+def _moved(table: cg.Table, value: list[Number], *, bounds: bool = True) -> list[Violation]:
+    """Of every method that publishes another table: it is one, within what everybody knows."""
     if None in value:
         return [Violation("file", "a cell without a value")]
     found = []
@@ -153,7 +154,7 @@ def _moved(table: cg.Table, value: list[Number]) -> list[Violation]:
     for i, v in enumerate(value):
         slack = Fraction(1, 10**9) * max(1, abs(exact(table.values[i])))
         low, high = (exact(x) if abs(x) != float("inf") else None for x in (table.lb[i], table.ub[i]))
-        if (low is not None and v < low - slack) or (high is not None and v > high + slack):  # type: ignore[operator]
+        if bounds and ((low is not None and v < low - slack) or (high is not None and v > high + slack)):  # type: ignore[operator]
             found.append(Violation("bounds", f"{table.label(i)}: outside what everybody knows"))
         if table.integer and v.denominator != 1:  # type: ignore[union-attr]
             found.append(Violation("whole", f"{table.label(i)}: no whole number"))
@@ -166,27 +167,58 @@ def _residual(table: cg.Table, row: dict[int, Fraction], b: Fraction) -> Fractio
 
 
 def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
-    """Multiples of the base; moved by less than step x base: of counts, by at least one less."""
+    """Multiples of the base; moved by less than step x base: by a unit less where values have a last decimal."""
     value = file.numbers("value")
-    found = _moved(table, value)
+    found = _moved(table, value, bounds=False)
+    asked_for = set() if options.get("keep_multiples") else protected(table)
     intervals: list[Interval] = []
     for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
         base = exact(release.base[i])
-        room = release.step * base
-        if v is None or not _is_multiple(v, base):
-            found.append(Violation("multiple", f"{table.label(i)}: no multiple of its base"))
-        if v is not None and abs(v - a) >= room:
-            found.append(Violation("far", f"{table.label(i)}: moved by step x base or more"))
-        if table.fixed[i]:
-            intervals.append((v, v))
-            if v != a:
-                found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
-        elif v is not None:
-            less = Fraction(1) if table.integer and base.denominator == 1 else Fraction(0)
-            intervals.append((v - room + less, v + room - less))
-        else:
+        if v is None:
             intervals.append(EVERYTHING)
+            continue
+        if not _is_multiple(v, base):
+            found.append(Violation("multiple", f"{table.label(i)}: no multiple of its base"))
+        if abs(v - a) >= release.step * base:
+            found.append(Violation("far", f"{table.label(i)}: moved by step x base or more"))
+        if not table.lb[i] <= v <= table.ub[i] and multiples(table, i, base, release.step, inside=True):
+            found.append(
+                Violation("bounds", f"{table.label(i)}: outside what everybody knows, and a multiple is inside")
+            )
+        if v == a and i in asked_for:
+            found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
+        if table.fixed[i] and abs(v - a) > Fraction(1, 10**12) * max(1, abs(a)):
+            found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
+        intervals.append((v, v) if table.fixed[i] else rounded_interval(table, v, base, release.step))
     return intervals, found
+
+
+def multiples(table: cg.Table, i: int, base: Fraction, step: int, *, inside: bool) -> list[Fraction]:
+    """Return the multiples nearer to a cell than step bases, all of them or those inside what everybody knows."""
+    a = exact(table.values[i])
+    first, last = floor((a - step * base) / base) + 1, ceil((a + step * base) / base) - 1
+    found = [k * base for k in range(first, last + 1)]
+    return [v for v in found if not inside or table.lb[i] <= v <= table.ub[i]]
+
+
+def rounded_interval(table: cg.Table, v: Fraction, base: Fraction, step: int) -> Interval:
+    """Return what is really possible of a rounded cell: less than step x base away, in the unit of the values."""
+    room = step * base - unit_of(table)
+    return v - room, v + room
+
+
+def unit_of(table: cg.Table) -> Fraction:
+    """Return the unit of the values' last decimal, if they have few of them: everybody knows the kind of data."""
+    for digits in range(7):
+        if table.integer or (table.values.round(digits) == table.values).all():
+            return Fraction(1, 10**digits)
+    return Fraction(0)
+
+
+def protected(table: cg.Table) -> set[int]:
+    """Cells that must be protected against somebody who does not know them anyway."""
+    needs = (need for who in attackers(table) for need in asked(table, who))
+    return {need.cell for need in needs if need.lower or need.upper or need.width}
 
 
 def _is_multiple(v: Fraction, base: Fraction) -> bool:
@@ -195,9 +227,10 @@ def _is_multiple(v: Fraction, base: Fraction) -> bool:
 
 
 def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
-    """Within the published distance; with a base, between the same multiples as the truth."""
+    """Within the published distance, or the base."""
     value = file.numbers("value")
     found = _moved(table, value)
+    asked_for = protected(table)
     intervals: list[Interval] = []
     for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
         if v is None:
@@ -205,26 +238,20 @@ def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, 
             continue
         lo, hi = _perturbed_interval(table, release, i, v)
         slack = Fraction(1, 10**9) * max(1, abs(a))
+        if abs(v - a) <= slack and i in asked_for:
+            found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
         if not lo - slack <= a <= hi + slack:
             found.append(Violation("truth", f"{table.label(i)}: the truth is not where the release says"))
-        if table.fixed[i] and v != a:
+        if table.fixed[i] and abs(v - a) > Fraction(1, 10**12) * max(1, abs(a)):  # the last digit of a sum
             found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
         intervals.append((lo, hi))
     return intervals, found
 
 
 def _perturbed_interval(table: cg.Table, release: Any, i: int, v: Fraction) -> tuple[Fraction, Fraction]:
-    if table.fixed[i]:
-        return v, v
-    if release.base is None:
-        room = exact(release.distance[i])
-        return v - room, v + room
-    base = exact(release.base[i])
-    near = v % base
-    if min(near, base - near) <= Fraction(1, 10**9) * base:
-        middle = base * round(v / base)
-        return middle - base, middle + base
-    return v - near, v - near + base
+    """Return what the rule tells: no cell moves farther than its base or distance, whichever multiples lie around it."""
+    room = Fraction(0) if table.fixed[i] else exact((release.distance if release.base is None else release.base)[i])
+    return v - room, v + room
 
 
 def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
@@ -233,7 +260,7 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
     found = _moved(table, value)
     truth = _truth(table)
     for i, v in enumerate(value):
-        if table.fixed[i] and options.get("repair") != "relations" and v is not None:
+        if table.fixed[i] and options.get("repair") != "relations" and v is not None:  # a price may have been asked
             slack = Fraction(1, 10**9) * max(1, abs(truth[i]))
             if abs(v - truth[i]) > slack:
                 found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
@@ -246,19 +273,25 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
                 continue
             if v == a:
                 found.append(Violation("published", f"{label} is sensitive and published"))
-            elif abs(v - a) < _least_movement(table, need, up=v > a) * near:
+            elif abs(v - a) < least_movement(table, need, up=v > a) * near:
                 found.append(Violation("level", f"{label} is closer than its levels"))
     return [EVERYTHING] * table.n_cells, found
 
 
-def _least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
-    """A side without a level asks for as much as the other; without both, for half the width or what bounds leave."""
-    level = (need.upper or need.lower) if up else (need.lower or need.upper)
-    if level:
-        return level
-    half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
-    end = table.ub[need.cell] if up else table.lb[need.cell]
-    return min(half, abs(exact(end) - exact(table.values[need.cell]))) if abs(end) != float("inf") else half
+def least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:
+    """Return how far a cell must move. A side without a level asks for as much as the other.
+
+    Without both, half the width to each side, and where the bounds leave less than half, the rest to the other.
+    """
+    down_level, up_level = need.lower, need.upper
+    if not (down_level or up_level):
+        a = exact(table.values[need.cell])
+        ends = table.lb[need.cell], table.ub[need.cell]
+        below, above = (need.width if abs(end) == float("inf") else abs(exact(end) - a) for end in ends)
+        half = Fraction(int(need.width / 2)) if table.integer else need.width / 2
+        up_level = min(need.width - min(half, below), above)
+        down_level = min(need.width - up_level, below)
+    return (up_level or down_level) if up else (down_level or up_level)
 
 
 _PUBLISHED = {

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from adversary import counts
+from cellguard.publication import Part
 
 Rng = np.random.Generator
 
@@ -87,7 +88,7 @@ def draw_values(rng: Rng, kind: str, n: int) -> np.ndarray:
 
 def decimals_of(values: np.ndarray) -> int | None:
     """Return how many decimals the values have, if at most three."""
-    return next((d for d in range(4) if (np.round(values, d) == values).all()), None)
+    return next((d for d in range(4) if np.allclose(np.round(values, d), values, rtol=1e-12, atol=1e-12)), None)
 
 
 # ---------------------------------------------------------------------- structures
@@ -127,6 +128,25 @@ def _linked(rng: Rng, draw: Callable[[int], np.ndarray]) -> cg.Table:
     if rng.random() < 0.3:
         kinds.append(({"a": ["a1", "a2"], "b": ["b1", "b2"]}, 0))
     return cg.Table.from_linked([cg.Table.from_leaves(d, cube.sum(axis=k), lb=_least(cube)) for d, k in kinds])
+
+
+def _publication(rng: Rng, draw: Callable[[int], np.ndarray]) -> cg.Table:
+    """Several indicators with an equation between them, or one that shares nothing with the others."""
+    n = int(rng.integers(2, 4))
+    regions = [f"r{k}" for k in range(n)]
+    first, second = draw(2 * n).reshape(n, 2), draw(2 * n).reshape(n, 2)
+    low = _least(np.concatenate([first, second]))
+
+    def part(name: str, leaves: np.ndarray) -> Part:
+        by = {"r": regions, "a": ["a1", "a2"]} if leaves.ndim == 2 else {"r": regions}
+        return Part(name=name, indicator=name, table=cg.Table.from_leaves(by, leaves, lb=low))
+
+    if rng.random() < 0.3:
+        return cg.Publication.of([part("one", first), part("other", second)]).table
+    if rng.random() < 0.5:  # the total is published by region only
+        first, second = first.sum(axis=1), second.sum(axis=1)
+    parts = [part("domestic", first), part("exports", second), part("turnover", first + second)]
+    return cg.Publication.of(parts, equations=["turnover = domestic + exports"]).table
 
 
 def _raw(rng: Rng, draw: Callable[[int], np.ndarray]) -> cg.Table:
@@ -183,11 +203,12 @@ def _ready(rng: Rng, draw: Callable[[int], np.ndarray]) -> cg.Table:
 
 STRUCTURES: dict[str, Callable[[Rng, Callable[[int], np.ndarray]], cg.Table]] = {
     "crossed": _crossed, "linked": _linked, "raw": _raw, "degenerate": _degenerate, "ready": _ready,
+    "publication": _publication,
 }  # fmt: skip
 
 
 def _dressed(rng: Rng) -> Case | None:
-    structure = _pick(rng, list(STRUCTURES), (0.46, 0.16, 0.16, 0.1, 0.12))
+    structure = _pick(rng, list(STRUCTURES), (0.42, 0.14, 0.16, 0.1, 0.1, 0.08))
     kind = _pick(rng, VALUES)
     bare = STRUCTURES[structure](rng, lambda n: draw_values(rng, kind, n))
     if bare.n_cells > 64:

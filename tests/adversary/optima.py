@@ -8,12 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 import cellguard as cg
-from adversary.checker import EVERYTHING, Violation, attackers, relations_of, too_close
-from adversary.meaning import asked
+from adversary.checker import EVERYTHING, Violation, attackers, too_close
+from adversary.enumeration import SENSES, cheaper_roundings, least_adjustment, roundings, safe_rounding
 from adversary.programs import exact
+from adversary.widths import least_width
 
 FEW = 9
 """Cells that may be withheld or not: 512 patterns at most."""
@@ -26,18 +26,33 @@ def honest(
     bound, objective = release.bound, release.objective
     if np.isfinite(bound) and bound > objective + 1e-6 * max(1.0, abs(objective)):
         yield Violation("bound", f"the bound {bound:g} lies above the objective {objective:g}")
-    if release.status == "optimal" and release.gap > max(0.0, options.get("gap", 1e-3)) + 1e-6:
+    open_gap = objective - bound > 1e-9 * max(1.0, float(np.abs(release.table.values).max(initial=0.0)))
+    if release.status == "optimal" and open_gap and release.gap > max(0.0, options.get("gap", 1e-3)) + 1e-6:
         yield Violation("bound", f"called optimal with a gap of {release.gap:g}")
-    if release.method == "suppress" and rng.random() < 0.25:
+    if release.method == "suppress" and rng.random() < 0.6:
         yield from _cheaper_pattern(release, options, figures)
     if release.method == "intervals":
         yield from _narrower_intervals(release, figures)
+    if release.method == "round":
+        yield from _closer_rounding(release, options, figures)
+    if release.method == "adjust":
+        yield from _closer_adjustment(release, options, figures)
 
 
 def nothing(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
-    """Nothing is published: if it is said that nothing can be, withholding everything must not be safe."""
-    if release.status != "infeasible" or release.method not in ("suppress", "intervals"):
+    """Nothing is published: if it is said that nothing can be, there must be nothing."""
+    if release.status != "infeasible":
         return
+    if release.method == "round":
+        yield from _some_rounding(release, options, figures)
+    if release.method == "adjust" and (options.get("senses") == "optimal" or options.get("repair") == "senses"):
+        yield from _some_adjustment(release, options, figures)
+    if release.method in ("suppress", "intervals"):
+        yield from _some_pattern(release, options, figures)
+
+
+def _some_pattern(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Withholding everything must not be safe."""
     if options.get("must_publish") or options.get("resist"):
         return
     table = release.table
@@ -84,73 +99,71 @@ def _narrower_intervals(release: Any, figures: Counter[str]) -> Iterable[Violati
         yield Violation("bound", f"intervals of {least:g} exist; the bound says {release.bound:g}")
 
 
-def least_width(table: cg.Table) -> float | None:
-    """Return the least weighted width of safe intervals (None when the program is too large or fails)."""
-    n = table.n_cells
-    requests = [(who, need) for who in attackers(table) for need in asked(table, who)]
-    rows_le: list[dict[int, float]] = []
-    rhs_le: list[float] = []
-    blocks = 0
-
-    def block() -> int:
-        nonlocal blocks
-        blocks += 1
-        return (1 + blocks) * n
-
-    limits: list[tuple[cg.Attacker, int]] = []
-    for who, need in requests:
-        down = up = None
-        if need.lower > 0 or need.width > 0:
-            down = block()
-            limits.append((who, down))
-            rows_le.append({down + need.cell: 1.0})
-            rhs_le.append(-float(need.lower))
-        if need.upper > 0 or need.width > 0:
-            up = block()
-            limits.append((who, up))
-            rows_le.append({up + need.cell: -1.0})
-            rhs_le.append(-float(need.upper))
-        if need.width > 0 and down is not None and up is not None:
-            rows_le.append({down + need.cell: 1.0, up + need.cell: -1.0})
-            rhs_le.append(-float(need.width))
-    total = (2 + blocks) * n
-    if total > 3000:
-        return None
-    return _solve(table, n, total, limits, rows_le, rhs_le)
+def _weights(table: cg.Table, options: dict[str, Any], usual: str) -> np.ndarray | None:
+    size = np.abs(table.values)
+    known = {"table": table.weights, "unit": np.ones(table.n_cells), "inverse": 1 / np.where(size > 0, size, 1.0)}
+    return known.get(options.get("weights", usual))
 
 
-def _solve(table: cg.Table, n: int, total: int, limits: Any, rows_le: Any, rhs_le: Any) -> float | None:
-    """Columns: how far each interval goes down, up; then a movement per request."""
-    from scipy.sparse import lil_array
+def _closer_rounding(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Look for a safe rounding that is closer than the bound says is possible."""
+    table, weights = release.table, _weights(release.table, options, "table")
+    if weights is None or options.get("objective") == "unbiased" or not np.isfinite(release.bound):
+        return
+    if roundings(table, release.base, release.step) is None:
+        return
+    figures["round: enumerated"] += 1
+    limit = release.bound - 1e-6 * max(1.0, abs(release.bound))
+    for cost in cheaper_roundings(
+        table, release.base, release.step, weights, limit, keep=bool(options.get("keep_multiples"))
+    ):
+        yield Violation("bound", f"a rounding at {cost:g} is safe; the bound says {release.bound:g}")
+        return
 
-    a = table.values
-    bounds: list[tuple[float | None, float | None]] = [
-        (0, 0) if table.fixed[i % n] else (0, None) for i in range(2 * n)
-    ]
-    equal = []
-    relations = relations_of(table)
-    for who, start in limits:
-        lo, hi = np.array(table.lb) - a, np.array(table.ub) - a
-        lo[who.cells] = np.maximum(lo[who.cells], who.lb - a[who.cells])
-        hi[who.cells] = np.minimum(hi[who.cells], who.ub - a[who.cells])
-        for i in range(n):
-            bounds.append((None if np.isinf(lo[i]) else min(lo[i], 0), None if np.isinf(hi[i]) else max(hi[i], 0)))
-            rows_le.append({start + i: 1.0, n + i: -1.0})
-            rows_le.append({start + i: -1.0, i: -1.0})
-            rhs_le += [0.0, 0.0]
-        equal += [{start + i: float(c) for i, c in row.items()} for row in relations]
-    if not rows_le:
-        return 0.0
 
-    def matrix(rows: Any) -> Any:
-        out = lil_array((len(rows), total))
-        for r, row in enumerate(rows):
-            for j, c in row.items():
-                out[r, j] = c
-        return out.tocsr()
+def _some_rounding(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Look for a safe rounding where none is said to exist."""
+    table = release.table
+    step = options.get("step") or 1  # with the least step at least
+    all_of_them = roundings(table, release.base, step)
+    if all_of_them is None:
+        return
+    figures["round: infeasible checked"] += 1
+    if any(
+        safe_rounding(table, values, release.base, step, keep=bool(options.get("keep_multiples")))
+        for values in all_of_them
+    ):
+        yield Violation("infeasible", "called infeasible, and a safe rounding exists")
 
-    cost = np.zeros(total)
-    cost[:n] = cost[n : 2 * n] = table.weights
-    equal_to = {"A_eq": matrix(equal), "b_eq": np.zeros(len(equal))} if equal else {}
-    found = linprog(cost, A_ub=matrix(rows_le), b_ub=rhs_le, bounds=bounds, method="highs", **equal_to)
-    return float(found.fun) if found.status == 0 else None
+
+def _as_in_the_papers(table: cg.Table, options: dict[str, Any]) -> bool:
+    """Whether cells may stop at their levels, by any numbers: what the programs here look at."""
+    whole = table.integer if options.get("integer") is None else options["integer"]
+    return options.get("surplus", 1.0) == 0 and "keep" not in options and whole == table.integer
+
+
+def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    """Compare the bound of optimal senses with all senses, one after the other."""
+    table, weights = release.table, _weights(release.table, options, "inverse")
+    if (
+        weights is None
+        or options.get("norm") != "l1"
+        or options.get("senses") != "optimal"
+        or not _as_in_the_papers(table, options)
+    ):
+        return
+    if int(table.sensitive.sum()) > SENSES or not np.isfinite(release.bound):
+        return
+    best = least_adjustment(table, weights)
+    figures["adjust: enumerated"] += 1
+    if best is not None and release.bound > best * (1 + 1e-5) + 1e-6:
+        yield Violation("bound", f"an adjustment at {best:g} is safe; the bound says {release.bound:g}")
+
+
+def _some_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
+    table = release.table
+    if int(table.sensitive.sum()) > SENSES or not _as_in_the_papers(table, options) or len(table.attackers) > 1:
+        return
+    figures["adjust: infeasible checked"] += 1
+    if least_adjustment(table, None) is not None:
+        yield Violation("infeasible", "called infeasible, and an adjustment exists")

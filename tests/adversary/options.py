@@ -10,6 +10,7 @@ import numpy as np
 
 import cellguard as cg
 from adversary.generator import Case
+from adversary.meaning import asked
 
 Rng = np.random.Generator
 LIMIT_S = 5.0
@@ -62,58 +63,56 @@ def _intervals(rng: Rng, case: Case) -> dict[str, Any]:
     return out
 
 
-def _round(rng: Rng, case: Case) -> dict[str, Any]:
-    a = np.abs(case.table.values)
-    size = float(np.median(a[a > 0])) if (a > 0).any() else 1.0
-    whole = bool((a == np.rint(a)).all())
-    bases = [3, 5, 10] if whole else [0.5, 0.25, 2.5]
-    if size > 1000:
-        bases.append(10 ** int(np.log10(size)))
-    need = float(np.max(np.maximum(case.table.lower + case.table.upper, case.table.sliding), initial=0.0))
-    if rng.random() < 0.6 and need > 0:  # large enough for the levels
-        bases = (
-            [float(np.ceil(need * f)) for f in (0.5, 0.8, 1.5)]
-            if whole
-            else [float(f"{need * f:.2g}") for f in (0.5, 0.8, 1.5)]
-        )
-    out: dict[str, Any] = {"base": max(float(_one(rng, *bases)), 1.0 if whole else 1e-6), "time_limit_s": LIMIT_S}
-    if rng.random() < 0.3:
-        out["step"] = _one(rng, 1, 2, 3)
-    if rng.random() < 0.2:
-        out["max_step"] = _one(rng, 1, 2)
-    if rng.random() < 0.15:
-        out["objective"] = "unbiased"
-        if out["base"] > 60 and rng.random() < 0.9:
-            out["base"] = 5.0
-        if rng.random() < 0.5 and out["base"] <= 20:
-            out["shares_up"] = rng.random(int(out["base"])).tolist()
-    if rng.random() < 0.2:
-        out["method"] = _one(rng, "exact", "areas")
-    if rng.random() < 0.3:
-        out["weights"] = _one(rng, "unit", "inverse", "table")
-    if rng.random() < 0.2:
-        out["gap"] = 0.05
+def _base(rng: Rng, case: Case) -> Any:
+    """Return a base that is large enough for the levels, or nearly so; for some tables one per cell."""
+    table = case.table
+    whole = bool((table.values == np.rint(table.values)).all())
+    needs = (need for who in table.attackers for need in asked(table, who))
+    need = max((float(max(n.lower + n.upper, n.width)) for n in needs), default=0.0)
+    base = float(_one(rng, 3, 5, 10))
+    if need and rng.random() < 0.8:
+        base = need * float(_one(rng, 0.45, 0.6, 1.0, 2.0))
+    base = max(1.0, np.ceil(base)) if whole else float(f"{base:.1g}") * 1.5
+    if not whole:  # fractional values have no whole base, and a base no more decimals than they
+        base = max(0.5, float(np.round(base, 1)))
+        base += 0.5 if base == np.rint(base) else 0.0
+    if table.fixed.any() and case.decimals is not None and rng.random() < 0.7:
+        return np.where(table.fixed, 1.0 if whole else 10.0**-case.decimals, base).tolist()  # they stay as they are
     if rng.random() < 0.1:
-        out["base"] = np.where(np.arange(case.table.n_cells) < 2, 2 * out["base"], out["base"]).tolist()
+        return np.where(np.arange(table.n_cells) < 2, 2 * base, base).tolist()
+    return float(base)
+
+
+def _round(rng: Rng, case: Case) -> dict[str, Any]:
+    out: dict[str, Any] = {"base": _base(rng, case), "time_limit_s": LIMIT_S, "seed": 0}
+    for name, share, values in (
+        ("step", 0.3, (1, 2, 3)), ("keep_multiples", 0.3, (True,)), ("max_step", 0.2, (1, 2)), ("gap", 0.2, (0.05,)),
+        ("method", 0.2, ("exact", "areas")), ("weights", 0.3, ("unit", "inverse", "table")),
+    ):  # fmt: skip
+        if rng.random() < share:
+            out[name] = _one(rng, *values)
+    if case.table.integer and rng.random() < 0.3:
+        out["objective"] = "unbiased"
+        if np.isscalar(out["base"]) and ((out["base"] > 60 and rng.random() < 0.9) or out["base"] < 2):
+            out["base"] = 5.0
+        if np.isscalar(out["base"]) and out["base"] <= 60 and rng.random() < 0.5:
+            out["shares_up"] = rng.random(int(out["base"])).tolist()
     return out
 
 
 def _perturb(rng: Rng, case: Case) -> dict[str, Any]:
-    rounding = _round(rng, case)
-    out: dict[str, Any] = {"time_limit_s": LIMIT_S}
-    if rng.random() < 0.5:
-        out["base"] = rounding["base"]
-    else:
-        out["distance"] = rounding["base"]
-    if rng.random() < 0.3:
+    out: dict[str, Any] = {"time_limit_s": LIMIT_S, _one(rng, "base", "distance"): _base(rng, case)}
+    if rng.random() < 0.3 and "base" in out:
         out["round_sensitive"] = True
+    if rng.random() < 0.3:
+        out["draw"] = "nearest"
     return out
 
 
 def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
     out: dict[str, Any] = {
         "norm": _one(rng, "l1", "l2", "linf", "l12"),
-        "senses": _one(rng, "upper", "lower", "key", "optimal"),
+        "senses": _one(rng, "key", "key", "upper", "lower", "optimal"),
         "time_limit_s": LIMIT_S,
     }
     if rng.random() < 0.5:
@@ -122,8 +121,14 @@ def _adjust(rng: Rng, case: Case) -> dict[str, Any]:
         out["weights"] = _one(rng, "inverse", "unit", "table", "value", "inverse_square", "inverse_sqrt")
     if out["norm"] == "l12" and rng.random() < 0.5:
         out |= {"omega": _one(rng, 0.5, 0.9), "square_weights": "unit", "squares": [0]}
-    if rng.random() < 0.1 and (case.table.values == np.rint(case.table.values)).all():
-        out["integer"] = True
+    if rng.random() < 0.2 and (case.table.values == np.rint(case.table.values)).all():
+        out["integer"] = _one(rng, True, False) or case.table.integer
+    if rng.random() < 0.3:
+        out["surplus"] = _one(rng, 0.0, 0.5, 2.0)
+    if rng.random() < 0.1:
+        out["noise"] = _one(rng, 0.0, 0.01)
+    if rng.random() < 0.15 and case.table.dimensions:
+        out["keep"] = [_one(rng, "total", case.table.dimensions[0], int(rng.integers(case.table.n_cells)))]
     if rng.random() < 0.2:
         out["gap"] = 1e-2
     return out

@@ -197,7 +197,7 @@ def exact_reach(possible: Possible, cell: int, sign: int, cap: Fraction) -> Frac
     """Return how far the cell gets, at most `cap`, by a simplex in fractions that starts at the truth."""
     if cell not in possible.place():
         return Fraction(0)
-    rows = _echelon([dict(r) for r in possible.exact_rows()], avoid=cell)
+    rows = echelon([dict(r) for r in possible.exact_rows()], avoid=cell)
     goal = {cell: Fraction(sign)}
     if cell in rows:  # the cell as a combination of the others
         goal = {j: -sign * c for j, c in rows[cell].items() if j != cell}
@@ -273,7 +273,7 @@ def _subtract(target: dict[int, Fraction], row: Mapping[int, Fraction], factor: 
             target.pop(j, None)
 
 
-def _echelon(rows: list[dict[int, Fraction]], avoid: int) -> dict[int, dict[int, Fraction]]:
+def echelon(rows: list[dict[int, Fraction]], avoid: int) -> dict[int, dict[int, Fraction]]:
     """Return basic cell -> row with coefficient 1 there; each basic cell is in its own row only."""
     out: dict[int, dict[int, Fraction]] = {}
     for row in rows:

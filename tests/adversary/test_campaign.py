@@ -9,17 +9,31 @@ from adversary import informed
 from adversary.campaign import campaign, summary
 
 SEED = int(os.environ.get("CELLGUARD_ADVERSARY_SEED", secrets.randbits(31)))
-CASES = int(os.environ.get("CELLGUARD_ADVERSARY_CASES", "240"))
+CASES = int(os.environ.get("CELLGUARD_ADVERSARY_CASES", "50"))
+"""Tables for each method."""
+
+
+def open_fault(method, what):
+    return pytest.param(method, marks=pytest.mark.xfail(strict=False, reason=what))
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=False, reason="known faults are being mended")
-def test_nothing_unsafe_is_called_safe(tmp_path):
+@pytest.mark.parametrize(
+    "method",
+    [
+        "suppress",
+        "round",
+        "perturb",
+        open_fault("intervals", "bounds above the optimum; middles and widths that tell the value"),
+        open_fault("adjust", "decimals and corners"),
+    ],
+)
+def test_nothing_unsafe_is_called_safe(method, tmp_path):
     path = tmp_path / "campaign.jsonl"
     print(f"CELLGUARD_ADVERSARY_SEED={SEED}")  # noqa: T201 - pytest shows it with a failure
-    campaign(SEED, range(CASES), path)
+    campaign(SEED, range(CASES), path, methods=(method,))
     figures, found = summary(path)
-    assert figures["releases"] > CASES
+    assert figures["releases"] > CASES // 5
     shown = [f"case {f['case']}: {f['method']} {f['options']} ({f['what']})\n  {f['kind']}: {f['text']}" for f in found]
     assert not found, f"seed {SEED}, {len(found)} violations:\n" + "\n".join(shown[:20])
     assert not informed.verdict(figures), f"seed {SEED}"

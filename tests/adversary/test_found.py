@@ -8,13 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import cellguard as cg
 from adversary import informed
 from adversary.campaign import trial
+from adversary.checker import judge
 from adversary.doors import accepted
 from adversary.generator import Case, decimals_of
-from adversary.optima import least_width
+from adversary.respondents import respondents
+from adversary.widths import least_width
+from adversary.written import read
 from cellguard.cli import main
 
 
@@ -39,25 +43,22 @@ def square(leaves, **fields):
 # ---------------------------------------------------------------------- rounding
 
 
-@mending("multiples of large values")
 def test_a_large_value_is_rounded_like_any_other(tmp_path):
     """7000000001 was left as it is with base 5: 1e-9 of the quotient hid its residue."""
     table = cg.Table.from_equations([7000000026, 7000000001, 25], [[0, 1, 2]], sensitive=[2], lower=2, upper=2)
     assert not found(table, "round", tmp_path, base=5.0)
 
 
-@mending("the interval that is really possible")
 @pytest.mark.parametrize("level", [1, 2])
 def test_counts_move_by_less_than_the_base(tmp_path, level):
     """The audit took v - base and v + base themselves for possible."""
     leaves = [[1, 4, 2], [3, 0, 6], [7, 2, 1]]
-    for cell in (5, 6, 9, 10, 15):
+    for cell in (5, 6, 9, 14, 15):
         table = square(leaves, sensitive=[cell], lower=min(level, 1), upper=level, integer=True)
         assert not found(table, "round", tmp_path, base=2.0)
         assert not found(table, "round", tmp_path, base=3.0)
 
 
-@mending("the limit of the unbiased objective")
 def test_unbiased_rounding_keeps_its_limit(tmp_path):
     """A base of 515 took 50 seconds with a limit of 5: a table of base x base shares was drawn up first."""
     table = cg.Table.from_equations([1300, 400, 900], [[0, 1, 2]], sensitive=[1], lower=100, upper=100)
@@ -70,7 +71,6 @@ def test_unbiased_rounding_keeps_its_limit(tmp_path):
 # ---------------------------------------------------------------------- perturbation
 
 
-@mending("what is known of a perturbed cell")
 def test_perturbation_withstands_its_own_description(tmp_path):
     """The published value lies between the same multiples as the truth; the audit took v - base to v + base."""
     for leaves, cell, level in (([[38.2, 16.2], [2.5, 1.0]], 4, 4), ([[1.7, 7.5], [40.2, 38.8]], 5, 3)):
@@ -78,7 +78,6 @@ def test_perturbation_withstands_its_own_description(tmp_path):
         assert not found(table, "perturb", tmp_path, base=5.0)
 
 
-@mending("whole numbers of perturbed counts")
 def test_perturbed_counts_are_counts(tmp_path):
     table = square([[2, 5, 9], [4, 1, 7]], sensitive=[9], lower=1, upper=1, integer=True)
     for options in ({"distance": 4.0}, {"distance": 2.5}, {"base": 5.0}, {"base": 2.5}):
@@ -127,7 +126,6 @@ def test_random_positions_claim_nothing_about_other_levels():
         assert cg.intervals(table, position="random", seed=seed).published
 
 
-@mending("whole ends of counts")
 def test_ends_of_counts_are_whole(tmp_path):
     table = square([[1, 5, 9], [4, 2, 7]], sensitive=[5, 10], integer=True)
     assert not found(table, "intervals", tmp_path)
@@ -136,7 +134,6 @@ def test_ends_of_counts_are_whole(tmp_path):
 # ---------------------------------------------------------------------- adjustment
 
 
-@mending("decimals of adjusted values")
 def test_money_is_not_recovered_from_its_decimals(tmp_path):
     """x / 1.1 or x / 0.9, whichever has two decimals, was the value in 73 of 80 cells."""
     figures = Counter()
@@ -153,7 +150,6 @@ def test_money_is_not_recovered_from_its_decimals(tmp_path):
     assert figures["adjust: hits by decimals"] < 8
 
 
-@mending("adjustment without levels")
 @pytest.mark.parametrize("integer", [False, True])
 def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer):
     """Levels of zero counted as met."""
@@ -162,7 +158,28 @@ def test_adjustment_never_publishes_a_sensitive_cell_as_it_is(tmp_path, integer)
         assert not found(table, "adjust", tmp_path, norm=norm)
 
 
-@mending("adjustment of degenerate tables")
+def test_cells_without_weight_in_no_relation(tmp_path):
+    """An overflow in the interior point, where a cell costs nothing and nothing holds it."""
+    T = csr_array(np.array([[0.5, 0, 0, 0, 0, 0, 0, 3.0, -1.0]]))
+    lb, ub = [-3, -3, -3, -3, -2, 0, -1, 0, -3], [2, 2, 2, 2, 2, 5, 2, 7, 1]
+    table = cg.Table.from_equations([0, 0, 0, 0, 1, 3, 0, 2, -1], T, rhs=[7], lb=lb, ub=ub, sensitive=[2], integer=True)
+    options = {
+        "norm": "l12",
+        "senses": "lower",
+        "weights": "value",
+        "omega": 0.5,
+        "square_weights": "unit",
+        "squares": [0],
+    }
+    cg.adjust(table, seed=1, **options)
+
+
+def test_a_large_count_moves_by_more_than_one(tmp_path):
+    """Moved by 1 of 843,406,258: a range as narrow as that counts as known exactly."""
+    table = cg.Table.from_equations([900000000, 843406258, 56593742], [[0, 1, 2]], sensitive=[1], integer=True)
+    assert not found(table, "adjust", tmp_path, norm="l1")
+
+
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", "l12"])
 @pytest.mark.parametrize("repair", [None, "senses", "relations"])
 def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
@@ -179,24 +196,28 @@ def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
 # ---------------------------------------------------------------------- suppression
 
 
-@mending("counts without a bound")
 def test_counts_without_a_lower_bound_are_suppressed(tmp_path):
     """The enumeration of counts asked for the integer part of minus infinity."""
     table = square([[1, 5], [6, 7]], sensitive=[4], integer=True, lb=-np.inf)
     assert "crash" not in found(table, "suppress", tmp_path, time_limit_s=3.0)
 
 
-@mending("one mark for all withheld cells")
+def test_withholding_everything_is_not_called_infeasible(tmp_path):
+    """0.27 beside 8e10: a program in floating point said that a cell cannot be protected."""
+    leaves = [[79879628986.90234, 0.275390625], [13514031453.048828, 1827.845703125], [6617563281.402344, 6015.8046875]]
+    table = square(leaves, sensitive=np.ones(12, bool)).with_levels(0.25, 0.25)
+    assert cg.suppress(table, rounds=1).status is not cg.Status.INFEASIBLE
+
+
 def test_withheld_cells_are_marked_alike(tmp_path):
     table = square([[20, 50, 10], [8, 19, 22], [17, 32, 12]], sensitive=[10], lower=4, upper=4)
     assert not found(table, "suppress", tmp_path, rounds=1)
 
 
-@mending("zero levels of suppressed cells")
 @pytest.mark.parametrize("integer", [False, True])
 def test_suppressed_cells_without_levels(tmp_path, integer):
     table = square([[0, 15, 9], [14, 2, 17], [3, 8, 11]], sensitive=[5, 10], integer=integer)
-    assert not set(found(table, "suppress", tmp_path, rounds=1)) - {"marks"}
+    assert not found(table, "suppress", tmp_path, rounds=1)
 
 
 # ---------------------------------------------------------------------- respondents
@@ -214,7 +235,6 @@ def judged(records, table, method, tmp_path, **options):
     return [v.kind for v in trial(made, method, options, tmp_path, np.random.default_rng(1), Counter())]
 
 
-@mending("respondents and the opposite corner")
 @pytest.mark.parametrize("method", ["suppress", "intervals"])
 def test_who_is_alone_does_not_learn_the_opposite_corner(tmp_path, method):
     """Two sensitive cells at opposite corners of a withheld block: in no relation, and still one movement."""
@@ -224,15 +244,18 @@ def test_who_is_alone_does_not_learn_the_opposite_corner(tmp_path, method):
         ("r2", "c0"): [50, 45, 40], ("r2", "c1"): [50, 45, 40], ("r2", "c2"): [100, 90, 80],
     })  # fmt: skip
     table = cg.tabulate(records, ["region", "branch"], "x").apply(cg.MinFrequency(3))
-    assert not set(judged(records, table, method, tmp_path)) - {"marks"}
+    assert not judged(records, table, method, tmp_path)
 
 
-@mending("respondents of counts")
+@mending("tables of counts keep no contributions, so that respondents are not found")
 def test_who_is_alone_in_a_count_is_an_attacker(tmp_path):
     sizes = {("r0", "c0"): 1, ("r0", "c1"): 2, ("r1", "c0"): 3, ("r1", "c1"): 4, ("r2", "c0"): 3, ("r2", "c1"): 5}
     records = firms({cell: [1] * n for cell, n in sizes.items()})
     table = cg.tabulate(records, ["region", "branch"]).apply(cg.MinFrequency(3))
-    assert not set(judged(records, table, "suppress", tmp_path, rounds=3)) - {"marks"}
+    release = cg.suppress(table, rounds=3)
+    release.save(tmp_path / "release.csv")
+    alone = respondents(Case(table, ("records",), None, None, records), counted=True)
+    assert not list(judge(table, release, read(tmp_path / "release.csv", table), {}, alone))
 
 
 # ---------------------------------------------------------------------- files of others
@@ -251,14 +274,12 @@ def written(table, columns, path):
     return path
 
 
-@mending("files of others")
 def test_the_truth_is_no_rounded_file(plain, tmp_path):
     assert not accepted(
         plain, written(plain, {"value": plain.values}, tmp_path / "x.csv"), {"method": "round", "base": 5.0}
     )
 
 
-@mending("files of others")
 @pytest.mark.parametrize("column", ["value", "published", "rounded"])
 def test_what_stands_in_a_file_is_published(plain, tmp_path, column):
     """Withheld cells that carry their value beside the mark."""
@@ -268,7 +289,6 @@ def test_what_stands_in_a_file_is_published(plain, tmp_path, column):
     assert not accepted(plain, written(plain, columns, tmp_path / "x.csv"), {})
 
 
-@mending("files of others")
 def test_intervals_beside_their_values(plain, tmp_path):
     release = cg.intervals(plain)
     columns = {"lower": release.lower, "upper": release.upper, "value": plain.values}
@@ -278,7 +298,6 @@ def test_intervals_beside_their_values(plain, tmp_path):
 # ---------------------------------------------------------------------- verify
 
 
-@mending("verify")
 def test_witnesses_of_intervals_that_exclude_the_truth(plain):
     release = cg.intervals(plain)
     proofs = list(release.audit().witnesses.values())
@@ -288,7 +307,6 @@ def test_witnesses_of_intervals_that_exclude_the_truth(plain):
         assert not cg.verify(replace(release, lower=lower, upper=upper), proofs).accepted
 
 
-@mending("verify")
 def test_an_adjustment_that_does_not_add_up(plain):
     release = cg.adjust(plain)
     values = np.array(release.values)
@@ -330,7 +348,6 @@ def office(tmp_path):
     return tmp_path / "out"
 
 
-@mending("verify")
 @pytest.mark.parametrize("folder", ["public", "internal"])
 @pytest.mark.parametrize(
     "change", [{"outputs": {}}, {"safe": False}, {"outputs": {".": {}}}, {"audited": False, "audit": None}]

@@ -19,7 +19,7 @@ from cellguard.jobs import read_job
 from cellguard.jobs.manifest import check_manifest
 from cellguard.jobs.run import run
 
-for heavy in ("duckdb", "highspy", "numba", "pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "scipy.sparse.csgraph"):
+for heavy in ("duckdb", "highspy", "pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "scipy.sparse.csgraph"):
     import_module(heavy)
 for module in (
     "audit",

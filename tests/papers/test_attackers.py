@@ -6,9 +6,10 @@ from cellguard.audit import audit
 from cellguard.examples import minami2019_figure2, minami2019_table1, salazar2004_figure2
 
 
+# rounded to 20 with base 5, of whole numbers 16 to 24 are possible: a cell moves by less than its base
 @pytest.mark.parametrize(
     ("method", "low", "high"),
-    [("suppress", 5, 30), ("intervals", 20, 26), ("round", 15, 25), ("perturb", 21, 31)],
+    [("suppress", 5, 30), ("intervals", 20, 26), ("round", 16, 24), ("perturb", 21, 31)],
 )
 def test_salazar2004_figure_2(method, low, high):
     release = salazar2004_figure2()[method]

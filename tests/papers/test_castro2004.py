@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.adjust import sensitivity
+from cellguard.adjust import PLAIN, sensitivity
 
 MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max", "norm2")
 DECIMALS = (1, 1, 1, 2, 2, 2, 1)
@@ -77,7 +77,7 @@ def proven(release):
 
 def test_table3_l2_to_every_printed_digit(instance):
     name, table = instance
-    loss = proven(cg.adjust(table, norm="l2"))
+    loss = proven(cg.adjust(table, norm="l2", **PLAIN))
     for cells, printed in zip(CELLS, L2[name], strict=True):
         computed = tuple(round(loss[cells][m], d) for m, d in zip(MEASURES, DECIMALS, strict=True))
         assert computed == printed, cells
@@ -85,18 +85,18 @@ def test_table3_l2_to_every_printed_digit(instance):
 
 def test_table3_l1_mean_percentage(instance):
     name, table = instance
-    assert round(proven(cg.adjust(table, norm="l1"))["all"]["pct_mean"], 2) == L1_MEAN_PERCENTAGE[name]
+    assert round(proven(cg.adjust(table, norm="l1", **PLAIN))["all"]["pct_mean"], 2) == L1_MEAN_PERCENTAGE[name]
 
 
 def test_table3_linf_largest_percentages(instance):
     name, table = instance
-    loss = proven(cg.adjust(table, norm="linf"))
+    loss = proven(cg.adjust(table, norm="linf", **PLAIN))
     assert tuple(round(loss[cells]["pct_max"], 2) for cells in CELLS) == LINF_LARGEST[name]
 
 
 def test_table2_l12_to_one_percent(instance):
     name, table = instance
-    loss = proven(cg.adjust(table, norm="l12", omega=0.99))
+    loss = proven(cg.adjust(table, norm="l12", omega=0.99, **PLAIN))
     assert (loss["all"]["pct_mean"], loss["all"]["norm2"]) == pytest.approx(L12[name], rel=0.01)
 
 
@@ -122,12 +122,12 @@ def figure1(e=(0, 0, 0, 0)):
 
 @pytest.mark.parametrize(("errors", "objective"), [((0, 0, 0, 0), 36), ((1, 1, 1, 1), 46), ((1, 2, 3, 4), 68)])
 def test_figure1_objectives(errors, objective):
-    release = cg.adjust(figure1(errors), norm="l1", weights="unit")
+    release = cg.adjust(figure1(errors), norm="l1", weights="unit", **PLAIN)
     assert release.objective == pytest.approx(objective, abs=1e-9)
 
 
 def test_figure1_multipliers_and_proposition1():
-    release = cg.adjust(figure1(), norm="l1", weights="unit")
+    release = cg.adjust(figure1(), norm="l1", weights="unit", **PLAIN)
     found = sensitivity(release)
     assert found.lower[release.table.sensitive_cells] == pytest.approx([0, 2, 4, 4], abs=1e-6)
     for errors, objective in (((1, 1, 1, 1), 46), ((1, 2, 3, 4), 68)):
@@ -138,7 +138,7 @@ def test_figure1_multipliers_and_proposition1():
 
 def test_figure1_solution_of_the_paper():
     table = figure1()
-    z = cg.adjust(table, norm="l1", weights="unit").values - table.values
+    z = cg.adjust(table, norm="l1", weights="unit", **PLAIN).values - table.values
     # figure 1 (b); figure 2 (b) is another vertex with the same distance (proposition 2)
     assert z.reshape(4, 5)[:3, :4].tolist() == [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]]
 
@@ -149,13 +149,13 @@ def test_proposition2_on_figure2():
     other = np.array([[6, 0, -6, 0, 0], [1, 0, 4, -5, 0], [-7, 0, 2, 5, 0], [0, 0, 0, 0, 0]]).ravel()
     assert not (table.relations @ other).any()
     assert (other >= table.upper)[table.sensitive].all()
-    assert np.abs(other).sum() == cg.adjust(table, norm="l1", weights="unit").objective
-    l2 = cg.adjust(table, norm="l2", weights="unit")
+    assert np.abs(other).sum() == cg.adjust(table, norm="l1", weights="unit", **PLAIN).objective
+    l2 = cg.adjust(table, norm="l2", weights="unit", **PLAIN)
     assert (other.astype(float) ** 2).sum() > l2.objective
 
 
 def test_figure2_unique_l2_solution():
-    release = cg.adjust(figure1(), norm="l2", weights="unit")
+    release = cg.adjust(figure1(), norm="l2", weights="unit", **PLAIN)
     z = (release.values - release.table.values).reshape(4, 5)[:3, :4]
     # the cell that the paper prints as -8.3 is -0.83: its row must sum to 0, and the 2-norm is 12.12
     expected = [[3.416, 3.416, -6, -0.833], [0.083, 0.083, 4, -4.166], [-3.5, -3.5, 2, 5]]
@@ -173,12 +173,12 @@ def figure3():
 @pytest.mark.parametrize(("norm", "z"), [("l1", [4, 0, 4]), ("l2", [2.4, 1.6, 4])])
 def test_figure3_ends(norm, z):
     table = figure3()
-    assert cg.adjust(table, norm=norm).values - table.values == pytest.approx(np.array(z), abs=1e-7)
+    assert cg.adjust(table, norm=norm, **PLAIN).values - table.values == pytest.approx(np.array(z), abs=1e-7)
 
 
 def test_figure3_curve_moves_from_l2_to_l1():
     table = figure3()
-    first = [(cg.adjust(table, norm="l12", omega=w).values - table.values)[0] for w in np.arange(11) / 10]
+    first = [(cg.adjust(table, norm="l12", omega=w, **PLAIN).values - table.values)[0] for w in np.arange(11) / 10]
     assert first == sorted(first)
     assert first[0] == pytest.approx(2.4)
     assert first[5] == pytest.approx(2.5, abs=0.1)  # "only far enough from the L2 point for 0.8 and 0.9"

@@ -60,7 +60,7 @@ def test_whole_numbers_and_categories_are_codes():
 
 def test_given_totals_must_hold_unless_repaired():
     frame = {"region": ["N", "S", "Total"], "value": [1.0, 2, 4]}
-    with pytest.raises(AdditivityError, match=r"\(region=Total\) = \(region=N\) \+ \(region=S\), off by 1"):
+    with pytest.raises(AdditivityError, match=r"\(region=Total\) = \(region=N\) \+ \(region=S\)"):
         Table.from_frame(frame, ["region"])
     assert Table.from_frame(frame, ["region"], repair="leaves").values.tolist() == [3, 1, 2]
 

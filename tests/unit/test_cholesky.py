@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array, tril
 
+from cellguard._core.ordering import minimum_degree
 from cellguard._engine.cholesky import SparseCholesky
-from cellguard._engine.kernels.ordering import minimum_degree
 
 
 def spd(n, density, seed):

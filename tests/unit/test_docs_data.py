@@ -10,7 +10,7 @@ import pytest
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "data"
 
 
-@pytest.mark.parametrize("page", ["tabulate.md", "rules.md"])
+@pytest.mark.parametrize("page", ["tabulate.md", "hierarchies.md", "rules.md"])
 def test_examples_run(page):
     text = (PAGES / page).read_text(encoding="utf-8")
     test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)

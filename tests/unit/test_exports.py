@@ -34,7 +34,7 @@ def test_unknown_name_is_an_attribute_error():
 def test_import_loads_nothing_heavy():
     heavy = [
         "scipy",
-        "numba",
+        "cellguard._core",
         "highspy",
         "pyscipopt",
         "duckdb",

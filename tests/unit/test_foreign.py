@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from cellguard._io.frames import read_frame, texts
 from cellguard.audit import audit
+from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError
 from cellguard.release import Intervals, Rounding, Status, Suppression
 
@@ -82,7 +84,7 @@ def test_a_rounded_file_is_read_with_a_base_per_cell(tmp_path):
 
 
 def test_rows_in_another_order_and_marks_of_other_programs(table, tmp_path):
-    """As sdcTable exports it: u primary, x secondary, s published; the value stays beside the status."""
+    """As sdcTable exports it: u primary, x secondary, s published; the value stays beside the status (internal)."""
     marks = ["s"] * 9
     for i in INNER:
         marks[i] = "x"
@@ -90,7 +92,9 @@ def test_rows_in_another_order_and_marks_of_other_programs(table, tmp_path):
     values = [f"{v:g}" for v in table.values]
     body = rows(table, [values, marks])
     path = write(tmp_path / "sdc.csv", ["sex_,region,sex,freq,sdcStatus".removeprefix("sex_,"), *body[::-1]])
-    assert hidden(cg.read_release(table, path)) == INNER
+    with pytest.raises(ReleaseError, match=r"\(region=N, sex=f\) \(and 3 more\): is marked as withheld, and a value"):
+        cg.read_release(table, path)
+    assert hidden(cg.read_release(table, path, marks_only=True)) == INNER
 
 
 def test_blank_values_are_suppressed(table, tmp_path):
@@ -189,3 +193,123 @@ def test_a_text_in_place_of_a_number_is_not_repeated(table, tmp_path):
     with pytest.raises(FormatError) as caught:
         cg.read_release(table, path, base=5)
     assert "12345six" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- what stands in the file is published
+
+
+def published(table, blank="x"):
+    return [blank if i in INNER else f"{v:g}" for i, v in enumerate(table.values)]
+
+
+def marks(withheld="withheld"):
+    return [withheld if i in INNER else "published" for i in range(9)]
+
+
+@pytest.mark.parametrize("mark", ["u", "withheld", "primary", "m"])
+def test_a_value_beside_the_mark_of_a_withheld_cell_is_refused(table, tmp_path, mark):
+    values = published(table)
+    values[5] = f"{table.values[5]:g}"
+    path = write(tmp_path / "r.csv", ["region,sex,status,value", *rows(table, [marks(mark), values])])
+    with pytest.raises(ReleaseError, match=r"\(region=N, sex=m\): is marked as withheld, and a value stands") as error:
+        cg.read_release(table, path)
+    assert "50" not in str(error.value)
+
+
+@pytest.mark.parametrize("method", [None, "intervals"])
+def test_a_value_beside_an_interval_is_refused(table, tmp_path, method):
+    lower, upper = ([f"{v + d:g}" for v in table.values] for d in (-4, 4))
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,lower,upper,value", *rows(table, [lower, upper, values])])
+    with pytest.raises(ReleaseError, match=r"\(and 8 more\): has an interval, and a value beside it"):
+        cg.read_release(table, path, method=method)
+    fine = write(tmp_path / "r.csv", ["region,sex,lower,upper,value", *rows(table, [lower, upper, ["x"] * 9])])
+    assert cg.read_release(table, fine).method == "intervals"
+
+
+@pytest.mark.parametrize("method", ["suppress", "round", "adjust"])
+def test_ends_beside_values_are_refused_for_other_methods(table, tmp_path, method):
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,value,lower,upper", *rows(table, [published(table), values, values])])
+    with pytest.raises(FormatError, match="a lower or an upper end"):
+        cg.read_release(table, path, method=method, base=5)
+
+
+@pytest.mark.parametrize("second", ["freq", "Value", "count", "response"])
+def test_two_columns_of_values_are_refused(table, tmp_path, second):
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", [f"region,sex,value,{second}", *rows(table, [published(table), values])])
+    with pytest.raises(FormatError, match=f"columns 'value' and '{second}' both look like the value"):
+        cg.read_release(table, path)
+
+
+def test_a_column_that_nothing_explains_is_refused_unless_told(table, tmp_path):
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,value,truth", *rows(table, [published(table), values])])
+    with pytest.raises(FormatError, match="column 'truth' is published too"):
+        cg.read_release(table, path)
+    assert hidden(cg.read_release(table, path, ignore=["truth"])) == INNER
+
+
+def test_labels_years_and_row_numbers_say_nothing(table, tmp_path):
+    codes = table.cell_codes()
+    labels = [f"{code} of 2 regions" for code in codes["region"]]
+    columns = [published(table), labels, ["2024"] * 9, [str(i + 1) for i in range(9)], ["thousand euros"] * 9]
+    path = write(tmp_path / "r.csv", ["region,sex,value,label,year,no,unit", *rows(table, columns)])
+    assert hidden(cg.read_release(table, path)) == INNER
+    # a number that depends on the region alone may be the region's total
+    totals = [{"Total": "97", "N": "70", "S": "27"}[code] for code in codes["region"]]
+    path = write(tmp_path / "r.csv", ["region,sex,value,label", *rows(table, [published(table), totals])])
+    with pytest.raises(FormatError, match="column 'label' is published too"):
+        cg.read_release(table, path)
+
+
+def test_a_status_that_may_be_a_value_is_not_repeated(table, tmp_path):
+    path = write(tmp_path / "r.csv", ["region,sex,status", *rows(table, [["212.5"] * 9])])
+    with pytest.raises(FormatError, match="unknown status") as error:
+        cg.read_release(table, path)
+    assert "212" not in str(error.value)
+
+
+def test_the_command_line_says_it_too(table, tmp_path, capsys):
+    table.write(tmp_path / "t.csv")
+    values = [f"{v:g}" for v in table.values]
+    path = write(tmp_path / "r.csv", ["region,sex,status,value", *rows(table, [marks("u"), values])])
+    assert main(["audit", str(tmp_path / "t.csv"), str(path)]) == 1
+    assert "a value stands beside the mark" in capsys.readouterr().err
+    assert main(["audit", str(tmp_path / "t.csv"), str(path), "--marks-only"]) == 0
+
+
+# ---------------------------------------------------------------- strange names and codes
+
+
+@pytest.mark.parametrize("name", ["value", "Status", "lower", "UPPER", "cell", "warning", "count"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_dimension_may_have_the_name_of_a_column(tmp_path, name, ending):
+    table = cg.Table.from_leaves({name: ["N", "S", "W"], "sex": ["f", "m"]}, [[20, 50], [8, 19], [30, 40]],
+                                 sensitive=[4], lower=3, upper=3)  # fmt: skip
+    for release in (cg.suppress(table), cg.intervals(table)):
+        path = tmp_path / f"r.{ending}"
+        release.save(path)
+        columns = read_frame(path)
+        assert texts(columns[name]) == table.cell_codes()[name]
+        again = cg.read_release(table, path)
+        assert again.method == release.method
+        assert np.array_equal(again.point_values(), release.point_values(), equal_nan=True)
+        assert audit(again).safe
+
+
+CODES = ["=1+1", "'=1+1", "+SUM(A1)", "-x", "@y", "-1", "+2.5", "plain"]
+
+
+def test_codes_that_look_like_formulas_are_guarded_and_come_back(tmp_path):
+    values = np.outer([5, 6, 7, 8, 9, 10, 11, 12], [3, 4, 5])
+    table = cg.Table.from_leaves({"=code": CODES, "b": ["u", "v", "w"]}, values, sensitive=[5], lower=3, upper=3)
+    release = cg.suppress(table)
+    release.save(tmp_path / "r.csv")
+    written = {line.split(",")[0] for line in (tmp_path / "r.csv").read_text().splitlines()}
+    assert {"'=code", "'=1+1", "''=1+1", "'+SUM(A1)", "'-x", "'@y", "-1", "+2.5", "plain"} <= written
+    again = cg.read_release(table, tmp_path / "r.csv")
+    assert hidden(again) == hidden(release)
+    release.save(tmp_path / "r.parquet")
+    assert hidden(cg.read_release(table, tmp_path / "r.parquet")) == hidden(release)

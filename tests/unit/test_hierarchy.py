@@ -224,3 +224,63 @@ def test_a_long_cycle_is_found_at_once():
     with pytest.raises(InputError, match="cycle"):
         Hierarchy(("Total", *map(str, range(n))), [-1, *range(2, n + 1), 1])
     assert time.process_time() - begin < 5
+
+
+# ---------------------------------------------------------------- columns for the levels
+
+
+def test_a_correspondence_table(tmp_path):
+    expected = Hierarchy.from_nested({"AZ": {"A": ["01", "02"]}, "BE": {"B": ["05"], "C": ["10", "11"]}})
+    rows = [("AZ", "A", "01"), ("AZ", "A", "02"), ("BE", "B", "05"), ("BE", "C", "10"), ("BE", "C", "11")]
+    text = "\n".join(["A10,A21,A88", *(",".join(row) for row in rows)]) + "\n"
+    (tmp_path / "corr.csv").write_text(text)
+    assert Hierarchy.read(tmp_path / "corr.csv") == expected
+    (tmp_path / "corr.csv").write_text(
+        "no;A10;A21;A88\n" + "\n".join(f"{i};" + ";".join(r) for i, r in enumerate(rows))
+    )
+    assert Hierarchy.read(tmp_path / "corr.csv", levels=["A10", "A21", "A88"]) == expected
+    with pytest.raises(UnknownCodeError, match="there is no column 'A22'"):
+        Hierarchy.read(tmp_path / "corr.csv", levels=["A10", "A22"])
+
+
+def test_levels_that_are_blank_or_repeat_a_code():
+    frame = {"a": ["A", "A", "B", "C"], "b": ["A1", "", "B", "C"], "c": ["x", "y", "B", "z"]}
+    h = Hierarchy.from_levels(frame)
+    # y hangs below A directly, B is one code at all levels, and C (level b) has only z below it
+    up = {code: h.codes[p] for code, p in zip(h.codes, h.parents[0].tolist(), strict=True) if p >= 0}
+    assert up == {"A": "Total", "A1": "A", "x": "A1", "y": "A", "B": "Total", "C": "Total", "z": "C"}
+
+
+def test_codes_of_two_levels_that_are_spelt_alike():
+    h = Hierarchy.from_levels({"region": ["1", "1", "2"], "town": ["1", "2", "3"]})
+    assert h.codes == ("Total", "region 1", "1", "2", "region 2", "3")
+
+
+def test_a_code_under_two_parents_is_told_with_both():
+    with pytest.raises(InputError, match="code '05' of 'A88' stands under two parents, 'A' of 'A21' and 'B' of 'A21'"):
+        Hierarchy.from_levels({"A21": ["A", "B"], "A88": ["05", "05"]})
+    with pytest.raises(InputError, match="code 'x' stands under two parents, 'A' and 'B'"):
+        Hierarchy.from_pairs([("A", "Total"), ("B", "Total"), ("x", "A"), ("x", "B")])
+
+
+@pytest.mark.parametrize(
+    "head", ["code,parent", "Code,Parent", "child,parent", "id,parent_id", "CODE,PARENT_CODE", "code,parent,label"]
+)
+def test_code_lists_by_any_of_their_names(tmp_path, regions, head):
+    more = "," if "label" in head else ""
+    rows = ["North,", "N1,North", "N2,North", "South,", "S1,South", "S2,South", "S3,South"]
+    (tmp_path / "list.csv").write_text("\n".join([head, *(row + more for row in rows)]) + "\n")
+    assert Hierarchy.read(tmp_path / "list.csv") == regions
+
+
+def test_one_column_is_no_hierarchy(tmp_path):
+    (tmp_path / "list.csv").write_text("region\nN\nS\n")
+    with pytest.raises(InputError, match="one column is no hierarchy"):
+        Hierarchy.read(tmp_path / "list.csv")
+
+
+def test_zeros_that_a_spreadsheet_dropped_are_suggested():
+    h = Hierarchy.flat(["01", "07", "70", "007"])
+    with pytest.raises(UnknownCodeError, match="unknown code '7'") as error:
+        h.index(["7"])
+    assert error.value.hint == "'7' may be '07': spreadsheet programs drop leading zeros."

@@ -97,8 +97,18 @@ def test_scope_and_what_is_refused(table):
         cg.insiders(table, at_most=3)
     with pytest.raises(InputError, match="scope"):
         cg.insiders(table, scope="far")
-    with pytest.raises(InputError, match="2 largest"):
-        cg.insiders(cg.tabulate(FIRMS, ["region"], "x", top=1))
+
+
+def test_numbers_of_contributors_are_enough(table):
+    """A ready table knows who must be there, not who they are: lone cells of one relation are one respondent."""
+    frame = {"r": ["A", "A", "B", "B"], "s": ["x", "y", "x", "y"], "v": [5.0, 0.0, 30.0, 40.0], "n": [1, 0, 9, 2]}
+    ready = cg.Table.from_frame(frame, ["r", "s"], value="v", counts=None).with_(counts=None)
+    counts = cg.Table.from_frame({**frame, "v": frame["n"]}, ["r", "s"], value="v").values
+    ready = ready.with_(counts=counts).apply(cg.MinFrequency(3))
+    (lone,) = cg.insiders(ready)  # without the largest contributions nothing is known of the two in (B, y)
+    known = {ready.label(c): (lo, hi) for c, lo, hi in zip(lone.cells, lone.lb, lone.ub, strict=True)}
+    assert known["(r=A, s=Total)"] == known["(r=A, s=x)"] == (5.0, 5.0)
+    assert known["(r=Total, s=x)"] == (5.0, np.inf)  # a total is at least what he gave
 
 
 def test_negative_contributions_and_shadows_tell_nothing_about_the_whole():

@@ -246,7 +246,9 @@ def test_resistant_suppression_does_not_publish_which_cells_are_primary(tmp_path
     release.save(tmp_path / "out.csv")
     text = (tmp_path / "out.csv").read_text()
     assert "primary" not in text
-    assert "suppressed" in text
+    assert "withheld" in text
+    release.save(tmp_path / "asked.csv", mark_primary=True)
+    assert (tmp_path / "asked.csv").read_text() == text
 
 
 def test_suppress_gives_the_optimum_of_a_count_table_and_resists_when_asked():

@@ -1,6 +1,9 @@
+import stat
+
 import numpy as np
 import pytest
 
+import cellguard as cg
 from cellguard.attacker import Attacker
 from cellguard.exceptions import ReleaseError
 from cellguard.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
@@ -59,7 +62,7 @@ def test_a_wider_step_is_a_wider_interval(table):
 
 
 CSV = {
-    "suppress": "cell,status,value\n0,primary,\n1,secondary,\n2,published,70\n3,published,30\n4,published,40\n",
+    "suppress": "cell,status,value\n0,withheld,\n1,withheld,\n2,published,70\n3,published,30\n4,published,40\n",
     "adjust": "cell,value\n0,24\n1,46\n2,70\n3,30\n4,40\n",
     "intervals": "cell,lower,upper\n0,16,24\n1,46,54\n2,70,70\n3,30,30\n4,40,40\n",
     "round": "cell,value\n0,25\n1,45\n2,70\n3,30\n4,40\n",
@@ -154,3 +157,21 @@ def test_there_may_be_no_release(table, tmp_path):
 def test_a_repr_shows_no_value(releases):
     for release in releases.values():
         assert "46" not in repr(release)
+
+
+def test_withheld_cells_have_one_mark_unless_asked(releases, tmp_path):
+    release = releases["suppress"]
+    assert set(release.columns()["status"]) == {"withheld", "published"}
+    assert set(release.frame()["status"].to_pylist()) == {"withheld", "published"}
+    release.save(tmp_path / "marked.csv", mark_primary=True)
+    assert [line.split(",")[1] for line in (tmp_path / "marked.csv").read_text().splitlines()[1:3]] == [
+        "primary",
+        "secondary",
+    ]
+    again = cg.read_release(release.table, tmp_path / "marked.csv")
+    assert again.suppressed.tolist() == release.suppressed.tolist()
+
+
+def test_the_internal_file_of_an_adjustment_is_its_owners(releases, tmp_path):
+    releases["adjust"].save_internal(tmp_path / "inside.csv")
+    assert stat.S_IMODE((tmp_path / "inside.csv").stat().st_mode) == 0o600

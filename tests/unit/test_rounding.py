@@ -104,10 +104,13 @@ def test_as_many_bases_as_cells():
         cg.round(row(3, 4), base=[5, 5])
 
 
-def test_fractional_values_need_a_fractional_base():
-    with pytest.raises(cg.InputError, match=r"cell 1 .*fractional value") as error:
-        cg.round(row(3, 4.25), base=5)
-    assert "4.25" not in str(error.value)
+def test_decimals_are_rounded_to_a_whole_base():
+    """Multiples are decided in units of the last decimal, so amounts need not be whole."""
+    table = row(3, 4.25, 12.5, sensitive=[1], lower=1, upper=2)
+    release = cg.round(table, base=5)
+    assert (release.values % 5 == 0).all()
+    assert release.distance.tolist() == [4.99] * 4
+    assert release.audit().safe
 
 
 def test_a_fixed_cell_must_be_a_multiple():

@@ -10,8 +10,9 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 import cellguard as cg
-from cellguard._engine.kernels.flows import FAR, adjacency, cheapest_flow, negative_cycle
+from cellguard._core.flows import FAR, cheapest_flow, negative_cycle
 from cellguard._engine.multiples import lattice
+from cellguard._engine.network import adjacency
 from cellguard._rounding.blocks import find_blocks
 from cellguard._rounding.grid import Prices, make_grid
 from cellguard._rounding.guide import Relaxation
@@ -81,7 +82,7 @@ def test_flows_are_the_cheapest(seed):
     np.add.at(need, head, some)
     np.subtract.at(need, tail, some)
     flow = np.empty(m, np.int64)
-    assert cheapest_flow(tail, head, *adjacency(tail, head, n), need, low, first, prices, flow) == 0
+    assert cheapest_flow((tail, head, *adjacency(tail, head, n)), need, low, first, prices, flow) == 0
     found = sum(prices[first[j] : first[j] + flow[j]].sum() for j in range(m))
     arc = np.repeat(np.arange(m), steps)
     A = np.zeros((n, len(arc)))
@@ -109,19 +110,17 @@ def test_a_negative_cycle_is_found_if_there_is_one(seed):
     up = np.where(rng.random(m) < 0.3, FAR, rng.integers(-1, 6, m).astype(float))
     down = np.where(rng.random(m) < 0.3, FAR, rng.integers(0, 6, m).astype(float))
     down = np.maximum(down, -up)  # a step and its reverse do not gain together
-    cycle = np.empty(n + 1, np.int64)
-    length = negative_cycle(tail, head, up, down, n, np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64), cycle)
+    cycle = negative_cycle((tail, head, *adjacency(tail, head, n)), up, down)
     shortest = np.full((n, n), np.inf)
     for j in range(m):
         shortest[tail[j], head[j]] = min(shortest[tail[j], head[j]], up[j])
         shortest[head[j], tail[j]] = min(shortest[head[j], tail[j]], down[j])
     for k in range(n):
         shortest = np.minimum(shortest, shortest[:, k : k + 1] + shortest[k : k + 1])
-    assert (length > 0) == bool((np.diag(shortest) < 0).any())
-    if length:
-        arcs = cycle[:length]
-        assert sum(up[j] if j >= 0 else down[~j] for j in arcs) < 0
-        ends = [(tail[j], head[j]) if j >= 0 else (head[~j], tail[~j]) for j in arcs]
+    assert (len(cycle) > 0) == bool((np.diag(shortest) < 0).any())
+    if len(cycle):
+        assert sum(up[j] if j >= 0 else down[~j] for j in cycle) < 0
+        ends = [(tail[j], head[j]) if j >= 0 else (head[~j], tail[~j]) for j in cycle]
         assert sorted(e[0] for e in ends) == sorted(e[1] for e in ends)
 
 

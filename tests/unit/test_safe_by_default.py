@@ -1,6 +1,7 @@
 """What was once published under a green "safe": each of these tests failed before."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -183,3 +184,46 @@ def test_costs_are_told_inside_only(tmp_path, capsys):
     assert "cost" not in shown.err.replace(str(tmp_path), "")
     assert main(["suppress", str(tmp_path / "t.csv"), "--json", "--quiet", "--internal"]) == 0
     assert {"objective", "bound", "cost", "loss"} <= set(json.loads(capsys.readouterr().out))
+
+
+def opposite_corner() -> cg.Table:
+    """Two sensitive cells at opposite corners of the cheapest pattern: they share no relation."""
+    rows = {"r": [], "c": [], "x": []}
+    cells = {
+        ("r0", "c0"): (60, 25, 20, 19), ("r0", "c1"): (38, 9), ("r0", "c2"): (100, 90, 80),
+        ("r1", "c0"): (13,), ("r1", "c1"): (46, 25, 22, 9), ("r1", "c2"): (100, 90, 80),
+        ("r2", "c0"): (50, 45, 40), ("r2", "c1"): (50, 45, 40), ("r2", "c2"): (100, 90, 80),
+    }  # fmt: skip
+    for (r, c), amounts in cells.items():
+        for x in amounts:
+            for name, value in zip(rows, (r, c, x), strict=True):
+                rows[name].append(value)
+    return cg.tabulate(rows, ["r", "c"], "x").apply(cg.MinFrequency(3))
+
+
+@pytest.mark.parametrize("method", ["suppress", "intervals", "round", "perturb"])
+def test_who_is_alone_in_a_cell_does_not_learn_the_opposite_corner(method):
+    table = opposite_corner()
+    far, own = table.cell({"r": "r0", "c": "c1"}), table.cell({"r": "r1", "c": "c0"})
+    assert table.sensitive_cells.tolist() == [far, own]
+    lone = cg.Attacker(
+        name="who is alone", cells=[own], lb=[13.0], ub=[13.0], sensitive=[far],
+        lower=[table.lower[far]], upper=[table.upper[far]],
+    )  # fmt: skip
+    release = {**METHODS, "round": lambda t: cg.round(t, base=50), "perturb": lambda t: cg.perturb(t, base=50)}[method](
+        table
+    )
+    assert release.published, release.explanation
+    seen = replace(release, table=table.with_(attackers=(lone,), insiders=False))
+    assert cg.audit(seen).safe
+
+
+def test_a_part_of_an_audit_is_no_licence_to_save(tmp_path):
+    table = counts().with_(sliding=np.where(counts().sensitive, 0.4, 0.0), smallest_width=2.0)
+    room = np.where(table.sensitive, 0.2, 0.6)
+    release = Intervals(
+        table=table, status=Status.FEASIBLE, objective=0.0, lower=table.values - room, upper=table.values + room
+    )
+    release.audit(integer=False)
+    with pytest.raises(ReleaseError, match="refuses"):
+        release.save(tmp_path / "x.csv")

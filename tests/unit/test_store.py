@@ -153,7 +153,7 @@ def test_hierarchies_from_files_and_outlines(toml, files, tmp_path):
     assert t.n_cells == 3 * 7
     assert t.values[0] == 15.5
     assert int(t.sensitive.sum()) == 1
-    assert int(t.fixed.sum()) == 1
+    assert int(t.fixed.sum()) == 5  # the one that the file says, and four without a row
     assert t.name == "t"
 
 

@@ -62,7 +62,7 @@ def test_labels_say_cells_and_relations(table):
     [
         ({"values": [30, np.nan, 70]}, InputError, "cell 1: the value is not a finite"),
         ({"values": [30, np.inf, 70]}, InputError, "cell 1: the value is not a finite"),
-        ({"values": [30, 41, 70]}, AdditivityError, "1 of 1 relations do not hold.*cell 2 = cell 0 .*off by 1"),
+        ({"values": [30, 41, 70]}, AdditivityError, "1 of 1 relations do not hold.*cell 2 = cell 0 "),
         ({"lb": [0, 41, 0]}, InputError, "cell 1: the lower bound lies above"),
         ({"ub": [1000, 39, 1000]}, InputError, "cell 1: the upper bound lies below"),
         ({"lb": [0, np.nan, 0]}, InputError, "cell 1: a bound is not a number"),

@@ -12,8 +12,8 @@ from cellguard.audit import audit
 from cellguard.examples import minami2019_figure2
 from cellguard.exceptions import FormatError
 from cellguard.levels import required_levels
-from cellguard.release import Status, Suppression
-from cellguard.witnesses import read_proofs, verify, write_proofs
+from cellguard.release import Adjustment, Intervals, Rounding, Status, Suppression
+from cellguard.witnesses import Proof, read_proofs, verify, write_proofs
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_one_digit_of_the_file_changed_is_refused(release, tmp_path):
     path = tmp_path / "w.json"
     audit(release).save_witnesses(path)
     content = json.loads(path.read_text())
-    table = content["attackers"][0]["tables"][0]
+    table = content["tables"][0]
     cell = next(iter(table))
     digit = table[cell][0]
     table[cell] = ("2" if digit == "1" else "1") + table[cell][1:]
@@ -176,3 +176,84 @@ def test_nothing_is_left_when_writing_fails(release, tmp_path):
     with pytest.raises(cg.CellguardError):
         write_proofs(tmp_path / "no" / "w.json", release, [])
     assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- the release must be one of its kind
+
+
+def small(**changes):
+    given = {"sensitive": [4], "lower": 3, "upper": 3} | changes
+    return cg.Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[20, 50], [8, 19]], **given)
+
+
+def made(kind, table, **published):
+    return kind(table=table, status=Status.FEASIBLE, objective=0.0, **published)
+
+
+def generous(table, room=40):
+    """Witnesses that would do: the sensitive cell far up and far down, in a table that adds up."""
+    a = [Fraction(repr(float(v))) for v in table.values]
+    around = {4: 1, 5: -1, 7: -1, 8: 1}
+    tables = [{c: a[c] + s * d for c, s in around.items()} for d in (-5, 5)]
+    return [Proof(attacker="external", cells=[4], low=[0], high=[1], tables=tables)]
+
+
+def test_intervals_that_exclude_the_truth_prove_nothing():
+    table = small()
+    lower, upper = table.values - 6, table.values + 6
+    assert verify(made(Intervals, table, lower=lower, upper=upper), generous(table)).accepted
+    lower[0] = table.values[0] + 1
+    found = verify(made(Intervals, table, lower=lower, upper=upper), generous(table))
+    assert not found.accepted
+    assert found.problems == ("(region=Total, sex=Total): the published interval does not contain the true value.",)
+
+
+def test_an_adjustment_that_does_not_add_up_or_leaves_its_bounds_is_refused():
+    table = small(ub=120)
+    moved = table.values.copy()
+    moved[[4, 5, 7, 8]] += [4, -4, -4, 4]
+    assert verify(made(Adjustment, table, values=moved), []).accepted
+    broken = moved.copy()
+    broken[0] += 1
+    found = verify(made(Adjustment, table, values=broken), [])
+    assert "relations do not hold" in found.problems[0]
+    outside = table.values.copy()
+    outside[[4, 5, 7, 8]] += [-25, 25, 25, -25]
+    found = verify(made(Adjustment, table, values=outside), [])
+    assert "outside the known bounds" in found.problems[0]
+
+
+def test_rounded_values_must_be_multiples_near_the_truth():
+    table = small()
+    true = made(Rounding, table, values=table.values, base=np.full(9, 5.0))
+    assert "no multiple of the base" in verify(true, generous(table)).problems[0]
+    far = np.array([100.0, 30, 70, 70, 10, 60, 30, 20, 10])
+    found = verify(made(Rounding, table, values=far, base=np.full(9, 5.0)), generous(table))
+    assert "does not contain the true value" in found.problems[0]
+
+
+def test_a_sensitive_cell_that_is_published_is_refused():
+    table = small()
+    nothing = made(Suppression, table, suppressed=np.zeros(9, bool))
+    assert "was left published" in verify(nothing, generous(table)).problems[0]
+
+
+def test_where_nothing_is_sensitive_nothing_is_proven():
+    table = small(sensitive=[], lower=0, upper=0)
+    proof = replace(generous(table)[0], cells=[], low=[], high=[], tables=[])
+    found = verify(made(Suppression, table, suppressed=np.zeros(9, bool)), [proof])
+    assert found.problems == ()
+    assert not found.accepted
+
+
+def test_the_tables_of_counts_must_hold_whole_numbers_whatever_the_file_says():
+    table = small(integer=True)
+    suppressed = np.zeros(9, bool)
+    suppressed[[4, 5, 7, 8]] = True
+    release = made(Suppression, table, suppressed=suppressed)
+    proof = generous(table)[0]
+    assert verify(release, [proof], integer=False).accepted
+    around = {4: 1, 5: -1, 7: -1, 8: 1}
+    broken = [{c: v + around[c] * Fraction(1, 2) for c, v in t.items()} for t in proof.tables]
+    found = verify(release, [replace(proof, tables=broken)], integer=False)
+    assert any("is not a whole number" in p for p in found.problems)

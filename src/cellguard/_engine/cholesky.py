@@ -30,8 +30,8 @@ class SparseCholesky:
     """
 
     def __init__(self, lower: csr_array) -> None:
-        from cellguard._engine.kernels import cholesky as kernel
-        from cellguard._engine.kernels.ordering import minimum_degree
+        from cellguard._core.cholesky import Factor
+        from cellguard._core.ordering import minimum_degree
 
         n = lower.shape[0]
         column = lower.indices.astype(np.int64)
@@ -42,16 +42,10 @@ class SparseCholesky:
         best = _Analysis(minimum_degree(*neighbours), row, column)
         if best.flops > _DISSECT:
             best = min(best, *(_Analysis(o, row, column) for o in _dissections(*neighbours)), key=lambda a: a.flops)
-        self.order, tree, counts = best.order, best.tree, best.counts
-        self._indptr, self._indices, self._from = best.rows
-        pattern = _strict(self._indptr, self._indices)
-        self._starts = kernel.supernodes(tree, counts, _WIDEST)
-        self._ptr, self._rows, self._owner = kernel.patterns(*pattern, tree, self._starts)
-        height, width = np.diff(self._ptr), np.diff(self._starts)
-        self._at = np.concatenate([[0], np.cumsum(height * width)])
-        self.flops = float((width * height.astype(np.float64) ** 2).sum())
-        self.n_values = int(self._at[-1])
-        self._values = np.empty(0)
+        self.order = best.order
+        indptr, indices, self._from = best.rows
+        self._factor = Factor(indptr, indices, best.tree, best.counts, _WIDEST)
+        self.flops, self.n_values = self._factor.flops, self._factor.n_values
 
     def factor(self, data: FloatArray, *, tiny: float = 1e-14) -> int:
         """Factor the matrix with these entries, in the order of the pattern.
@@ -59,30 +53,12 @@ class SparseCholesky:
         Returns how many pivots were below `tiny` times their diagonal entry and have been raised,
         which leaves those unknowns at 0.
         """
-        from cellguard._engine.kernels import cholesky as kernel
-
-        if not len(self._values):
-            self._values = np.empty(self.n_values)
-        raised = kernel.factorize(
-            self._indptr,
-            self._indices,
-            data[self._from],
-            self._starts,
-            self._ptr,
-            self._rows,
-            self._owner,
-            self._at,
-            self._values,
-            tiny,
-        )
-        return int(raised)
+        return self._factor.factorize(data[self._from], tiny)
 
     def solve(self, b: FloatArray) -> FloatArray:
         """Solve for one right-hand side."""
-        from cellguard._engine.kernels import cholesky as kernel
-
         x = b[self.order]
-        kernel.solve(self._starts, self._ptr, self._rows, self._at, self._values, x)
+        self._factor.solve(x)
         out = np.empty_like(x)
         out[self.order] = x
         return out
@@ -92,14 +68,14 @@ class _Analysis:
     """What an order makes of a pattern: its elimination tree in postorder, and the size of each column."""
 
     def __init__(self, order: IntArray, row: IntArray, column: IntArray) -> None:
-        from cellguard._engine.kernels import cholesky as kernel
+        from cellguard._core import cholesky as core
 
-        tree = kernel.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
-        self.order = order[kernel.postorder(tree)]
+        tree = core.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
+        self.order = order[core.postorder(tree)]
         self.rows = _permuted(self.order, row, column)
         pattern = _strict(*self.rows[:2])
-        self.tree = kernel.elimination_tree(*pattern)
-        self.counts = kernel.column_counts(*pattern, self.tree)
+        self.tree = core.elimination_tree(*pattern)
+        self.counts = core.column_counts(*pattern, self.tree)
         self.flops = float(((self.counts + 1.0) ** 2).sum())
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve_triangular
 from scipy.sparse import csr_array
 
+from cellguard._core import schur
 from cellguard._engine import clock
-from cellguard._engine.kernels import schur
 
 __all__ = ["Copies", "NullSpaceCopies", "OutOfTimeError", "RangeCopies", "make_copies", "robust_cholesky"]
 

@@ -47,17 +47,15 @@ class EchelonForm:
 
         Returns the movements, as far as the room allows both ways, and the number of failures.
         """
-        from cellguard._engine.kernels.patterns import prove, stretch
+        from cellguard._core.patterns import prove, stretch
 
         requests = (np.zeros(len(variables), np.int64), variables, *need)
-        order, n = np.arange(len(variables)), len(self._bank)
-        bank, k, failed = prove(
-            self.Z, self.parameter, self.low, self.high, self._nothing_known, requests, self._bank, n, order, patience
+        n = len(self._bank)
+        self._bank, failed = prove(
+            self.Z, self.parameter, self.low, self.high, self._nothing_known, requests, self._bank, patience
         )
-        fresh = bank[n:k]
-        self._bank = bank[:k]
         out = []
-        for z in fresh:
+        for z in self._bank[n:]:
             backward, forward = (1.0 if np.isinf(step) else step for step in stretch(z, self.low, self.high))
             out += [forward * z, -backward * z]
         return out, int(failed.sum())

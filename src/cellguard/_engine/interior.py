@@ -39,6 +39,8 @@ _BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
 """Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
 _TIGHT = 1e-9
 """Slacks below this are 0."""
+_NOTHING = 1e-40
+"""Products that shrink by so much are 0."""
 _DIVERGED = 1e14
 """Products that grow by so much mean that nothing satisfies the rows."""
 
@@ -217,7 +219,10 @@ class InteriorPoint:
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
             self._residuals()
-            if self.relative_gap <= tolerance and x.violation <= _VIOLATION:
+            nothing_left = (
+                self.mu <= _NOTHING * first
+            )  # where moving costs nothing no gap is small beside the objective
+            if (self.relative_gap <= tolerance or nothing_left) and x.violation <= _VIOLATION:
                 best = replace(x, converged=True)
                 break
             quality = self.relative_gap + x.violation

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from cellguard._engine.reduce import Reduction
 
-__all__ = ["Network"]
+__all__ = ["Network", "adjacency"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -73,10 +73,7 @@ class Network:
     @cached_property
     def arcs(self) -> tuple[IntArray, IntArray]:
         """For every node its arcs: where they begin in the list, and their numbers, ``~j`` where arc j enters."""
-        from cellguard._engine.kernels.flows import adjacency
-
-        found: tuple[IntArray, IntArray] = adjacency(self.tail, self.head, self.n_nodes)
-        return found
+        return adjacency(self.tail, self.head, self.n_nodes)
 
     def ways(self, node: int) -> tuple[IntArray, IntArray]:
         """Return the arcs that leave a node, and those that enter it; not those that do both."""
@@ -96,12 +93,22 @@ class Network:
             How far each arc moves, at most its level; and a row of nodes for each that falls short: 1 on the near
             side of the first narrowest cut, 2 beyond the last, 0 in between.
         """
-        from cellguard._engine.kernels.mincut import narrow
+        from cellguard._core.mincut import narrow
 
-        found: tuple[FloatArray, NDArray[np.int8]] = narrow(
-            *self.arcs, self.tail, self.head, cell, sign > 0, level, upper, lower
-        )
-        return found
+        return narrow((self.tail, self.head, *self.arcs), cell, sign > 0, level, upper, lower)
+
+
+def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray]:
+    """Return for every node its arcs: where they begin, and their numbers, ``~j`` where arc j enters.
+
+    >>> start, arcs = adjacency(np.array([0, 1]), np.array([1, 2]), 3)
+    >>> start.tolist(), arcs.tolist()
+    ([0, 1, 3, 4], [0, -1, 1, -2])
+    """
+    ends = np.stack([tail, head], axis=1).ravel()
+    order = np.argsort(ends, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))])
+    return start, np.where(order % 2 == 0, order // 2, ~(order // 2))
 
 
 def _few_per_cell(T: csr_array) -> IntArray:

@@ -79,7 +79,7 @@ class NetworkWidths:
             one, other, slide = each.divided() if not self.tied else (*[np.zeros(0, np.int64)] * 2, np.zeros(0))
             first = 2 * C + sum(len(s) for s in slides)
             shift[one] = shift[other] = first + np.arange(len(one))
-            slides.append(slide / self.unit)
+            slides.append(np.asarray(slide / self.unit, np.float64))
             level = np.where(shift >= 0, each.base, each.level)
             # an arc's own width is at least its level
             np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), level / self.unit)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.implied import implied_room
 from cellguard._engine.search import Part, Reach, search
 from cellguard._engine.system import System
 
-__all__ = ["Request", "search_all"]
+__all__ = ["Request", "part_of", "search_all"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -79,30 +80,66 @@ def _parts(system: System, request: Request, *, exact: bool, deadline: float) ->
         group[c] = number
         filled += int(counts[c])
     of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
-    A, N = system.reduction.merged.relations, csr_array(system.reduction.basis[system.reduction.merged.cells])
-    of_row = of_variable[A.indices[A.indptr[:-1]]] if A.shape[0] else np.zeros(0, np.int64)
-    place = np.zeros(len(of_variable), np.int64)
     parts = []
-    members = (_members(x, number + 1) for x in (of_variable, of_row, of_variable[request.variable]))
-    for variables, rows, asked in zip(*members, strict=True):
-        place[variables] = np.arange(len(variables))
-        part = Part(
-            A=_compact(A[rows], place, len(variables)),
-            N=_compact(N[variables]),
-            down=system.down[variables],
-            up=system.up[variables],
-            implied_down=system.implied_down[variables],
-            implied_up=system.implied_up[variables],
-            component=np.unique(system.component[variables], return_inverse=True)[1].astype(np.int64),
-            asked=place[request.variable[asked]],
-            need_high=need_high[asked],
-            need_low=need_low[asked],
-            need_width=need_width[asked],
-            exact=exact,
-            deadline=deadline,
-        )
+    members = (_members(x, number + 1) for x in (of_variable, of_variable[request.variable]))
+    for variables, asked in zip(*members, strict=True):
+        needs = (need_high[asked], need_low[asked], need_width[asked])
+        part = part_of(system, variables, request.variable[asked], needs, exact=exact, deadline=deadline)
         parts += [(chunk, variables) for chunk in _chunks(part)]
     return parts
+
+
+def part_of(
+    system: System,
+    variables: IntArray,
+    asked: IntArray,
+    needs: tuple[FloatArray, FloatArray, FloatArray],
+    *,
+    exact: bool,
+    deadline: float,
+    room: tuple[FloatArray, FloatArray] | None = None,
+) -> Part:
+    """Cut out the components of some variables.
+
+    Parameters
+    ----------
+    system
+        The reduced relations.
+    variables
+        All variables of some components, ascending.
+    asked
+        Which of them are asked about.
+    needs
+        How far up, how far down and how far in all these must reach.
+    exact, deadline
+        See :class:`Part`.
+    room
+        How far the variables can move down and up, when not as the system says.
+    """
+    place = np.full(len(system.up), -1, np.int64)
+    place[variables] = np.arange(len(variables))
+    A = system.reduction.merged.relations
+    first = A.indices[A.indptr[:-1]] if A.shape[0] else np.zeros(0, np.int64)
+    A = _compact(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
+    down, up = (system.down[variables], system.up[variables]) if room is None else room
+    implied = (system.implied_down[variables], system.implied_up[variables])
+    if room is not None:
+        implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
+    return Part(
+        A=A,
+        N=_compact(system.basis[variables]),
+        down=down,
+        up=up,
+        implied_down=implied[0],
+        implied_up=implied[1],
+        component=np.unique(system.component[variables], return_inverse=True)[1].astype(np.int64),
+        asked=place[asked],
+        need_high=needs[0],
+        need_low=needs[1],
+        need_width=needs[2],
+        exact=exact,
+        deadline=deadline,
+    )
 
 
 def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:

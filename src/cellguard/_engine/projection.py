@@ -20,6 +20,7 @@ from cellguard._engine.cholesky import SparseCholesky
 __all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 _DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
 """Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
@@ -79,14 +80,15 @@ class NullSpace:
 
     def __init__(self, N: csr_array) -> None:
         self.N, self.NT = N, csr_array(N.T)
+        self._rows = _arrays(N)
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._engine.kernels.gram import gram
+        from cellguard._core.gram import gram
 
         self.theta = theta
-        self.shifted = _cholesky(self.S, lambda: gram(self.N.indptr, self.N.indices, self.N.data, theta, self.S))
+        self.shifted = _cholesky(self.S, lambda: gram(*self._rows, theta, self.S.T))
 
     def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
         """Return the minimiser for one g."""
@@ -104,6 +106,7 @@ class _Normal:
     def __init__(self, A: csr_array) -> None:
         self.A, self.AT = A, csr_array(A.T)
         self.AT.sort_indices()
+        self._columns = _arrays(self.AT)
         self.refinements = 1
         self.D = np.ones(A.shape[1])
 
@@ -128,11 +131,10 @@ class DenseNormal(_Normal):
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._engine.kernels.gram import gram
+        from cellguard._core.gram import gram
 
-        AT, D = self.AT, 1.0 / theta
-        self.D = D
-        shift = _cholesky(self.S, lambda: gram(AT.indptr, AT.indices, AT.data, D, self.S))
+        self.D = D = 1.0 / theta
+        shift = _cholesky(self.S, lambda: gram(*self._columns, D, self.S.T))
         self.refinements = 3 if shift else 1
 
     def _multipliers(self, b: FloatArray) -> FloatArray:
@@ -144,7 +146,7 @@ class SparseNormal(_Normal):
     """The normal equations with a sparse Cholesky factor, analysed once."""
 
     def __init__(self, A: csr_array) -> None:
-        from cellguard._engine.kernels.gram import places
+        from cellguard._core.gram import places
 
         super().__init__(A)
         pattern = csr_array(tril(abs(self.A) @ abs(self.AT)))
@@ -152,15 +154,16 @@ class SparseNormal(_Normal):
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
             self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-        self.place = places(self.AT.indptr, self.AT.indices, pattern.indptr, pattern.indices)
+        self.place = places(*self._columns[:2], *_arrays(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._engine.kernels.gram import sparse_gram
+        from cellguard._core.gram import sparse_gram
 
         self.D = 1.0 / theta
-        sparse_gram(self.AT.indptr, self.AT.data, self.D, self.place, self.entries)
+        start, _, data = self._columns
+        sparse_gram(start, data, self.D, self.place, self.entries)
         raised = self.factors.factor(self.entries)
         self.refinements = 3 if raised else 1
 
@@ -199,6 +202,11 @@ class IterativeNormal(_Normal):
             size, before = float(r @ z), size
             p = z + (size / before) * p
         raise np.linalg.LinAlgError
+
+
+def _arrays(M: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    """As the compiled core takes it."""
+    return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
 
 
 def _cholesky(S: FloatArray, build: Callable[[], None]) -> float:

@@ -19,17 +19,14 @@ from cellguard._engine.integer import search_whole
 from cellguard._engine.parts import Request, search_all
 from cellguard._engine.program import AttackerProgram
 from cellguard._engine.search import LEVEL_TOLERANCE, Reach
-from cellguard._engine.system import System
+from cellguard._engine.system import System, free_cells
 from cellguard._engine.witness import ExactMovements, exact_movements, refine
 
-__all__ = ["AttackerProgram", "Ranges", "free_cells", "ranges"]
+__all__ = ["AttackerProgram", "Ranges", "cell_component", "entries", "ranges"]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-FIXED_TOLERANCE = 1e-12
-"""A cell whose interval is narrower than this share of its value is published."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,11 +61,6 @@ class Ranges:
     """The row of `witnesses` in which each asked cell reaches its upper level; -1: the true table."""
     programs: int
     """How many linear programs were solved."""
-
-
-def free_cells(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
-    """Return which cells an attacker does not know already: their interval has a width."""
-    return np.asarray(hi - lo > FIXED_TOLERANCE * np.maximum(1.0, np.abs(point)))
 
 
 def ranges(
@@ -137,7 +129,7 @@ def ranges(
     exact = exact or integer
     if not certify:
         return _result(system, request, reach, movements, None, point, exact=exact)
-    component = _cell_component(system)
+    component = cell_component(system)
     proof = exact_movements(system.reduction, movements, lo, hi, point, component)
     found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
@@ -150,12 +142,12 @@ def ranges(
     return found
 
 
-def _cell_component(system: System) -> IntArray:
+def cell_component(system: System) -> IntArray:
     """Component of each cell; -1 where it cannot move."""
     reduction = system.reduction
     moving = reduction.alias >= 0
     component = np.full(len(moving), -1, np.int64)
-    component[moving] = system.component[np.searchsorted(reduction.merged.cells, reduction.alias[moving])]
+    component[moving] = system.component[reduction.merged.variable[moving]]
     return component
 
 
@@ -185,7 +177,7 @@ def _result(
     low_row, high_row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
     high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
-    shown_low, shown_high = (_entries(movements, row, request.cells) for row in (low_row, high_row))
+    shown_low, shown_high = (entries(movements, row, request.cells) for row in (low_row, high_row))
     keep = 1 - 0.9 * LEVEL_TOLERANCE  # what is left is for the check of the witnesses in other arithmetic
     safe = (
         (shown_high >= request.upper * keep)
@@ -219,7 +211,7 @@ def _result(
     )
 
 
-def _entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
+def entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
     """Return the entries at the given places; 0 where the row is -1."""
     out = np.zeros(len(rows))
     some = rows >= 0

@@ -63,13 +63,13 @@ class Reduction:
     @cached_property
     def basis(self) -> csr_array:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
-        from cellguard._engine.kernels import elimination as kernel
+        from cellguard._core import elimination as core
 
         T = self.relations
         definition, order, pivots, start, stop, cell, coefficient = self._state
-        ptr, col, val = kernel.null_space(
-            *(T.indptr, T.indices, T.data, self.free, definition, order),
-            *(self.parameters, pivots, start, stop, cell, coefficient),
+        ptr, col, val = core.null_space(
+            *(T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, self.free, (definition, order)),
+            *(self.parameters, (pivots, start, stop, cell), coefficient),
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -146,45 +146,43 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     >>> r.rank, r.degrees_of_freedom, r.alias.tolist()
     (2, 2, [0, 1, 2, 1])
     """
-    from cellguard._engine.kernels import elimination as kernel
+    from cellguard._core import elimination as core
 
     T = relations
     n = T.shape[1]
     free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
-    indptr, indices, data = T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data
-    residue = residues(data)
-    definition, order = kernel.choose_definitions(indptr, indices, data, free)
+    indptr, indices = T.indptr.astype(np.int64), T.indices.astype(np.int64)
+    system = (indptr, indices, T.data, residues(T.data)), free
+    definitions = definition, order = core.choose_definitions(*system)
     leaves = np.flatnonzero(free & (definition < 0))
     rng = np.random.default_rng(seed)
 
     def random_vector(at: IntArray) -> tuple[IntArray, FloatArray]:
         exact, value = np.zeros(n, np.int64), np.zeros(n)
-        exact[at] = rng.integers(1, kernel.PRIME, len(at))
+        exact[at] = rng.integers(1, core.PRIME, len(at))
         value[at] = rng.uniform(-1.0, 1.0, len(at))
         return exact, value
 
     def complete(exact: IntArray, value: FloatArray) -> None:
-        kernel.propagate(indptr, indices, data, residue, free, definition, order, exact, value)
+        core.propagate(*system, definitions, exact, value)
 
     tests = [random_vector(leaves) for _ in range(2)]
     for exact, value in tests:
         complete(exact, value)
-    left = kernel.leftover_relations(indptr, indices, residue, free, tests[0][0], tests[1][0])
-    ptr, cell, exact_c, value_c = kernel.expand(indptr, indices, data, residue, free, definition, order, left)
-    sequence = np.argsort(np.diff(ptr), kind="stable")
-    used, pivots, start, stop, fc, fe, ff = kernel.eliminate(ptr, cell, exact_c, value_c, sequence, n)
+    left = core.leftover_relations(*system, tests[0][0], tests[1][0])
+    used, pivots, start, stop, cell, coefficient, coefficient_f = core.eliminate(*system, definitions, left)
     is_pivot = np.zeros(n, np.bool_)
     is_pivot[pivots] = True
     parameters = leaves[~is_pivot[leaves]]
 
     prints = [random_vector(parameters) for _ in range(3)]
     for exact, value in prints:
-        kernel.combine(pivots, start, stop, fc, fe, ff, exact, value)
+        core.combine((pivots, start, stop, cell), coefficient, coefficient_f, exact, value)
         complete(exact, value)
     determined = (prints[0][0] == 0) & (prints[1][0] == 0)
-    alias, ratio = _aliases(kernel.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
-    rows = np.sort(np.concatenate([definition[order], left[used]]))
-    roots = kernel.join(indptr, indices, rows, ~determined)
+    alias, ratio = _aliases(core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
+    rows = np.sort(np.concatenate([definition[order], used]))
+    roots = core.join(indptr, indices, rows, ~determined)
     component = np.full(n, -1, np.int64)
     component[~determined] = np.unique(roots[~determined], return_inverse=True)[1]
     return Reduction(
@@ -196,7 +194,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
         alias=alias,
         ratio=ratio,
         component=component,
-        _state=(definition, order, pivots, start, stop, fc, ff),
+        _state=(definition, order, pivots, start, stop, cell, coefficient_f),
     )
 
 
@@ -218,7 +216,7 @@ def _whole(A: csr_array) -> csr_array:
 
 def residues(data: FloatArray) -> IntArray:
     """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
-    from cellguard._engine.kernels.elimination import PRIME
+    from cellguard._core.elimination import PRIME
 
     if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
         return np.asarray(data.astype(np.int64) % PRIME)

@@ -33,6 +33,12 @@ SenseArray = NDArray[np.int8]
 
 _ROUGH = 1e-7
 """Tolerance of the convex programs of the search."""
+_FAR = 1e6
+"""Movers that choose go at most so many typical levels: infinity would make the choice mean nothing."""
+_NEAR_FIRST = (10.0, 1000.0, _FAR)
+"""How far movers may go when any choice will do: near bounds make the programs exact and fast."""
+_FEW = 60
+"""Movers up to which the least number of flips is asked for exactly."""
 _BLOCK = 24
 """Movers whose senses are decided together while the others keep theirs."""
 
@@ -286,11 +292,11 @@ class Senses:
         out[free] = np.where(rises, 1, -1) if rises is not None else best[free]
         return out, bound
 
-    def _program(self, s: SenseArray) -> tuple[MixedSenses, IntArray]:
+    def _program(self, s: SenseArray, far: float = _FAR) -> tuple[MixedSenses, IntArray]:
         program, free = MixedSenses(self.k.movers, self.d, self.low, self.high), np.flatnonzero(s == 0)
-        for sense, far in ((1, self.up), (-1, self.down)):
-            program.hold(self.mover[s == sense], sense, far[s == sense])
-        program.ask(self.mover[free], self.down[free], self.up[free])
+        for sense, level in ((1, self.up), (-1, self.down)):
+            program.hold(self.mover[s == sense], sense, level[s == sense])
+        program.ask(self.mover[free], self.down[free], self.up[free], far)
         return program, free
 
     def nearest(self, up: BoolArray, time_limit_s: float) -> BoolArray | None:
@@ -300,12 +306,16 @@ class Senses:
         s = self.start()
         if self.hopeless.any():
             return None
-        program, free = self._program(s)
-        rises, _ = program.solve(None, time_limit_s, 0.0, prefer=np.where(votes[self.mover[free]] >= 0, 1.0, -1.0))
-        if rises is None:
-            return None
-        s[free] = np.where(rises, 1, -1)
-        return self.rising(s)
+        deadline = clock.now() + time_limit_s
+        for far in _NEAR_FIRST:
+            program, free = self._program(s, far)
+            gap = 0.0 if len(free) <= _FEW else 0.01
+            prefer = np.where(votes[self.mover[free]] >= 0, 1.0, -1.0)
+            rises, _ = program.solve(None, clock.left(deadline), gap, prefer=prefer)
+            if rises is not None:
+                s[free] = np.where(rises, 1, -1)
+                return self.rising(s)
+        return None
 
 
 def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:

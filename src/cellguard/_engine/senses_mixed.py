@@ -17,7 +17,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 _FAR = 1e6
-"""Movers that choose go at most so many typical levels: infinity would make y mean nothing."""
+"""From here on a limit is meant in typical levels, the same for all movers."""
 
 
 class MixedSenses:
@@ -34,6 +34,11 @@ class MixedSenses:
         weights = [np.where(distance.group == g, distance.largest, 0.0)[movers.cell] * movers.size for g in groups]
         largest = [movers.extremes(w, np.maximum)[0] for w in weights]
         self.largest = [most for most in largest if most.max(initial=0.0) > 0]
+        # weights may be 1e11 or 1e-11: what moving usually costs is the price of everything
+        all_weights = np.concatenate([self.cost, *self.largest])
+        self.price = float(np.median(all_weights[all_weights > 0])) if all_weights.any() else 1.0
+        self.cost = self.cost / self.price
+        self.largest = [most / self.price for most in self.largest]
 
     def hold(self, mover: IntArray, sense: int, far: FloatArray) -> None:
         """Let movers go one way, at least so far."""
@@ -41,9 +46,9 @@ class MixedSenses:
         this[0][mover] = far
         other[1][mover] = 0.0
 
-    def ask(self, mover: IntArray, down: FloatArray, up: FloatArray) -> None:
-        """Let movers choose between the two ways."""
-        self.choice, self.down, self.up = mover, down, up
+    def ask(self, mover: IntArray, down: FloatArray, up: FloatArray, far: float = _FAR) -> None:
+        """Let movers choose between the two ways, and go at most so many typical levels."""
+        self.choice, self.down, self.up, self.far = mover, down, up, far
 
     def solve(
         self, start: FloatArray | None, time_limit_s: float, gap: float, prefer: FloatArray | None = None
@@ -64,12 +69,12 @@ class MixedSenses:
         unit = float(np.median(np.maximum(self.up, self.down))) if f else 1.0
         p, q = [b / unit for b in self.p], [b / unit for b in self.q]
         M, lower, upper = self._rows(unit, p[1], q[1])
-        distance = self.cost * unit if prefer is None else np.zeros(n)
+        distance = self.cost if prefer is None else np.zeros(n)
         choice = np.zeros(f) if prefer is None else -prefer
         point = None
         if start is not None and np.isfinite(start).all():
             v = start / unit
-            tau = [float((most * unit * np.abs(v)).max()) for most in self.largest]
+            tau = [float((most * np.abs(v)).max()) for most in self.largest]
             point = np.concatenate([np.maximum(v, 0.0), np.maximum(-v, 0.0), v[self.choice] > 0, tau])
         found = solve_mixed(
             M,
@@ -84,13 +89,24 @@ class MixedSenses:
             relative_gap=gap,
             absolute_gap=0.0,
         )
-        return (found.x[2 * n : 2 * n + f] > 0.5 if found.found else None), found.bound
+        bound = found.bound * self.price * unit if prefer is None else found.bound
+        return (found.x[2 * n : 2 * n + f] > 0.5 if found.found else None), bound
+
+    def _farthest(self, unit: float) -> FloatArray:
+        """How far movers that choose may go: by their own level and those around, or by what is typical of all."""
+        if self.far >= _FAR:
+            return np.full(len(self.choice), self.far)
+        level = np.zeros(self.n)
+        level[self.choice] = np.maximum(self.up, self.down) / unit
+        A = abs(self.m.relations)
+        around = A.T @ (A @ level)  # at least the sum of the levels in every relation of a mover
+        return self.far * np.maximum(around, level)[self.choice]
 
     def _rows(self, unit: float, high: FloatArray, low: FloatArray) -> tuple[csr_array, FloatArray, FloatArray]:
         f, n, A = len(self.choice), self.n, self.m.relations
         up, down = self.up / unit, self.down / unit
         pick = csr_array((np.ones(f), (np.arange(f), self.choice)), shape=(f, n))
-        top, bottom = (diags_array(np.minimum(b[self.choice], _FAR)) for b in (high, low))
+        top, bottom = (diags_array(np.minimum(b[self.choice], self._farthest(unit))) for b in (high, low))
         zero, inf = np.zeros(f), np.full(f, np.inf)
         rows = [
             [A, -A, None, None],
@@ -104,7 +120,7 @@ class MixedSenses:
         for g, most in enumerate(self.largest):
             capped = np.flatnonzero(most > 0)
             k = len(capped)
-            size = csr_array((most[capped] * unit, (np.arange(k), capped)), shape=(k, n))
+            size = csr_array((most[capped], (np.arange(k), capped)), shape=(k, n))
             tau = csr_array((-np.ones(k), (np.arange(k), np.full(k, g))), shape=(k, len(self.largest)))
             rows.append([size, size, None, tau])
             sides.append((np.full(k, -np.inf), np.zeros(k)))

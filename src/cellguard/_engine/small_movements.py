@@ -42,7 +42,7 @@ class SmallMovements:
 
     def piled_up(self, wanted: list[tuple[int, IntArray, FloatArray]]) -> FloatArray:
         """Return one movement in which many variables reach what is wanted: (side, variables, levels) each."""
-        from cellguard._engine.kernels.pile import pile_up
+        from cellguard._core.pile import pile_up
 
         column, amount = [np.zeros(0, np.int64)], [np.zeros(0)]
         for side, variables, level in wanted:
@@ -55,8 +55,10 @@ class SmallMovements:
         columns, amounts = np.concatenate(column), np.concatenate(amount)
         order = self.rng.permutation(len(columns))
         N = self.by_column
-        movement: FloatArray = pile_up(N.indptr, N.indices, N.data, columns[order], amounts[order], self.down, self.up)
-        return movement
+        return pile_up(
+            N.indptr.astype(np.int64), N.indices.astype(np.int64), N.data,
+            columns[order], amounts[order], self.down, self.up,
+        )  # fmt: skip
 
     def around(self, variable: int, side: int, level: float) -> FloatArray | None:
         """Return a movement in which a variable goes to its level, or as far as the columns around it allow."""

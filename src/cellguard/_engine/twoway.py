@@ -1,7 +1,7 @@
 """Suppression of two-way count tables: optimal patterns, and what an attacker who knows how they are made learns.
 
 The table is ``x[row, column]``, its margins are published. Arrays in, arrays out; the loops are
-compiled (:mod:`cellguard._engine.kernels`). Everything about a release starts from
+compiled (:mod:`cellguard._core`). Everything about a release starts from
 :func:`first_candidate` of what is published, never from the hidden counts.
 """
 
@@ -40,8 +40,6 @@ UNIT = 1 << 36
 """One unit of loss. What is below it orders patterns of equal loss; sums over a table stay under 2^61."""
 _NOWHERE = 1 << 60
 """Above every count."""
-_POOL = 256
-"""Better patterns that are remembered beyond the subsets of the pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,10 +66,9 @@ class CountLaw:
         return self.base + self.slope * x
 
     @property
-    def packed(self) -> tuple[np.int64, np.int64, np.int64, IntArray, np.int64]:
-        """As the kernels take it."""
-        whole = np.int64
-        return whole(self.smallest), whole(self.minimum), whole(self.width), self.base, whole(self.slope)
+    def packed(self) -> tuple[int, int, int, IntArray, int]:
+        """As the compiled core takes it."""
+        return self.smallest, self.minimum, self.width, np.ascontiguousarray(self.base, np.int64), self.slope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -102,18 +99,8 @@ def _pattern(rows: IntArray, n_columns: int) -> BoolArray:
     return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
 
 
-def _workspace(shape: tuple[int, ...]) -> tuple[IntArray, IntArray, IntArray]:
-    """Scratch space of the flows: a copy of the table, the links of a path, the lines reached."""
-    return np.zeros(shape, np.int64), np.zeros((2, max(shape)), np.int64), np.zeros((2, 2), np.int64)
-
-
-def _scratch(shape: tuple[int, ...]) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...], IntArray]:
-    """Scratch space of the flows, of the search (a layer per level of its tree), and two masks by row."""
-    r, c = shape
-    levels = r * c + 2
-    widths = (r, c, r, r * c, 3)  # pattern by row, by column, cells that stay published, branches, counters
-    space = tuple(np.zeros((levels, width), np.int64) for width in widths)
-    return _workspace(shape), space, np.zeros((2, r), np.int64)
+def _whole(x: IntArray) -> IntArray:
+    return np.ascontiguousarray(x, np.int64)
 
 
 def optimal_pattern(
@@ -125,59 +112,47 @@ def optimal_pattern(
     that of all cells. The cells `also` are protected like sensitive ones. Nodes above `limit` mean
     that the pattern is the best found, not proven.
     """
-    from cellguard._engine.kernels.twoway_search import HUGE, better_pattern
+    from cellguard._core import twoway as core
 
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
-    rows = np.zeros(x.shape[0], np.int64)
-    work, space, _ = _scratch(x.shape)
-    found, nodes = better_pattern(x, need, len(need), law.width, law.cost(x), rows, HUGE, 0, limit, work, space)
-    return (None if found < 0 and not rows.any() else _pattern(rows, x.shape[1])), int(nodes)
+    found, rows, nodes = core.optimal_pattern(_whole(x), need, law.width, _whole(law.cost(x)), limit)
+    return (None if not found and not rows.any() else _pattern(rows, x.shape[1])), nodes
 
 
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
-    from cellguard._engine.kernels.twoway_flow import spans
+    from cellguard._core import twoway as core
 
-    low, high = spans(x, _masks(pattern), _workspace(x.shape))
-    return low, high
+    return core.spans(_whole(x), _masks(pattern))
 
 
 def first_candidate(x: IntArray, pattern: BoolArray) -> IntArray:
     """Return the first candidate in reading order: a function of what is published, not of what is hidden."""
-    from cellguard._engine.kernels import twoway_candidates as kernel
+    from cellguard._core import twoway as core
 
-    return np.asarray(kernel.first_candidate(x, _masks(pattern), _workspace(x.shape)))
+    return core.first_candidate(_whole(x), _masks(pattern))
 
 
 def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
     """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
-    out = np.empty((limit, *x.shape), np.int64)
-    n = _list(x, pattern, out, limit)
-    return out[: min(n, limit)].copy()
+    from cellguard._core import twoway as core
+
+    return core.candidates(_whole(x), _masks(pattern), limit).reshape(-1, *x.shape)
 
 
 def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
     """Count the candidates without visiting each; what is above `limit` is a lower bound."""
-    return _list(x, pattern, np.empty((0, *x.shape), np.int64), limit)
+    from cellguard._core import twoway as core
+
+    return core.count_candidates(_whole(x), _masks(pattern), limit)
 
 
 def degrees_of_freedom(pattern: BoolArray) -> int:
     """Return the dimension of the null space of a pattern."""
-    from cellguard._engine.kernels.twoway_candidates import basis
+    from cellguard._core import twoway as core
 
-    return len(basis(_masks(pattern), pattern.shape[1], -1, np.zeros(pattern.shape, np.int64)))
-
-
-def _list(x: IntArray, pattern: BoolArray, out: IntArray, limit: int) -> int:
-    from cellguard._engine.kernels import twoway_candidates as kernel
-    from cellguard._engine.kernels.twoway_flow import spans
-
-    rows, work = _masks(pattern), _workspace(x.shape)
-    start = kernel.first_candidate(x, rows, work)
-    low, high = spans(start, rows, work)
-    order = kernel.basis(rows, x.shape[1], -1, high - low)
-    return int(kernel.listed(start, rows, order, out, limit, work))
+    return len(core.basis(_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
 
 
 def is_safe(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
@@ -198,37 +173,30 @@ def is_minimal(x: IntArray, pattern: BoolArray, law: CountLaw) -> bool:
 
 
 class _Siege:
-    """An attack under way: what the kernels share, and the ends of the intervals found so far."""
+    """An attack under way, and the nodes it has visited."""
 
     def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
-        from cellguard._engine.kernels import twoway_candidates, twoway_flow, twoway_match
+        from cellguard._core import twoway as core
 
-        self.kernel = twoway_match
-        rows = _masks(pattern)
-        self.scratch = _scratch(x.shape)
-        self.start = twoway_candidates.first_candidate(x, rows, self.scratch[0])
-        self.low, self.high = twoway_flow.spans(self.start, rows, self.scratch[0])
-        self.inner_low = np.where(pattern, _NOWHERE, x)
-        self.inner_high = np.where(pattern, np.int64(-1), x)
-        self.law = law.packed
-        self.scene = twoway_match.make_scene(rows, self.low, self.high, self.law)
-        self.pool = twoway_match.make_pool(rows, x.shape[1], int(pattern.sum()) + _POOL)
-        if survive == "safe":
-            self.pool[3][0] = 0
-        self.hunt = int(survive == "optimal")
+        hunt = survive == "optimal"
+        self.core = core.Siege(_whole(x), _masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt)
         self.work = 0
+
+    @property
+    def outer(self) -> tuple[IntArray, IntArray]:
+        """The lowest and highest values that have not been excluded."""
+        return self.core.outer
+
+    @property
+    def inner(self) -> tuple[IntArray, IntArray]:
+        """The lowest and highest values of the survivors that were found."""
+        return self.core.hull
 
     def scan(self, cell: int, end: str, stop: int, limit: int) -> int:
         """Move the ``"low"`` or ``"high"`` end of a cell inward to the first value that survives, or to `stop`."""
-        from cellguard._engine.kernels.twoway_flow import DOWN, UP
-
-        way = DOWN if end == "low" else UP
-        ends = (self.low, self.high, self.inner_low, self.inner_high)
-        status, work = self.kernel.scan(
-            self.start, int(cell), way, int(stop), ends, self.scene, self.law, self.hunt, limit, self.pool, self.scratch
-        )
-        self.work += int(work)
-        return int(status)
+        status, work = self.core.scan(int(cell), end == "low", int(stop), int(limit))
+        self.work += work
+        return status
 
 
 def effective_intervals(
@@ -259,7 +227,7 @@ def effective_intervals(
     cells
         Positions of the cells to settle, all suppressed ones unless given.
     """
-    from cellguard._engine.kernels.twoway_search import LIMIT
+    from cellguard._core.twoway import LIMIT
 
     s = _Siege(x, pattern, law, survive)
     wanted = (np.flatnonzero(pattern) if cells is None else cells).tolist()
@@ -268,9 +236,8 @@ def effective_intervals(
     while todo and s.work < limit:
         todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == LIMIT]
         share = max(2 * share, (limit - s.work) // max(len(todo), 1))
-    return Effective(
-        low=s.low, high=s.high, inner_low=s.inner_low, inner_high=s.inner_high, finished=not todo, work=s.work
-    )
+    (low, high), (inner_low, inner_high) = s.outer, s.inner
+    return Effective(low=low, high=high, inner_low=inner_low, inner_high=inner_high, finished=not todo, work=s.work)
 
 
 class Kept(NamedTuple):
@@ -295,28 +262,31 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     s = _Siege(x, pattern, law, "minimal")
     passed = all(_wide(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
-    passed = passed and bool(s.inner_high[pattern].max(initial=0) >= 0)
-    may = pattern & (s.inner_low < law.minimum)
-    widths = (s.inner_high - s.inner_low)[may]
+    low, high = s.inner
+    passed = passed and bool(high[pattern].max(initial=0) >= 0)
+    may = pattern & (low < law.minimum)
+    widths = (high - low)[may]
     return Kept(passed, s.work, int(may.sum()), int(widths.min()) if len(widths) else law.width)
 
 
 def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
-    from cellguard._engine.kernels.twoway_match import EXCLUDED, SURVIVOR
-    from cellguard._engine.kernels.twoway_search import LIMIT
-
-    i, j = divmod(cell, s.low.shape[1])
+    from cellguard._core.twoway import EXCLUDED, LIMIT, SURVIVOR
 
     def enough() -> bool:
-        return bool(s.inner_high[i, j] - s.inner_low[i, j] >= law.width)
+        low, high = s.inner
+        return bool(high.flat[cell] - low.flat[cell] >= law.width)
 
     if enough():
         return True
     status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else LIMIT
     if status == EXCLUDED:  # no survivor has a sensitive count here
         return True
-    if status != SURVIVOR or s.work >= limit or s.scan(cell, "high", s.low[i, j], limit - s.work) == LIMIT:
+    if (
+        status != SURVIVOR
+        or s.work >= limit
+        or s.scan(cell, "high", int(s.outer[0].flat[cell]), limit - s.work) == LIMIT
+    ):
         return False
     return enough()
 
@@ -325,12 +295,11 @@ def optimal_share(
     tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int
 ) -> NDArray[np.float64]:
     """Return for each candidate the share of the drawn costs under which the pattern is its optimum."""
-    from cellguard._engine.kernels.twoway_match import surviving_draws
-
     # A candidate for which a part of the pattern suffices has no share; no draw is needed to tell.
     shares = np.zeros(len(tables))
     s = _Siege(tables[0], pattern, law, "minimal")
-    possible = surviving_draws(tables, s.scene, s.law, costs[:1], 0, limit, s.pool, s.scratch) > 0
-    hits = surviving_draws(tables[possible], s.scene, s.law, costs, 1, limit, s.pool, s.scratch)
+    tables, costs = _whole(tables), _whole(costs)
+    possible = s.core.surviving_draws(tables, costs[:1], hunt=False, limit=limit) > 0
+    hits = s.core.surviving_draws(tables[possible], costs, hunt=True, limit=limit)
     shares[possible] = hits / len(costs)
     return shares

@@ -7,10 +7,12 @@ a hair the movement is pulled towards the true table. The result needs no tolera
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +57,17 @@ class ExactMovements:
         rows, cells, values = (np.array(x) for x in zip(*where, strict=True))
         return csr_array(plain + csr_array((values, (rows, cells)), shape=k.shape))
 
+    def with_more(self, other: ExactMovements) -> ExactMovements:
+        """Return these movements and, after them, others whose fractions may be of another kind."""
+        n = self.numerators.shape[0]
+        more = csr_array(other.numerators.shape, dtype=np.int64)
+        careful = {n + row: other.row(row) for row in range(other.numerators.shape[0])}
+        return ExactMovements(
+            numerators=csr_array(vstack([self.numerators, more])),
+            denominator=self.denominator,
+            careful={**self.careful, **careful},
+        )
+
     def row(self, number: int) -> dict[int, Fraction]:
         """Return one movement, by cell."""
         k = self.numerators
@@ -71,6 +84,9 @@ def exact_movements(
     hi: FloatArray,
     point: FloatArray,
     component: IntArray,
+    *,
+    held: BoolArray | None = None,
+    deadline: float = float("inf"),
 ) -> ExactMovements:
     """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
 
@@ -84,6 +100,10 @@ def exact_movements(
         Interval of each cell, and the table that moves; decimal numbers, taken as they are printed.
     component
         Of each cell; movements of different components are independent.
+    held
+        Cells that must stand still exactly in every movement in which they do not move: somebody knows them.
+    deadline
+        Time (of `time.time`) after which movements are replaced by none.
     """
     n = len(point)
     components = component + 1  # 0: cells that cannot move
@@ -100,7 +120,15 @@ def exact_movements(
         return ExactMovements(numerators=csr_array(movements.shape, dtype=np.int64), denominator=denominator)
     maker = _Maker(T=T, denominator=denominator, below=below, above=above, components=components)
     basis = _Basis.of(reduction)
-    rows = [csr_array(maker.make(movements[[i]].toarray()[0], basis)[None, :]) for i in range(movements.shape[0])]
+    # aliases move together: one of them stands for all
+    held = np.zeros(n, bool) if held is None else held
+    held_cells = np.unique(reduction.alias[held & (component >= 0)])
+    rows = []
+    for i in range(movements.shape[0]):
+        z = movements[[i]].toarray()[0]
+        late = time.time() > deadline
+        made = np.zeros(n, np.int64) if late else maker.make(z, basis, held_cells[z[held_cells] == 0])
+        rows.append(csr_array(made[None, :]))
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
 
 
@@ -113,6 +141,9 @@ def refine(
     point: FloatArray,
     component: IntArray,
     where: Iterable[tuple[int, int]],
+    *,
+    held: BoolArray | None = None,
+    deadline: float = float("inf"),
 ) -> ExactMovements:
     """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
     numerators, careful = exact.numerators.tolil(), dict(exact.careful)
@@ -120,6 +151,10 @@ def refine(
     for row, c in sorted(where):
         z = movements[[row]].toarray()[0]
         mine = own = np.flatnonzero(component == c)
+        if time.time() > deadline:
+            break
+        if held is not None:
+            mine = mine[(z[mine] != 0) | ~held[mine]]
         if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
             mine = mine[z[mine] != 0]
         found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
@@ -205,9 +240,51 @@ class _Basis:
         whole = csr_array((np.rint(data).astype(np.int64), N.indices, N.indptr), shape=N.shape)
         return cls(parameters=reduction.parameters, numerators=whole, denominator=denominator)
 
-    def complete(self, z: FloatArray) -> IntArray:
+    def complete(self, z: FloatArray, hold: _Hold | None = None) -> IntArray:
         """Round the parameters of a movement, in units, and let all other cells follow."""
-        return np.asarray(self.numerators @ np.rint(z[self.parameters] / self.denominator).astype(np.int64))
+        steps = np.rint(z[self.parameters] / self.denominator).astype(np.int64)
+        return np.asarray(self.numerators @ (steps if hold is None else hold.corrected(steps)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Hold:
+    """Cells that must not move: rounding the parameters moves them by a few units, a few other units take that back."""
+
+    rows: csr_array
+    """Of the basis, for the cells that are held."""
+    chosen: IntArray
+    """A parameter for each of them."""
+    factors: Any
+    """Of the square matrix between both, in floating point."""
+
+    @classmethod
+    def of(cls, basis: _Basis, cells: IntArray) -> _Hold | None:
+        """Choose parameters that few of the held cells depend on; None when there are none, or too few."""
+        from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+        from scipy.sparse.linalg import splu
+
+        rows = csr_array(basis.numerators[cells])
+        rows = csr_array(rows[np.flatnonzero(np.diff(rows.indptr))])
+        if not rows.shape[0]:
+            return None
+        used = np.bincount(rows.indices, minlength=rows.shape[1])
+        weight = csr_array((used[rows.indices] * np.abs(rows.data).astype(np.float64), rows.indices, rows.indptr))
+        weight.resize(rows.shape)
+        try:
+            _, chosen = min_weight_full_bipartite_matching(weight)
+            factors = splu(rows[:, chosen].astype(np.float64).tocsc())
+        except (ValueError, RuntimeError):  # the cells depend on each other
+            return None
+        return cls(rows=rows, chosen=chosen.astype(np.int64), factors=factors)
+
+    def corrected(self, steps: IntArray) -> IntArray:
+        """Return the parameters changed so that the cells stand still, if whole numbers can do that."""
+        change = self.factors.solve(-(self.rows @ steps).astype(np.float64))
+        if not (np.abs(change) < _LARGEST).all():
+            return steps
+        out = steps.copy()
+        out[self.chosen] += np.rint(change).astype(np.int64)
+        return out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -218,11 +295,13 @@ class _Maker:
     above: IntArray
     components: IntArray
 
-    def make(self, movement: FloatArray, basis: _Basis) -> IntArray:
-        """Make one movement exact; components that resist stay where they are."""
+    def make(self, movement: FloatArray, basis: _Basis, held: IntArray) -> IntArray:
+        """Make one movement exact; components that resist stay where they are, and so do all cells that are held."""
         z = movement * self.denominator
         z = np.where(np.abs(z) < 2 * _LARGEST, z, 0.0)
-        k, bad = self._pull(z, basis)
+        hold = _Hold.of(basis, held) if len(held) else None
+        k, bad = self._pull(z, basis, hold)
+        bad[self.components[held[k[held] != 0]]] = True
         if bad.any():  # a cell at an end without room: what the solver calls zero must be zero
             retry = bad[self.components]
             largest = np.zeros(len(bad))
@@ -233,12 +312,12 @@ class _Maker:
             bad = bad & still
         return np.where(bad[self.components], np.int64(0), k)
 
-    def _pull(self, z: FloatArray, basis: _Basis) -> tuple[IntArray, BoolArray]:
+    def _pull(self, z: FloatArray, basis: _Basis, hold: _Hold | None = None) -> tuple[IntArray, BoolArray]:
         """Complete the movement, pulling each component towards no movement until its bounds hold."""
         n_components = int(self.components.max(initial=0)) + 1
         share = np.ones(n_components)
         for margin in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
-            k = basis.complete(z * share[self.components])
+            k = basis.complete(z * share[self.components], hold)
             limit = np.ones(len(z))
             over, under = k > self.above, -k > self.below
             limit[over] = self.above[over] / k[over]

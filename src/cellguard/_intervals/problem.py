@@ -329,11 +329,11 @@ class Problem:
         Nobody needs more digits, and a side of almost no width is no use to anyone who checks.
         """
         t, nearly = self.table, 1.0 - 2e-9  # a level of 4 shall not become 4.0001 by a rounding error
+        if t.integer:  # of counts, ends that are not whole tell no more than whole ones
+            low, high = np.ceil(nearly * found.lower - 1e-9), np.ceil(nearly * found.upper - 1e-9)
+            return np.maximum(t.values - low, t.lb), np.minimum(t.values + high, t.ub)
         # what is proven stays so
         dearest = found.bound / (1.0 - gap) if self.proven(found, gap) else self.cost(found) * (1.0 + gap)
-        if t.integer:  # only whole numbers are possible, and everybody knows
-            lower, upper = (np.ceil(nearly * x - 1e-9) for x in (found.lower, found.upper))
-            return np.maximum(t.values - lower, t.lb), np.minimum(t.values + upper, t.ub)
         place = int(np.floor(np.log10(_GRID * self._unit())))
         for digits in range(-place, -place + 6):
             step = 10.0**-digits

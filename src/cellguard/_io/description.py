@@ -5,6 +5,7 @@
     name = "turnover"
     value = "turnover"            # column of the values, "value" unless given
     missing = "zero"              # a cell without a row: zero, error, or unpublished
+    known_zeros = true            # everybody knows which cells have no contributor
 
     [columns]                     # only where names differ from status, lower, upper, sliding, weight, lb, ub, count
     status = "flag"
@@ -50,7 +51,9 @@ class DimensionEntry(_Entry):
     total: str | None = None
     """Code of the total."""
     file: str | None = None
-    """A file with the hierarchy: .hrc, .txt (indented), .csv or .parquet (code, parent)."""
+    """A file with the hierarchy: .hrc, .txt (indented), .csv or .parquet (code and parent, or a column per level)."""
+    levels: list[str] | None = None
+    """Columns of that file, the coarsest first, where not all of them are levels."""
     outline: str | None = None
     """The hierarchy itself, as indented text."""
     digits: list[int] | None = None
@@ -93,6 +96,8 @@ class Description(_Entry):
     """Column of the values."""
     missing: Literal["zero", "error", "unpublished"] = "zero"
     """What a cell without a row is."""
+    known_zeros: bool = True
+    """Whether everybody knows which cells have no contributor."""
     repair: Literal["leaves"] | None = None
     """Whether totals are computed whatever the file says of them."""
     crossings: list[list[str] | dict[str, int]] | None = None

@@ -54,11 +54,11 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 @contextmanager
-def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[bytes]]:
+def atomic_writer(path: str | Path, mode: str = "w", *, private: bool = False) -> Iterator[IO[str] | IO[bytes]]:
     """Open a temporary neighbour of ``path`` that replaces it on success and vanishes on failure.
 
-    The temporary file is readable by its owner only until it takes its place; a reader sees the old
-    file or the whole new one, whatever happens in between.
+    The temporary file is readable by its owner only until it takes its place, and a `private` one stays
+    so; a reader sees the old file or the whole new one, whatever happens in between.
     """
     path = Path(path)
     if not path.parent.is_dir():
@@ -71,9 +71,10 @@ def atomic_writer(path: str | Path, mode: str = "w") -> Iterator[IO[str] | IO[by
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
+        if not private:
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(name).chmod(0o666 & ~umask)
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from math import isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_HEADER",
+    "beside",
     "check_width",
     "columns_of",
     "encode",
+    "free_name",
+    "guarded",
     "header_of",
     "numbers",
     "read_frame",
@@ -41,6 +45,9 @@ MAX_COLUMNS = 5000
 """More than any survey has; every column costs time and memory, whether it is used or not."""
 MAX_HEADER = 1 << 20
 """Bytes of the line that names the columns."""
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What begins a formula in a spreadsheet program."""
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _TOO_WIDE = "records lie below each other, a column for each of their properties; keep the columns that are needed."
 
 FloatArray = NDArray[np.float64]
@@ -245,24 +252,66 @@ def check_width(path: str | Path, columns: int) -> None:
         raise FormatError.at(path, 1, f"{columns:,} columns; at most {MAX_COLUMNS:,} are possible.", hint=_TOO_WIDE)
 
 
-def write_parquet(columns: Columns, path: str | Path) -> None:
+def write_parquet(columns: Columns, path: str | Path, *, private: bool = False) -> None:
     """Write the columns as a Parquet file, atomically."""
     import pyarrow.parquet as pq
 
     table = to_frame(columns)
-    with atomic_writer(path, "wb") as stream:
+    with atomic_writer(path, "wb", private=private) as stream:
         pq.write_table(table, cast("IO[bytes]", stream), compression="zstd")
 
 
-def write_csv(columns: Columns, path: str | Path) -> None:
-    """Write the columns as a CSV file (gzipped when the name ends in ``.gz``), atomically; numbers in full."""
-    rows = zip(*(_written(c) for c in columns.values()), strict=True)
-    with atomic_writer(path, "wb") as raw:
+def beside(codes: Columns, others: Columns) -> dict[str, Any]:
+    """Return columns of codes and other columns together; one that is called like a dimension gives way.
+
+    >>> list(beside({"Value": ["a"]}, {"status": ["published"], "value": [1]}))
+    ['Value', 'status', 'value_']
+    """
+    out = dict(codes)
+    taken = {name.lower() for name in codes}
+    for name, column in others.items():
+        out[free_name(name, taken)] = column
+    return out
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken (lower-case names), with as many ``_`` behind it as are needed; take it."""
+    while name.lower() in taken:
+        name += "_"
+    taken.add(name.lower())
+    return name
+
+
+def guarded(text: str) -> str:
+    """Return a text that no spreadsheet program takes for a formula: where it could, an apostrophe comes first.
+
+    Numbers stay what they are, with a sign too.
+
+    >>> guarded("=1+1"), guarded("@sum"), guarded("-1.5"), guarded("C10")
+    ("'=1+1", "'@sum", '-1.5', 'C10')
+    """
+    formula = text.lstrip("'").startswith(_FORMULA)  # one that is guarded already is guarded again: no two get equal
+    return f"'{text}" if formula and not _NUMBER.fullmatch(text) else text
+
+
+def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, private: bool = False) -> None:
+    """Write the columns as a CSV file (gzipped when the name ends in ``.gz``), atomically; numbers in full.
+
+    Parameters
+    ----------
+    guard
+        For files that people open in a spreadsheet program: texts are :func:`guarded`.
+    private
+        Only the owner may read the file.
+    """
+    text_of = guarded if guard else str
+    rows = zip(*(_written(c, text_of) for c in columns.values()), strict=True)
+    with atomic_writer(path, "wb", private=private) as raw:
         packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
         stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
         text = io.TextIOWrapper(cast("IO[bytes]", stream), encoding="utf-8", newline="\n")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
+        writer.writerow([text_of(name) for name in columns])
         writer.writerows(rows)
         text.flush()
         text.detach()
@@ -270,10 +319,11 @@ def write_csv(columns: Columns, path: str | Path) -> None:
             stream.close()
 
 
-def _written(column: Any) -> list[str]:
+def _written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
-        return ["" if v is None else str(v) for v in (column.tolist() if hasattr(column, "tolist") else column)]
+        listed = column.tolist() if hasattr(column, "tolist") else column
+        return ["" if v is None else text_of(str(v)) for v in listed]
     return [
         "" if isnan(v) else str(int(v)) if float(v).is_integer() and abs(v) < 2**53 else repr(v)
         for v in column.tolist()

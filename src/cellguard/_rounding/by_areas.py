@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from cellguard._core.areas import decide_one, decide_parts
 from cellguard._engine import clock
-from cellguard._engine.kernels.areas import decide_one, decide_parts
 from cellguard._rounding.exact import Outcome
 from cellguard._rounding.grid import Grid, Prices
 from cellguard._rounding.guide import Relaxation, make_whole
@@ -115,13 +115,12 @@ class _Search:
         grid, flat = self.grid, self.moves.flat
         x = np.zeros(flat, np.int64)
         full = x.reshape(grid.shape)
-        low, high, soft = grid.low.reshape(flat), grid.high.reshape(flat), grid.soft.ravel()
-        price = [a.reshape(flat) for a in (prices.kink, prices.slope, prices.outer)]
+        cells, soft = prices.within(grid.low, grid.high, flat), grid.soft.ravel()
         top, need, net = grid.top, grid.area_needs, self.moves.net
-        decide_one(net, low[top], high[top], *(a[top] for a in price), need[top], soft, x[top])
+        decide_one(net, top, cells, need[top], soft, x[top])
         for g, parts in grid.parts.items():
             target = x[g] + grid.area_sums[g].ravel()
-            decide_parts(net, parts, target, low, high, *price, need, soft, x)
+            decide_parts(net, parts, target, cells, need, soft, x)
             self.moves.mend(full, g, prices)
         self.moves.sweep(full, prices, 2)
         return full
@@ -151,10 +150,10 @@ class _Search:
 
     def alone(self, g: int) -> float:
         """Least price of one area when all others are left out."""
-        grid, p = self.grid, self.grid.prices
-        x = np.empty(self.moves.flat[1], np.int64)
-        arrays = (grid.low, grid.high, p.kink, p.slope, p.outer)
-        decide_one(self.moves.net, *(a[g].ravel() for a in arrays), grid.area_needs[g], grid.soft.ravel(), x)
+        grid, flat = self.grid, self.moves.flat
+        x = np.empty(flat[1], np.int64)
+        cells = grid.prices.within(grid.low, grid.high, flat)
+        decide_one(self.moves.net, g, cells, grid.area_needs[g], grid.soft.ravel(), x)
         return grid.price(np.array([g]), x.reshape(1, *grid.shape[1:]))
 
     def improve(self) -> None:

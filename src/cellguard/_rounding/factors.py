@@ -28,7 +28,7 @@ def relation_classes(relations: csr_array) -> IntArray:
     >>> relation_classes(csr_array(T)).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    from cellguard._engine.kernels.factors import classes
+    from cellguard._core.factors import classes
 
     T = csr_array(relations)
     C = csc_array(T)

@@ -8,16 +8,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._engine.network import adjacency
 from cellguard._rounding.blocks import Blocks
 from cellguard._rounding.problem import Problem
 
-__all__ = ["Grid", "Prices", "cross_section", "make_grid"]
+__all__ = ["Cells", "Grid", "Prices", "cross_section", "make_grid"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 Network = tuple[IntArray, IntArray, IntArray, IntArray]
-"""Tail and head of each column, and for each node its columns (:func:`cellguard._rounding.flows.adjacency`)."""
+"""Tail and head of each column, and for each node its columns (:func:`cellguard._engine.network.adjacency`)."""
+
+Cells = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
+"""Low, high, kink, slope and outer price of each cell."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +35,11 @@ class Prices:
     def of(self, areas: IntArray) -> Prices:
         """Return the prices of some areas."""
         return Prices(kink=self.kink[areas], slope=self.slope[areas], outer=self.outer[areas])
+
+    def within(self, low: IntArray, high: IntArray, shape: tuple[int, int]) -> Cells:
+        """Return bounds and prices, areas by columns."""
+        kink, slope, outer = self.kink.reshape(shape), self.slope.reshape(shape), self.outer.reshape(shape)
+        return low.reshape(shape), high.reshape(shape), kink, slope, outer
 
     @classmethod
     def towards(cls, x: FloatArray) -> Prices:
@@ -153,8 +162,6 @@ def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool)
     outside. A leaf code leads from its sum to its relation, a total from its parts' relation to the
     one it is part of; on the total line all is reversed.
     """
-    from cellguard._engine.kernels.flows import adjacency
-
     n_codes, n_rel = len(part_of), int(total_of.max()) + 1
     line, code = np.repeat(np.arange(n), n_codes), np.tile(np.arange(n_codes), n)
     leaf = total_of < 0
@@ -169,7 +176,7 @@ def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool)
 
 def make_grid(problem: Problem, blocks: Blocks) -> Grid | None:
     """Put a problem on the coordinates of its table; None if its bases differ."""
-    p, cells = problem, blocks.cells
+    p, cells = problem, np.ascontiguousarray(blocks.cells)  # the compiled core takes rows as they lie
     if (p.base != p.base[0]).any() or (p.rhs != 0).any():
         return None
     units = p.lattice.quotient[cells]

@@ -153,13 +153,13 @@ class Relaxation:
 
     def follow(self, steps: int) -> None:
         """Let what is open follow what was decided."""
-        from cellguard._engine.kernels.saddle import saddle_steps
+        from cellguard._core.saddle import saddle_steps
 
         A, columns = self.A, np.flatnonzero(self.open)
         last, mean = self.y.copy(), self.y.copy()
         saddle_steps(
-            A.indptr, A.indices, A.data, self.sides, self.pieces.cost, self.pieces.upper, columns,
-            last, self.dual, self.length, steps, mean,
+            A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, self.sides,
+            self.pieces.cost, self.pieces.upper, columns, last, self.dual, self.length, steps, mean,
         )  # fmt: skip
         self.y = mean
 

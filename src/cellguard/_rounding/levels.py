@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,14 @@ from cellguard._engine import clock
 from cellguard._engine.cuts import Separator
 from cellguard._engine.ranges import ranges
 from cellguard._rounding.problem import Problem
+from cellguard.levels import Levels, attackers_of
+from cellguard.table import Table
 
-__all__ = ["Demand", "LevelCuts", "LevelsOpenError", "raised", "trivial_limits"]
+__all__ = ["Demand", "LevelCuts", "LevelsOpenError", "asked_cells", "demands_of", "trivial_limits"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,18 +55,25 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
     return least, most
 
 
-def raised(demand: Demand, cells: IntArray, integer: bool) -> Demand:
-    """Ask for a little more than what an audit missed: a whole number of a count, a small share of anything else."""
-    more = np.isin(demand.cells, cells)
-    lower, upper, sliding = (
-        np.where(more & (level > 0), level + 1.0 if integer else level * (1 + _MARGIN), level)
-        for level in (demand.lower, demand.upper, demand.sliding)
-    )
-    return replace(demand, lower=lower, upper=upper, sliding=sliding)
+def demands_of(table: Table, needs: Sequence[Levels]) -> list[Demand]:
+    """Return what is asked against each attacker of a table, with what he knows; of counts in whole numbers."""
+    out = []
+    for need, attacker in zip(needs, attackers_of(table), strict=True):
+        lb, ub = table.bounds(attacker)
+        if table.integer:
+            lb, ub = np.ceil(lb - 1e-9), np.floor(ub + 1e-9)
+        out.append(Demand(cells=need.cells, lower=need.lower, upper=need.upper, sliding=need.sliding, lb=lb, ub=ub))
+    return out
 
 
-_MARGIN = 1e-5
-"""Share of a level by which programs must exceed it where they missed it by their tolerance."""
+def asked_cells(n_cells: int, needs: Sequence[Levels]) -> BoolArray:
+    """Return the cells for which something is asked: they are never published as they are."""
+    asked = np.zeros(n_cells, np.bool_)
+    for need in needs:
+        asked[need.cells[need.any()]] = True
+    return asked
+
+
 _MANY = 100
 """Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
 

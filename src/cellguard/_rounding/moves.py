@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from cellguard._engine.kernels.areas import cancel_pairs
+from cellguard._core.areas import cancel_pairs
 from cellguard._rounding.grid import Grid, Prices, cross_section
 from cellguard._rounding.guide import make_whole
 
@@ -43,11 +43,8 @@ class Moves:
     def cancel(self, x: IntArray, pairs: IntArray, prices: Prices) -> float:
         """Cancel negative cycles over pairs of areas; sums of only one of both move along. Returns the gain."""
         grid, flat = self.grid, self.flat
-        arrays = (grid.low, grid.high, prices.kink, prices.slope, prices.outer)
-        gain = cancel_pairs(
-            self.net, pairs, grid.parent, *(a.reshape(flat) for a in arrays), grid.soft.ravel(), x.reshape(flat)
-        )
-        return float(gain)
+        cells = prices.within(grid.low, grid.high, flat)
+        return cancel_pairs(self.net, pairs, grid.parent, cells, grid.soft.ravel(), x.reshape(flat))
 
     def sweep(self, x: IntArray, prices: Prices, rounds: int) -> None:
         """Cancel cycles in families, between them, in single areas, and across lines and codes, while that helps."""
@@ -99,10 +96,11 @@ class Moves:
         parent[-1] = -1
         single = np.stack([np.arange(n - 1), np.full(n - 1, -1)], axis=1)
         pairs = np.concatenate([self.pairs(np.arange(n - 1)), single])
-        arrays = [view(a).reshape(n, m) for a in (grid.low, grid.high, p.kink, p.slope, p.outer)]
+        turned = Prices(kink=view(p.kink), slope=view(p.slope), outer=view(p.outer))
+        cells = turned.within(view(grid.low), view(grid.high), (n, m))
         soft = np.tile(total_of >= 0, y.shape[1])
         net = cross_section(y.shape[1], part_of, total_of, total=False)
-        gain = float(cancel_pairs(net, pairs, parent, *arrays, soft, y.reshape(n, m)))
+        gain = cancel_pairs(net, pairs, parent, cells, soft, y.reshape(n, m))
         back = np.empty_like(x[parts])
         back[:, :, codes] = y.transpose(np.argsort(axes))
         x[parts] = back

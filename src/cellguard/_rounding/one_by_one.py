@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._core.areas import halve
 from cellguard._engine import clock
-from cellguard._engine.kernels.areas import halve
 from cellguard._rounding.grid import Grid, Prices
 from cellguard._rounding.guide import Relaxation
 
@@ -65,11 +65,11 @@ def _part(grid: Grid, areas: IntArray, first: int, target: IntArray, guide: Floa
     """Decide one of some areas so that the others can add up to the rest: near the guide, or at the true price."""
     shape = (len(areas), target.size)
     prices = grid.prices.of(areas) if guide is None else Prices.towards(guide)
-    arrays = (grid.low[areas], grid.high[areas], prices.kink, prices.slope, prices.outer)
+    cells = prices.within(grid.low[areas], grid.high[areas], shape)
     others = np.delete(np.arange(len(areas)), first)
     answer = np.empty(target.size, np.int64)
     halve(
-        grid.network(grid.shape[1], total=True), np.array([first]), others, target.ravel(),
-        *(a.reshape(shape) for a in arrays), grid.area_needs[areas[first]], grid.soft.ravel(), answer,
+        grid.network(grid.shape[1], total=True), np.array([first]), others, target.ravel(), cells,
+        grid.area_needs[areas[first]], grid.soft.ravel(), answer,
     )  # fmt: skip
     return answer.reshape(target.shape)

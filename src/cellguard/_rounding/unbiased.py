@@ -73,20 +73,18 @@ def _mixture(share: FloatArray, k: int) -> tuple[int, int, float]:
     """Two residues and the part of the second, whose shares have the mean k / base."""
     base = len(share)
     wanted = k / base
-    best: tuple[float, int, int, float] | None = None
-    for low in range(1, base):
-        for high in range(1, base):
-            if not share[low] <= wanted <= share[high]:
-                continue
-            span = share[high] - share[low]
-            part = (wanted - share[low]) / span if span > 0 else 0.0
-            cost = (1 - part) * abs(low - k) + part * abs(high - k)
-            if best is None or cost < best[0] - 1e-12:
-                best = (cost, low, high, part)
-    if best is None:  # every residue is rounded up too often, or too rarely: the farthest comes closest
+    residue = np.arange(1, base)
+    low, high = residue[share[1:] <= wanted], residue[share[1:] >= wanted]
+    if not len(low) or not len(
+        high
+    ):  # every residue is rounded up too often, or too rarely: the farthest comes closest
         end = 1 if share[1] > wanted else base - 1
         return end, end, 0.0
-    return best[1], best[2], best[3]
+    span = share[high][None, :] - share[low][:, None]
+    part = np.divide(wanted - share[low][:, None], span, out=np.zeros_like(span), where=span > 0)
+    cost = (1 - part) * np.abs(low - k)[:, None] + part * np.abs(high - k)[None, :]
+    i, j = np.unravel_index(int(np.argmax(cost <= cost.min() + 1e-12)), cost.shape)
+    return int(low[i]), int(high[j]), float(part[i, j])
 
 
 def steered(values: FloatArray, probabilities: FloatArray, rng: Generator) -> FloatArray:

@@ -34,7 +34,7 @@ class Verdict:
 def judge(table: Table, pattern: BoolArray, deadline: float) -> Verdict:
     """Ask the audit, until the deadline (of :mod:`clock`)."""
     release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
-    found = audit(release, time_limit_s=max(_LEAST_S, deadline - clock.now()))
+    found = audit(release, everywhere=False, time_limit_s=max(_LEAST_S, deadline - clock.now()))
     if found.safe or not found.checked:
         return Verdict(safe=True)
     failing = [(k, f.cells[~f.safe]) for k, f in enumerate(found.findings)]

@@ -39,7 +39,7 @@ def construct(
 
     Returns the open rows, the movements that were found, and the requests that failed.
     """
-    from cellguard._engine.kernels.patterns import count, is_met
+    from cellguard._core.patterns import count, is_met
 
     space = protector.space
     low, high = space.bounds

@@ -209,7 +209,7 @@ class Search(Incumbent):
 
     def _recombine(self, current: _Current, limit: float) -> _Current | None:
         """Add a few movements from the pool and clean up in a noisy order."""
-        from cellguard._engine.kernels.patterns import recombine
+        from cellguard._core.patterns import recombine
 
         if not self.pool:
             return None
@@ -221,7 +221,7 @@ class Search(Incumbent):
         low, high = space.bounds
         cost, Z, bank = recombine(
             vectors, space.weight, noisy, space.keep, low, high, space.known, space.requests,
-            current.bank, len(current.bank), limit * 1.2,
+            current.bank, limit * 1.2,
         )  # fmt: skip
         return _Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
 

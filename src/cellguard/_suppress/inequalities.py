@@ -126,7 +126,7 @@ class Inequalities:
 
     def circuits(self, y: FloatArray, *, order: FloatArray, violation: float = 1e-2, most: int = 200) -> list[Row]:
         """Combinations of the lightest rows, one for each other row: many cuts for the price of one elimination."""
-        from cellguard._engine.kernels.circuits import excess, lightest
+        from cellguard._core.circuits import excess, lightest
 
         Z, parameter = self._form
         if np.abs(Z).max(initial=0.0) > 1e4:  # rounding has piled up
@@ -153,7 +153,7 @@ class Inequalities:
 
     def _minimal(self, r: FloatArray, p: int, y: FloatArray) -> FloatArray:
         """The same row by fewer others: those of the combination that suffice, lightest first."""
-        from cellguard._engine.kernels.circuits import express
+        from cellguard._core.circuits import express
 
         used = np.flatnonzero(np.abs(r) > _NOISE)
         used = used[used != p]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array
 
+from cellguard._core.windows import Windows
 from cellguard._engine import clock
 from cellguard._suppress.incumbent import Incumbent
 from cellguard._suppress.ledger import Ledger, Movement
@@ -35,11 +36,8 @@ class LargeSearch(Incumbent):
     def __post_init__(self) -> None:
         T = self.problem.relations
         self.columns = csc_array(T)
-        self._index = (
-            T.indptr.astype(np.int64), T.indices.astype(np.int64),
-            self.columns.indptr.astype(np.int64), self.columns.indices.astype(np.int64),
-        )  # fmt: skip
-        self._mark, self._touched, self._stamp = np.zeros(T.shape[1], np.int64), np.zeros(T.shape[0], np.int64), 0
+        C = self.columns
+        self._windows = Windows(*(a.astype(np.int64) for a in (T.indptr, T.indices, C.indptr, C.indices)))
         positive = self.problem.weight[self.problem.weight > 0]
         self.unit = float(np.median(positive)) if len(positive) else 1.0
         self.ledger = Ledger(self.problem)
@@ -108,15 +106,9 @@ class LargeSearch(Incumbent):
 
     def window(self, p: int, price: FloatArray, width: int, depth: int, most: int) -> IntArray:
         """Cells around a cell in which it can move; none if it cannot."""
-        from cellguard._engine.kernels.windows import close, window
-
         if not most:
             return np.flatnonzero(self.problem.usable)
-        self._stamp += 2
-        scratch = self._mark, self._touched, self._stamp
-        cells = window(p, *self._index, price, self.problem.usable, width, depth, most, *scratch)
-        cells = close(cells, *self._index, self._mark, self._stamp)
-        return np.sort(cells) if self._mark[p] == self._stamp else np.zeros(0, np.int64)
+        return self._windows.around(p, price, self.problem.usable, width, depth, most)
 
     def _relations(self, cells: IntArray) -> csc_array:
         """The relations between some cells, the others held fast."""

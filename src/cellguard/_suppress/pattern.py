@@ -127,7 +127,7 @@ class Proof:
 
 def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) -> Proof:
     """Look for witnesses of all requests; the hints, movements of another space, probably serve."""
-    from cellguard._engine.kernels.patterns import prove as kernel
+    from cellguard._core.patterns import prove as kernel
 
     space = Space.of(problem, pattern)
     likely = _valid(space, space.translated(*hints)) if hints is not None else np.zeros((0, len(space)))
@@ -142,20 +142,10 @@ def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) 
             continue
         bank = likely[:, part.rows]
         bank = np.ascontiguousarray(bank[bank.any(axis=1)])
-        order = np.arange(len(part.asked))
-        bank, n, bad = kernel(
-            part.Z,
-            part.parameter,
-            part.low,
-            part.high,
-            part.known,
-            part.requests,
-            bank,
-            len(bank),
-            order,
-            len(order) + 1,
+        bank, bad = kernel(
+            part.Z, part.parameter, part.low, part.high, part.known, part.requests, bank, len(part.asked) + 1
         )
-        banks.append(bank[:n])
+        banks.append(bank)
         failed[part.asked] = bad
     if undecided:
         asked = np.concatenate(undecided)
@@ -179,25 +169,25 @@ def clean(proof: Proof, deadline: float = float("inf")) -> tuple[BoolArray, Move
 
     Cells that cost nothing are published last, if they are not needed. What the deadline leaves untried stays.
     """
-    from cellguard._engine.kernels.patterns import clean as kernel
+    from cellguard._core.patterns import clean as kernel
 
     space = proof.space
     open_rows = np.zeros(len(space), bool)
     least = 1e-9 * float(space.weight.max(initial=0.0)) + 1e-12
     banks = []
     for part, bank in zip(proof.parts, proof.banks, strict=True):
-        left, n = bank, 0
+        left = np.zeros((0, len(part.rows)))
         if len(part.asked) and part.dense:
             weight = np.maximum(part.weight, least)
-            form, state, n, done = (part.Z, part.parameter), part.keep.astype(np.int64), len(bank), False
+            left, Z, parameter, state, done = bank, part.Z, part.parameter, part.keep.astype(np.int64), False
             trouble = np.zeros(len(part.asked))
             while not done and clock.now() < deadline:
-                state, *form, left, n, done = kernel(
-                    *(form[0], form[1], weight, state, part.low, part.high, part.known, part.requests),
-                    *(left, n, np.inf, _TRIES, trouble),
-                )
+                state, Z, parameter, left, done = kernel(
+                    Z, parameter, weight, state, part.low, part.high, part.known, part.requests,
+                    left, np.inf, _TRIES, trouble, time_left_s=deadline - clock.now(),
+                )  # fmt: skip
             open_rows[part.rows[state != 2]] = True
         elif len(part.asked):
             open_rows[part.rows] = True
-        banks.append(left[:n])
+        banks.append(left)
     return space.pattern(open_rows), (space, proof.spread(banks))

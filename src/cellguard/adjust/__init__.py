@@ -2,6 +2,6 @@
 
 from cellguard.adjust.norms import NORMS
 from cellguard.adjust.sensitivity import Sensitivity, sensitivity
-from cellguard.adjust.verb import adjust
+from cellguard.adjust.verb import PLAIN, adjust
 
-__all__ = ["NORMS", "Sensitivity", "adjust", "sensitivity"]
+__all__ = ["NORMS", "PLAIN", "Sensitivity", "adjust", "sensitivity"]

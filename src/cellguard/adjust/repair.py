@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellguard._engine.adjuster import Adjuster, Closest, adjuster_of
+from cellguard._engine.adjuster import Adjuster, adjuster_of
 from cellguard._engine.distance import Distance
 from cellguard._engine.senses import Senses
 from cellguard.adjust.senses import Need
@@ -34,8 +34,8 @@ def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
 
 def with_fixed_cells_freed(
     table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance
-) -> tuple[Adjuster, Closest, tuple[FloatArray, FloatArray]]:
-    """Return the closest table when fixed cells may change too, at a large price, and the bounds that it keeps.
+) -> tuple[Adjuster, tuple[FloatArray, FloatArray], Distance]:
+    """Return the structure, bounds and prices of the problem in which fixed cells may change too, at a large price.
 
     A relation whose total is fixed is relaxed by as much as the total changes, and still holds.
     """
@@ -54,4 +54,4 @@ def with_fixed_cells_freed(
     )
     low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
     high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
-    return adjuster, adjuster.solve(low, high, prices), (low, high)
+    return adjuster, (low, high), prices

@@ -13,7 +13,7 @@ from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.levels import attackers_of, movement_levels
 from cellguard.table import BoolArray, FloatArray, IntArray, Table
 
-__all__ = ["Need", "fixed_senses", "needs"]
+__all__ = ["Need", "fixed_senses", "identities", "needs"]
 
 _NAMED = ("upper", "lower", "key", "optimal")
 
@@ -75,7 +75,7 @@ def _by_key(table: Table, seed: int) -> BoolArray:
     that can only move together take the sense of the one with the smallest key.
     """
     cells, secret = table.sensitive_cells, str(seed).encode()
-    keys = [blake2b(text.encode(), key=secret, digest_size=16).digest() for text in _identities(table, cells)]
+    keys = [blake2b(text.encode(), key=secret, digest_size=16).digest() for text in identities(table, cells)]
     up = np.zeros(table.n_cells, bool)
     up[cells] = [key[-1] & 1 == 1 for key in keys]
     r = adjuster_of(table.relations, table.fixed).reduction
@@ -91,7 +91,7 @@ def _by_key(table: Table, seed: int) -> BoolArray:
     return up
 
 
-def _identities(table: Table, cells: IntArray) -> list[str]:
+def identities(table: Table, cells: IntArray) -> list[str]:
     """Return what makes each cell itself, in any table it may stand in."""
     known = table.statistics
     if known is not None and known.top.shape[1]:

@@ -40,16 +40,16 @@ class Sensitivity:
 
 
 def sensitivity(release: Adjustment) -> Sensitivity:
-    """Return the multipliers of an adjusted table.
+    """Return the multipliers of an adjusted table: of the closest one, before it was put on the grid of the values.
 
     >>> import cellguard as cg
     >>> table = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
-    >>> release = cg.adjust(table, norm="l1")
+    >>> release = cg.adjust(table, norm="l1", senses="upper", surplus=0)
     >>> round(sensitivity(release).norm1, 6)  # 1/20 for the total itself and 1/12 for the cell that follows it
     0.133333
     """
     if "lower_multiplier" not in release.internal:
         raise ReleaseError(
-            "this release has no multipliers.", hint="they come with adjustments in real numbers, made here, not read."
+            "this release has no multipliers.", hint="they come with adjusted tables that were made here, not read."
         )
     return Sensitivity(lower=release.internal["lower_multiplier"], upper=release.internal["upper_multiplier"])

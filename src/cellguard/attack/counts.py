@@ -142,7 +142,8 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     n = int(inner.sum())
     if n == 0 or n > MAX_LINES**2 or (suppressed & ~inner).any() or not np.isin(T.data, (-1.0, 1.0)).all():
         return None
-    if table.rhs.any() or np.isfinite(table.ub[inner]).any() or len(np.unique(table.lb[inner])) != 1:
+    least = np.unique(table.lb[inner])
+    if table.rhs.any() or np.isfinite(table.ub[inner]).any() or len(least) != 1 or not np.isfinite(least[0]):
         return None
     lines = [np.sort(T.indices[a:b][T.data[a:b] > 0]) for a, b in zip(T.indptr[:-1], T.indptr[1:], strict=True)]
     lines = [line for line in lines if inner[line].any()]
@@ -151,8 +152,8 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     cells = _crossed(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
         return None
-    least = int(table.lb[cells[0, 0]])
-    return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - least, least=least)
+    start = int(least[0])
+    return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
 
 
 def _crossed(lines: list[IntArray], inner: IntArray) -> IntArray | None:

@@ -9,41 +9,40 @@ B1        which cells are sensitive, and the bounds of all cells
 B2        B1, and in which sense each sensitive cell was moved
 B3        B2, and the protection levels
 C         the protector's own bounds on the deviations; only the weights are guessed
+decimals  the percentage of the levels and the unit of the values: which of x / (1 + p) and x / (1 - p)
+          could have been a value of the table? No program is solved (:mod:`cellguard.attack.decimals`)
 ========  ==========================================================================================
 
 Each replication guesses values x~ around x, within the largest relative deviation (which could have
-been published), and weights, bounds and levels from them. Guesses that fit no table are soft.
+been published), and weights, bounds and levels from them. Guesses that fit no table are soft. What
+else he may or may not know is :class:`~cellguard.attack.intruder.Knowledge`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
-from cellguard.exceptions import InputError, ReleaseError, UnknownCodeError, did_you_mean
-from cellguard.release import Adjustment, Release
-from cellguard.table import FloatArray, IntArray, Table
+from cellguard.attack.decimals import DecimalIntruder
+from cellguard.attack.intruder import Knowledge, ProgramIntruder
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.release import Release
+from cellguard.table import FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from cellguard._engine.adjuster import Adjuster
+__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of"]
 
-__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack"]
-
-SCENARIOS = ("B1", "B2", "B3", "C")
-"""What the intruder knows, from little to nearly everything."""
+SCENARIOS = ("B1", "B2", "B3", "C", "decimals")
+"""What the intruder knows: castro2012's, from little to nearly everything, and the percentage of the levels alone."""
 CLASSES = ("0", "(0,5]", "(5,10]", "(10,20]", "(20,30]", "(30,50]", "(50,100]", "over 100")
 """Distance of an estimate from the truth in per cent of it (castro2012 tables 2 to 9)."""
 
 _EDGES = np.array([5.0, 10.0, 20.0, 30.0, 50.0, 100.0])
 _HIT = 1e-3
 """An estimate closer than this, in per cent, has found the true value."""
-_AROUND = ("guess", "published")
-_PENALTY = 100.0
-_DELTA = 1e-6
-"""Stands for a value of 0 where a level is divided by it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +63,8 @@ class Attack:
     """The largest relative deviation of a sensitive cell."""
     infeasible: int
     """Replications whose guesses fitted no table and were softened."""
+    candidates: FloatArray | None = field(repr=False, default=None)
+    """Scenario decimals: how many values each cell could have had; infinite where they are not counted."""
     seconds: float = 0.0
     """How long it took."""
 
@@ -98,6 +99,12 @@ class Attack:
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
+        out = self._figures()
+        if self.candidates is not None:
+            out |= {"candidates": float(np.median(self.candidates)), "alone": int((self.candidates == 1).sum())}
+        return out
+
+    def _figures(self) -> dict[str, Any]:
         return {
             "scenario": self.scenario,
             "norm": self.norm,
@@ -126,50 +133,50 @@ def attack(
     *,
     replications: int = 10,
     seed: int = 0,
-    level_error: float = 0.2,
-    beta: float | None = None,
-    levels_around: str = "guess",
-    soft: bool | None = None,
+    shares: tuple[float, float] | None = None,
     n_jobs: int = 1,
+    **knows: Any,
 ) -> Attack:
     """Attack an adjusted table the way an informed intruder would.
 
     Parameters
     ----------
     release
-        An adjusted table (:func:`cellguard.adjust`) with norm l1 or l2.
+        An adjusted table (:func:`cellguard.adjust`).
     scenario
-        What the intruder knows: B1, B2, B3 or C.
+        What the intruder knows: B1, B2, B3 or C, for the norms l1 and l2, or decimals.
     replications
         How many guesses he makes.
     seed
         Of his guesses.
-    level_error
-        Delta: how far his guess of a level, relative to the cell, may be off (B1 and B2; 0.2 in the paper).
-    beta
-        How far his guesses may be from the published values, relative to them; unless given, the largest
-        deviation of a sensitive cell relative to its true value, which an office may have published.
-    levels_around
-        What a drawn level is a share of: the ``"guess"``, or the ``"published"`` value as the paper prints.
-    soft
-        Whether all bounds are soft from the start; unless given, in B1 and B2 only. Elsewhere a
-        draw that fits no table is solved again with soft bounds.
+    shares
+        Scenario decimals: lower and upper level as shares of the value; what they usually are in the table
+        unless given.
     n_jobs
         Replications in parallel, through joblib.
+    knows
+        What else he knows or believes, for the scenarios B and C: any field of
+        :class:`~cellguard.attack.intruder.Knowledge` (`weights`, `norm`, `bounds`, `sensitive`, `senses`,
+        `may_stay`, `level_error`, `beta`, `levels_around`, `soft`).
 
     Examples
     --------
     >>> import cellguard as cg
-    >>> found = cg.attack(cg.adjust(cg.examples.castro2004_figure3(), norm="l1"), scenario="C", replications=2)
+    >>> from cellguard.adjust import PLAIN
+    >>> plain = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
+    >>> found = cg.attack(plain, scenario="C", replications=2)
     >>> found.distribution["0"]
     100.0
     """
-    import time
-
     begin = time.perf_counter()
     check_attack(scenario, replications)
-    soft = scenario in ("B1", "B2") if soft is None else soft
-    intruder = _Intruder(release, scenario, level_error, beta, levels_around, soft)
+    intruder: DecimalIntruder | ProgramIntruder
+    if scenario == "decimals":
+        if knows:
+            raise InputError(f"scenario decimals has no option {next(iter(knows))!r}.")
+        intruder = DecimalIntruder(release, shares)
+    else:
+        intruder = ProgramIntruder(release, scenario, knowledge_of(knows))
     seeds = np.random.SeedSequence(seed).spawn(replications)
     if n_jobs == 1:
         found = [intruder.guess(s) for s in seeds]
@@ -187,8 +194,18 @@ def attack(
         distances=100.0 * np.abs(estimates - truth) / truth,
         beta=intruder.beta,
         infeasible=sum(softened for _, softened in found),
+        candidates=intruder.candidates if isinstance(intruder, DecimalIntruder) else None,
         seconds=time.perf_counter() - begin,
     )
+
+
+def knowledge_of(options: Mapping[str, Any]) -> Knowledge:
+    """Return the knowledge that the options describe; refuse what is no option."""
+    known = [f.name for f in fields(Knowledge)]
+    for name in options:
+        if name not in known:
+            raise UnknownCodeError(f"attack has no option {name!r}.", hint=did_you_mean(name, known))
+    return Knowledge(**options)
 
 
 def check_attack(scenario: str, replications: int) -> None:
@@ -200,102 +217,3 @@ def check_attack(scenario: str, replications: int) -> None:
         )
     if replications < 1:
         raise InputError(f"replications {replications}: at least 1 is needed.")
-
-
-class _Intruder:
-    """What does not change between replications: the structure, the published table, the knowledge."""
-
-    def __init__(
-        self, release: Release, scenario: str, level_error: float, beta: float | None, levels_around: str, soft: bool
-    ) -> None:
-        if not isinstance(release, Adjustment):
-            raise ReleaseError(
-                f"a release by {release.method!r} is not attacked by scenarios.",
-                hint="scenarios are for adjusted tables; cellguard.audit and matching_attack are for the others.",
-            )
-        if not (np.isfinite(level_error) and level_error >= 0):
-            raise InputError(f"level_error {level_error!r}: a finite number of at least 0 is needed.")
-        if beta is not None and not (np.isfinite(beta) and beta >= 0):
-            raise InputError(f"beta {beta!r}: a finite number of at least 0 is needed.")
-        if levels_around not in _AROUND:
-            raise InputError(f"levels_around {levels_around!r} is not known.", hint=f"one of {', '.join(_AROUND)}.")
-        self.norm = str(release.options.get("norm", "l1"))
-        if self.norm not in ("l1", "l2"):
-            raise ReleaseError(f"scenarios are defined for the norms l1 and l2, not {self.norm!r} (castro2012).")
-        self.table: Table = release.table
-        self.x = release.values
-        self.scenario, self.level_error, self.levels_around, self.soft = scenario, level_error, levels_around, soft
-        t, s = self.table, self.table.sensitive_cells
-        self.sensitive = s
-        self.cells = s[t.values[s] > 0]
-        if not len(self.cells):
-            raise ReleaseError("no sensitive cell with a positive value: there is nothing to attack.")
-        largest = float((np.abs(self.x - t.values)[self.cells] / t.values[self.cells]).max())
-        self.beta = largest if beta is None else float(beta)
-        self.senses = self.x[s] >= t.values[s]
-
-    @property
-    def adjuster(self) -> Adjuster:
-        """The reduced structure: one per process, because its factors cannot travel to another."""
-        from cellguard._engine.adjuster import adjuster_of
-
-        return adjuster_of(self.table.relations, self.table.fixed)
-
-    def guess(self, seed: np.random.SeedSequence) -> tuple[FloatArray, bool]:
-        """Guess once, solve the problem backwards, and return the estimates and whether bounds had to be soft."""
-        from cellguard._engine.distance import Distance
-        from cellguard._engine.soft import closest_soft
-
-        rng = np.random.default_rng(seed)
-        guess = self.x * rng.uniform(1 - self.beta, 1 + self.beta, len(self.x))
-        lower, upper = self._bounds(guess, rng)
-        size = np.maximum(np.abs(guess), 1.0)  # a cell of 0 weighs 1; no cell weighs more
-        weight = 1.0 / size if self.norm == "l1" else 1.0 / size**2
-        absolute, square = (weight, None) if self.norm == "l1" else (None, weight)
-        z = None
-        if not self.soft:
-            distance = Distance.of(len(size), absolute=absolute, square=square)
-            found = self.adjuster.solve(lower, upper, distance, tolerance=1e-10)
-            z = found.z if found.feasible and found.certificate is not None else None
-        softened = z is None
-        if z is None:
-            penalty = self._penalty(weight)
-            z = closest_soft(self.adjuster, lower, upper, absolute=absolute, square=square, penalty=penalty)
-        return (self.x - z)[self.cells], softened
-
-    def _penalty(self, weight: FloatArray) -> FloatArray:
-        """One large price per unit for all cells: no guess is trusted more than another.
-
-        Large is measured by the dearest cell and the typical deviation.
-        """
-        typical = float(weight.max())
-        if self.norm == "l2":
-            typical *= float(np.median(np.abs(self.x - self.table.values)[self.sensitive]))
-        return np.full(len(weight), _PENALTY * typical)
-
-    def _bounds(self, guess: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray]:
-        """Bounds of the deviations as the intruder sees them: (5) in scenario C, (11) with his guesses otherwise."""
-        t, s = self.table, self.sensitive
-        if self.scenario == "C":
-            lower, upper = t.lb - t.values, t.ub - t.values
-        else:
-            lower, upper = guess - t.ub, guess - t.lb
-        up = self.senses if self.scenario != "B1" else rng.random(len(s)) < 0.5
-        raise_by, lower_by = self._levels((self.x if self.levels_around == "published" else guess)[s], rng)
-        lower, upper = lower.copy(), upper.copy()
-        lower[s] = np.where(up, raise_by, lower[s])
-        upper[s] = np.where(up, np.maximum(upper[s], raise_by), -lower_by)
-        lower[s] = np.where(up, lower[s], np.minimum(lower[s], -lower_by))
-        return lower, upper
-
-    def _levels(self, reference: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray]:
-        """Levels: known in B3 and C; otherwise the same share of the guess as of the truth, with an error."""
-        t, s = self.table, self.sensitive
-        if self.scenario in ("B3", "C"):
-            return t.upper[s], t.lower[s]
-        out = []
-        for level in (t.upper[s], t.lower[s]):
-            share = level / (t.values[s] + _DELTA)
-            low = np.maximum(0.0, share - self.level_error)
-            out.append(reference * rng.uniform(low, share + self.level_error))
-        return out[0], out[1]

@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InternalError as error:
         return _internal(error, error, as_json)
     except CellguardError as error:
-        print_error(error, as_json=as_json)
+        print_error(error, as_json=as_json, internal="--internal" in words)
         return 1
     except (OSError, MemoryError) as error:
         print_error(_outside(error), as_json=as_json)

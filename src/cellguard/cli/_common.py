@@ -166,9 +166,11 @@ def note(text: str, *, quiet: bool = False) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def print_error(error: CellguardError, *, as_json: bool) -> None:
+def print_error(error: CellguardError, *, as_json: bool, internal: bool = False) -> None:
     """Print an error on standard error, and with ``--json`` as an object on standard output too."""
     print(f"cellguard: {error}", file=sys.stderr, flush=True)
+    if internal and error.internal is not None:
+        print(f"Internal: {error.internal}", file=sys.stderr, flush=True)
     if as_json:
         print_json({"error": type(error).__name__, "message": error.message, "hint": error.hint})
 
@@ -263,6 +265,7 @@ def run_method(
     insiders: bool = True,
     whole: bool = False,
     allow_nothing_sensitive: bool = False,
+    mark_primary: bool = False,
 ) -> None:
     """Read a table, protect it, audit the release, print it, and write it if it is safe.
 
@@ -284,6 +287,8 @@ def run_method(
         Print also what is computed from true values.
     allow_nothing_sensitive
         A table without sensitive cells is as safe as it needs to be.
+    mark_primary
+        Tell primary from secondary suppressions in the file, after a warning.
 
     Raises
     ------
@@ -303,7 +308,11 @@ def run_method(
         audited = time.perf_counter()
         accepted = audit is not None and (audit.safe or (allow_nothing_sensitive and audit.checked == 0))
         if out is not None and accepted:
-            release.save(out, allow_unchecked=allow_nothing_sensitive)
+            if mark_primary:
+                from cellguard.release import PRIMARY_TOLD
+
+                note(PRIMARY_TOLD)
+            release.save(out, allow_unchecked=allow_nothing_sensitive, mark_primary=mark_primary)
     seconds = {"reduce": 0.0, "solve": solved - read, **release.seconds}
     seconds |= {"read": read - start, "audit": audited - solved, "total": time.perf_counter() - start}
     order = ("total", "read", "reduce", "solve", "audit")

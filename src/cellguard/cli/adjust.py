@@ -32,17 +32,33 @@ __all__ = ["command"]
 
 Norm = Annotated[str, typer.Option("--norm", metavar="NORM", help="Distance: l1, l2, linf or l12.")]
 Senses = Annotated[
-    str, typer.Option("--senses", metavar="KIND", help="Sensitive cells go upper, lower, by key, or as is optimal.")
+    str,
+    typer.Option(
+        "--senses", metavar="KIND", help="Sensitive cells go by a secret key, upper, lower, or as is optimal."
+    ),
+]
+Surplus = Annotated[
+    float,
+    typer.Option(
+        "--surplus", metavar="SHARE", min=0.0, help="What stays possible for a sensitive cell, in widths of its levels."
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", metavar="MARGIN", help="Stays as it is: total, a dimension, or several with commas; may be repeated."
+    ),
 ]
 Omega = Annotated[
     float, typer.Option("--omega", metavar="SHARE", min=0.0, max=1.0, help="Share of the absolute changes in l12.")
 ]
 Integer = Annotated[
-    bool | None, typer.Option("--integer/--real", help="Only whole numbers, or any; unless given as the table says.")
+    bool | None,
+    typer.Option("--integer/--real", help="Only whole numbers, or any; unless given as many decimals as the values."),
 ]
 Repair = Annotated[
-    str | None,
-    typer.Option("--repair", metavar="HOW", help="When no table fits: flip senses, or relax relations of fixed cells."),
+    str,
+    typer.Option("--repair", metavar="HOW", help="When no table fits: flip senses, relax relations, or none."),
 ]
 InternalFile = Annotated[
     Path | None,
@@ -54,10 +70,12 @@ def command(
     table: TableFile,
     norm: Norm = "l2",
     weights: Weights = "inverse",
-    senses: Senses = "upper",
+    senses: Senses = "key",
+    surplus: Surplus = 1.0,
     omega: Omega = 0.99,
     integer: Integer = None,
-    repair: Repair = None,
+    keep: Keep = None,
+    repair: Repair = "senses",
     time_limit: TimeLimit = 60.0,
     gap: Gap = 1e-3,
     levels: Levels = None,
@@ -81,9 +99,11 @@ def command(
             norm=norm,
             weights=weights,
             senses=senses,
+            surplus=surplus,
             omega=omega,
             integer=integer,
-            repair=repair,
+            keep=[entry.split(",") for entry in keep or []],
+            repair=None if repair == "none" else repair,
             time_limit_s=time_limit,
             gap=gap,
             seed=seed,

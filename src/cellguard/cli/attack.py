@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,12 +28,32 @@ def command(
     release: Annotated[
         Path | None, typer.Argument(metavar="[RELEASE.csv]", help="The adjusted table; made here if not given.")
     ] = None,
-    scenario: Annotated[str, typer.Option("--scenario", metavar="NAME", help="What he knows: B1, B2, B3 or C.")] = "B2",
+    scenario: Annotated[
+        str, typer.Option("--scenario", metavar="NAME", help="What he knows: B1, B2, B3, C or decimals.")
+    ] = "B2",
     norm: Annotated[str, typer.Option("--norm", metavar="NORM", help="Of the adjustment: l1 or l2.")] = "l1",
+    senses: Annotated[
+        str, typer.Option("--senses", metavar="KIND", help="Of the adjustment: key, upper, lower or optimal.")
+    ] = "key",
+    surplus: Annotated[
+        float, typer.Option("--surplus", metavar="SHARE", min=0.0, help="Of the adjustment; 0 stops at the levels.")
+    ] = 1.0,
+    real: Annotated[bool, typer.Option("--real", help="The adjustment publishes any numbers, off the grid.")] = False,
     replications: Annotated[int, typer.Option("--replications", metavar="N", help="How often he guesses.")] = 10,
     level_error: Annotated[
         float, typer.Option("--level-error", metavar="SHARE", help="How far his guess of a level may be off (Delta).")
     ] = 0.2,
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="KIND", help="The weights he takes: the release's own, or a kind.")
+    ] = "release",
+    believes: Annotated[
+        str | None, typer.Option("--believes", metavar="NORM", help="The norm he takes, if not the release's own.")
+    ] = None,
+    knows_bounds: Annotated[bool, typer.Option(help="Whether he knows the bounds of the cells.")] = True,
+    knows_sensitive: Annotated[bool, typer.Option(help="Whether he knows which cells are sensitive.")] = True,
+    takes_senses: Annotated[
+        str | None, typer.Option("--takes-senses", metavar="HOW", help="He takes senses as known, drawn or free.")
+    ] = None,
     levels: Levels = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Guesses in parallel.")] = 1,
@@ -49,17 +69,27 @@ def command(
     from cellguard.release import Release
 
     check_attack(scenario, replications)
+    knows: dict[str, Any] = {"level_error": level_error, "weights": weights, "norm": believes}
+    knows |= {"bounds": knows_bounds, "sensitive": knows_sensitive, "senses": takes_senses}
     with only_json_on_stdout(as_json):
         table = load_table(path, levels=levels)
-        weights = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2
+        made: dict[str, Any] = {"norm": norm, "senses": senses, "surplus": surplus}
+        made["weights"] = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2
         adjusted: Release
         if release is None:
             note(f"{path}: adjusting with {norm} ...", quiet=quiet)
-            adjusted = adjust(table, norm=norm, weights=weights)
+            adjusted = adjust(table, integer=False if real else None, seed=seed + 1, **made)
         else:
             published = read_release(table, release, method="adjust")
-            adjusted = replace(published, options={**published.options, "norm": norm})
-        found = attack(adjusted, scenario, replications=replications, seed=seed, level_error=level_error, n_jobs=jobs)
+            adjusted = replace(published, options={**published.options, **made})
+        found = attack(
+            adjusted,
+            scenario,
+            replications=replications,
+            seed=seed,
+            n_jobs=jobs,
+            **({} if scenario == "decimals" else knows),
+        )
     if as_json:
         print_json(found.summary())
     else:

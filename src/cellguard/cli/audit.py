@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cellguard.cli import _common as shared
+from cellguard.cli.round import read_bases
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
     from cellguard.table import Table
 
-__all__ = ["ReleaseFile", "command"]
+__all__ = ["ReleaseFile", "command", "published_with", "with_bounds"]
 
 ReleaseFile = Annotated[
     Path,
@@ -29,10 +30,24 @@ Method = Annotated[
     str | None,
     typer.Option("--method", metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given."),
 ]
-Base = Annotated[float | None, typer.Option("--base", metavar="NUMBER", help="The base of a rounded table.")]
-Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by at most N bases.")]
+Base = Annotated[
+    str | None,
+    typer.Option("--base", metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell."),
+]
+Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by less than N bases.")]
+KeepMultiples = Annotated[
+    bool, typer.Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
+]
 Distance = Annotated[
     float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="COLUMN", help="A column of the release that says nothing about the values."),
+]
+MarksOnly = Annotated[
+    bool,
+    typer.Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside."),
 ]
 Bounds = Annotated[
     str | None,
@@ -51,6 +66,9 @@ def command(
     base: Base = None,
     step: Step = 1,
     distance: Distance = None,
+    keep_multiples: KeepMultiples = False,
+    ignore: Ignore = None,
+    marks_only: MarksOnly = False,
     bounds: Bounds = None,
     levels: shared.Levels = None,
     exact: Annotated[
@@ -74,8 +92,9 @@ def command(
 ) -> None:
     """Say what an attacker can compute from a release, whichever program made it.
 
-    The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly are counted
-    even where they are not sensitive.
+    What stands in the file is published: a value beside the mark of a withheld cell, or a column that nothing
+    explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly
+    are counted even where they are not sensitive.
     """
     from cellguard.audit import audit
     from cellguard.foreign import read_release
@@ -83,7 +102,8 @@ def command(
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
         table = with_bounds(shared.load_table(path, levels=levels, insiders=insiders, whole=integer), bounds)
-        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
+        how = published_with(base, step, distance, keep_multiples)
+        release = read_release(table, release_path, method=method, ignore=ignore or (), marks_only=marks_only, **how)
         read = time.perf_counter()
         shared.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
         found = audit(release, exact=exact, jobs=threads, time_limit_s=time_limit)
@@ -104,6 +124,12 @@ def command(
         )
     if found.checked and not found.safe:
         raise shared.NoSafeReleaseError("the release is not safe.", hint="--ranges FILE.csv shows every cell's range.")
+
+
+def published_with(base: str | None, step: int, distance: float | None, keep_multiples: bool) -> dict[str, Any]:
+    """Return what was published with a table that was moved, as :func:`cellguard.read_release` takes it."""
+    bases = None if base is None else read_bases(base)
+    return {"base": bases, "step": step, "distance": distance, "keep_multiples": keep_multiples}
 
 
 def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
@@ -139,13 +165,15 @@ def with_bounds(table: Table, text: str | None) -> Table:
     size = np.abs(table.values)
     room = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in (below, above))
     lower, upper = room
-    return table.with_(lb=table.values - lower, ub=table.values + upper)
+    known = table.lb == table.ub  # what everybody knows stays known
+    lb, ub = np.where(known, table.lb, table.values - lower), np.where(known, table.ub, table.values + upper)
+    return table.with_(lb=lb, ub=ub)
 
 
 def _write_ranges(found: Audit, path: Path) -> None:
     import numpy as np
 
-    from cellguard._io.frames import write_csv
+    from cellguard._io.frames import beside, write_csv
     from cellguard.levels import LEAST_WIDTH
 
     table = found.release.table
@@ -157,7 +185,6 @@ def _write_ranges(found: Audit, path: Path) -> None:
     )
     columns = {
         "attacker": [f.attacker.name for f in found.findings for _ in f.cells],
-        **table.cell_codes(cells),
         "low": np.concatenate([f.low for f in found.findings]),
         "high": np.concatenate([f.high for f in found.findings]),
         "lower_level": np.concatenate([f.levels.lower for f in found.findings]),
@@ -165,4 +192,4 @@ def _write_ranges(found: Audit, path: Path) -> None:
         "sliding_level": np.where(sliding > least, sliding, 0.0),
         "verdict": verdicts,
     }
-    write_csv(columns, path)
+    write_csv(beside(table.cell_codes(cells), columns), path, guard=True, private=True)

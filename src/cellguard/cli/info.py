@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from cellguard.cli._common import Json, TableFile, load_table, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._common import Internal, Json, TableFile, load_table, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["command", "describe"]
 
 
-def command(table: TableFile, as_json: Json = False) -> None:
+def command(table: TableFile, internal: Internal = False, as_json: Json = False) -> None:
     """Say what a table is: cells, relations, rank, sensitive cells and their levels, and what is wrong with it.
 
     A file that is no valid table is refused with exit code 1 and the place of its mistake.
@@ -26,6 +26,8 @@ def command(table: TableFile, as_json: Json = False) -> None:
         loaded = load_table(table)
         read = time.perf_counter()
         facts = describe(loaded)
+    if not internal:  # which share of the value a level is gives the rule's parameter away
+        facts["levels"] = {kind: {"cells": level["cells"]} for kind, level in facts["levels"].items()}
     facts["seconds"] = {
         "total": time.perf_counter() - start,
         "read": read - start,
@@ -41,6 +43,8 @@ def command(table: TableFile, as_json: Json = False) -> None:
 def _sentence(kind: str, level: dict[str, float]) -> str:
     if not level["cells"]:
         return f"{kind}: none"
+    if len(level) == 1:
+        return f"{kind}: {level['cells']:,} cells"
     shares = " to ".join(f"{100 * level[f'{which}_share']:.3g}%" for which in ("least", "most"))
     return f"{kind}: {level['cells']:,} cells, {shares} of the value"
 

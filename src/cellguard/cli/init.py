@@ -26,7 +26,11 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace a job file that is already there.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of job files, for editors.")] = False,
 ) -> None:
-    """Write a commented job file for a data file of yours: its columns are looked at and their parts guessed."""
+    """Write a commented job file for a data file of yours: its columns are looked at and their parts guessed.
+
+    What identifies respondents becomes no dimension and no value; columns that nest become one hierarchy. It says
+    what it guessed and why, and what must be confirmed before anything is published.
+    """
     if schema:
         from cellguard.jobs import schema as job_schema
 
@@ -42,8 +46,12 @@ def command(
     path = data.parent / "job.toml" if out is None else out
     if path.exists() and not force:
         raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")
-    text = draft(data, path.parent)
+    made = draft(data, path.parent)
     with atomic_writer(path) as stream:
-        stream.write(text)  # type: ignore[call-overload]
+        stream.write(made.text)  # type: ignore[call-overload]
     print(path)
+    for line in made.told:
+        note(f"  {line}")
+    if made.unconfirmed:
+        note(f"to be confirmed in the file: {', '.join(made.unconfirmed)}")
     note(f"look through it, then:  cellguard protect {path} --dry-run")

@@ -139,7 +139,7 @@ def _write(found: Any, out: Path) -> None:
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
     codes = found.suppression.table.cell_codes(found.cells)
     columns = [*codes.values(), *(["" if math.isnan(v) else int(v) for v in getattr(found, name)] for name in names)]
-    with atomic_writer(out) as stream:
+    with atomic_writer(out, private=True) as stream:
         writer = csv.writer(stream, lineterminator="\n")  # type: ignore[arg-type]
         writer.writerow([*codes, *names])
         writer.writerows(zip(*columns, strict=True))

@@ -34,12 +34,16 @@ def command(
     table: TableFile,
     out: Out = None,
     base: Annotated[
-        float | None, typer.Option("--base", metavar="NUMBER", help="Cells move towards multiples of this (5).")
+        float | None, typer.Option("--base", metavar="NUMBER", help="Cells are drawn to multiples of this (5).")
     ] = None,
     distance: Annotated[
         float | None,
         typer.Option("--distance", metavar="NUMBER", help="Cells move by at most this, instead of a base."),
     ] = None,
+    draw: Annotated[
+        str,
+        typer.Option("--draw", metavar="KIND", help="random, or nearest: to the nearest multiple, as in the paper."),
+    ] = "random",
     round_sensitive: Annotated[
         bool, typer.Option("--round-sensitive", help="Sensitive cells take a multiple of the base.")
     ] = False,
@@ -60,7 +64,13 @@ def command(
 
     def method(given: Table) -> Release:
         return perturb(
-            given, base, distance=distance, round_sensitive=round_sensitive, time_limit_s=time_limit, seed=seed
+            given,
+            base,
+            distance=distance,
+            draw=draw,
+            round_sensitive=round_sensitive,
+            time_limit_s=time_limit,
+            seed=seed,
         )
 
     run_method(

@@ -37,7 +37,7 @@ Folder = Annotated[
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")]
 
 _SHOWN = (
-    *("status", "gap", "table", "primary", "secondary", "base", "audit"),
+    *("status", "explanation", "gap", "table", "primary", "secondary", "base", "audit"),
     *("attack", "folder", "report", "seconds"),
 )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cellguard.release import Release
     from cellguard.table import Table
 
-__all__ = ["command"]
+__all__ = ["command", "read_bases"]
 
 
 def command(
@@ -36,6 +36,9 @@ def command(
         str, typer.Option("--method", metavar="KIND", help="exact (a proof), areas (large tables), or auto.")
     ] = "auto",
     max_step: Annotated[int, typer.Option("--max-step", metavar="N", min=1, help="Largest step that is tried.")] = 5,
+    keep_multiples: Annotated[
+        bool, typer.Option("--keep-multiples", help="Sensitive multiples of the base may stay as they are.")
+    ] = False,
     weights: shared.Weights = "table",
     levels: shared.Levels = None,
     time_limit: shared.TimeLimit = 300.0,
@@ -57,7 +60,7 @@ def command(
     """
     from cellguard.rounding import round as round_table
 
-    bases = _bases(base)
+    bases = read_bases(base)
 
     def method(table: Table) -> Release:
         return round_table(
@@ -67,6 +70,7 @@ def command(
             method=kind,
             step=step,
             max_step=max_step,
+            keep_multiples=keep_multiples,
             time_limit_s=time_limit,
             gap=gap,
             seed=seed,
@@ -89,7 +93,7 @@ def command(
     )
 
 
-def _bases(text: str) -> float | list[float]:
+def read_bases(text: str) -> float | list[float]:
     """Read the base: a number, or a file with one per cell."""
     try:
         return float(text)

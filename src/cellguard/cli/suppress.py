@@ -56,6 +56,10 @@ def command(
     resist: Annotated[
         str | None, typer.Option("--resist", metavar="ATTACK", help="matching: withstand who knows the algorithm.")
     ] = None,
+    mark_primary: Annotated[
+        bool,
+        typer.Option("--mark-primary", help="Tell in the file which withheld cells are sensitive themselves."),
+    ] = False,
     seed: Seed = 0,
     rounds: Annotated[
         int | None,
@@ -110,4 +114,5 @@ def command(
         insiders=insiders,
         whole=whole,
         allow_nothing_sensitive=allow_nothing_sensitive,
+        mark_primary=mark_primary,
     )

@@ -33,18 +33,26 @@ def command(
     base: audit_options.Base = None,
     step: audit_options.Step = 1,
     distance: audit_options.Distance = None,
+    keep_multiples: audit_options.KeepMultiples = False,
+    ignore: audit_options.Ignore = None,
+    marks_only: audit_options.MarksOnly = False,
     bounds: audit_options.Bounds = None,
     levels: shared.Levels = None,
+    integer: shared.Whole = False,
+    insiders: shared.Insiders = True,
+    allow_nothing_sensitive: shared.NothingSensitive = False,
     as_json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
     """Check that witnesses prove a release safe, by exact arithmetic without a solver; or check a manifest.
 
-    A manifest (written by cellguard protect): every file it names must be there, unchanged, and no other.
+    A manifest (written by cellguard protect): every file it names must be there, unchanged, and no other, and
+    the audit among them must have found the release safe.
 
-    Every table among the witnesses must satisfy every relation and lie in every interval that the
-    attacker knows, exactly; every sensitive cell must reach its levels, up to a millionth of them. An
-    adjusted table is its own witness. Give the options with which the release was audited.
+    What is published must be a release of its kind: intervals contain the truth, values add up and keep to
+    their bounds, rounded ones are multiples. Every table among the witnesses must satisfy every relation and
+    lie in every interval that the attacker knows, exactly; every sensitive cell must reach its levels, up to
+    a millionth of them. An adjusted table is its own witness. Give the options with which the release was audited.
     """
     if path.suffix.lower() == ".json" and release_path is None:
         _verify_manifest(path, as_json=as_json)
@@ -56,12 +64,15 @@ def command(
 
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
-        table = audit_options.with_bounds(shared.load_table(path, levels=levels), bounds)
-        release = read_release(table, release_path, method=method, base=base, step=step, distance=distance)
-        proofs, integer = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
-        found = verify(release, proofs, integer=integer)
+        loaded = shared.load_table(path, levels=levels, insiders=insiders, whole=integer)
+        table = audit_options.with_bounds(loaded, bounds)
+        how = audit_options.published_with(base, step, distance, keep_multiples)
+        release = read_release(table, release_path, method=method, ignore=ignore or (), marks_only=marks_only, **how)
+        proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
+        found = verify(release, proofs, integer=whole)
+    accepted = found.accepted or (allow_nothing_sensitive and not found.problems)
     summary = {
-        "accepted": found.accepted,
+        "accepted": accepted,
         "checked": found.checked,
         "tables": found.tables,
         "problems": list(found.problems[:20]),
@@ -72,8 +83,14 @@ def command(
         shared.print_json(summary)
     else:
         shared.print_pairs(f"{release_path.name}: {release.method}", summary)
-    shared.note("accepted: the release is proven safe" if found.accepted else "refused", quiet=quiet)
-    if not found.accepted:
+    proven = "accepted: the release is proven safe" if found.checked else "accepted: no cell is sensitive"
+    shared.note(proven if accepted else "refused", quiet=quiet)
+    if not found.problems and not accepted:
+        raise shared.NoSafeReleaseError(
+            "nothing was proven: no cell of the table is sensitive.",
+            hint="--allow-nothing-sensitive says that this is meant.",
+        )
+    if not accepted:
         raise shared.NoSafeReleaseError("the witnesses do not prove this release safe.")
 
 

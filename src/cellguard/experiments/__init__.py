@@ -10,6 +10,8 @@ from cellguard.experiments._framework import Experiment, Report, Settings, repro
 __all__ = ["EXPERIMENTS", "Experiment", "Report", "Settings", "experiment", "reproduce"]
 
 EXPERIMENTS = {
+    "adjustment-decimals": ("attacks", "DECIMALS"),
+    "adjustment-knowledge": ("attacks", "KNOWLEDGE"),
     "baena2018-table2": ("baena2018", "TABLE2"),
     "baena2018-tables3and4": ("baena2018", "TABLES3AND4"),
     "castro2004-table2": ("castro2004", "TABLE2"),

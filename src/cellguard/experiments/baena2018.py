@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cellguard.adjust import adjust
+from cellguard.adjust import PLAIN, adjust
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
 from cellguard.generate import onehier
@@ -63,8 +63,8 @@ def _run(work: Mapping[str, Any]) -> dict[str, Any]:
     if work["method"] == "csp":
         release = suppress(table, gap=1e-3, time_limit_s=limit, seed=work["seed"])
     elif work["method"] == "cta":
-        options: dict[str, Any] = {"senses": "optimal", "time_limit_s": limit, "gap": 1e-3}
-        release = adjust(table, norm="l1", **options)
+        options: dict[str, Any] = {**PLAIN, "senses": "optimal", "time_limit_s": limit, "gap": 1e-3}
+        release = adjust(table, norm="l1", seed=work["seed"], **options)
     else:
         release = intervals(table, time_limit_s=5 * limit)
     cpu = time.process_time() - begin

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cellguard.adjust import adjust
+from cellguard.adjust import PLAIN, adjust
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
 
 __all__ = ["TABLE2", "TABLE3"]
@@ -27,7 +27,7 @@ def _units(norms: tuple[str, ...]) -> Any:
 def _run(work: Mapping[str, Any]) -> dict[str, Any]:
     table = csplib_table(work["instance"])
     begin = time.process_time()
-    release = adjust(table, norm=work["norm"])
+    release = adjust(table, norm=work["norm"], **PLAIN)
     return {"cpu_s": time.process_time() - begin, "status": str(release.status), "loss": release.loss()}
 
 

@@ -26,7 +26,7 @@ RULE_KEYS = {
 """Rule -> the keys it needs, and those it may have besides."""
 METHOD_KEYS = {
     "suppress": {"rounds", "search", "gap", "resist"},
-    "adjust": {"norm", "senses", "whole"},
+    "adjust": {"norm", "senses", "surplus", "whole", "keep", "repair", "gap"},
     "intervals": {"position", "gap"},
     "round": {"base", "step", "gap"},
     "perturb": {"base"},
@@ -113,6 +113,8 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
     if data.table is not None:
         for role in _roles(job):
             yield Mistake(("data", role), "is for records; a table is already added up.", "leave it out, or give file.")
+        if "known_zeros" in data.model_fields_set:
+            yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
         return
     if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".txt", ".tsv", ".asc")):
         yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV and Parquet are.")
@@ -151,22 +153,57 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
+        yield from _levels_of_dimension(job, folder, name)
         if isinstance(entry.hierarchy, str):
             path = folder / entry.hierarchy
-            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total)
+            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
         elif entry.hierarchy is not None:
             from cellguard.hierarchy import Hierarchy
 
             yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
 
 
-def _hierarchy(where: tuple[str, ...], path: Path, total: str | None) -> Iterator[Mistake]:
+def _levels_of_dimension(job: Job, folder: Path, name: str) -> Iterator[Mistake]:
+    """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
+    entry, where = job.dimensions[name], ("dimensions", name, "levels")
+    if entry.levels is None or isinstance(entry.hierarchy, str):
+        return
+    if entry.digits is not None or entry.hierarchy is not None:
+        yield Mistake(where, "the codes have a hierarchy already.", "leave one of them out.")
+    elif job.data.file is None:
+        yield Mistake(where, "are columns of records, or of a hierarchy's file; neither is there.", "name the file.")
+    elif entry.levels[-1] != name:
+        yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
+    else:
+        files = files_of_data(job, folder)
+        known = _known_columns(files[0], job.data.encoding) if files else None
+        for column in entry.levels[:-1]:
+            if known is not None and column not in known:
+                yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
+            if column in job.dimensions:
+                yield Mistake(
+                    where, f"{column!r} is a dimension too; crossed with a finer one it says nothing new.",
+                    f"leave out [dimensions.{column}].",
+                )  # fmt: skip
+
+
+def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
+    """Return the columns of the data; None where they cannot be read, which is told elsewhere."""
+    try:
+        return columns_of_data(path, encoding)
+    except CellguardError:
+        return None
+
+
+def _hierarchy(
+    where: tuple[str, ...], path: Path, total: str | None, levels: Sequence[str] | None
+) -> Iterator[Mistake]:
     from cellguard.hierarchy import Hierarchy
 
     if not path.is_file():
         yield Mistake(where, f"{path.name}: no such file.", "names are relative to the folder of the job.")
         return
-    yield from _attempt(where, lambda: Hierarchy.read(path, total=total))
+    yield from _attempt(where, lambda: Hierarchy.read(path, total=total, levels=levels))
 
 
 def _attempt(where: tuple[str | int, ...], action: Callable[[], Any]) -> Iterator[Mistake]:
@@ -281,6 +318,20 @@ def _method(job: Job, folder: Path) -> Iterator[Mistake]:
             "an adjusted table is attacked by scenarios, not by respondents.",
             "leave out [[attackers]].",
         )
+
+    yield from _kept(job)
+
+
+def _kept(job: Job) -> Iterator[Mistake]:
+    """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
+    if job.data.table is not None or not job.dimensions:
+        return
+    for k, entry in enumerate(job.method.keep or []):
+        names = [entry] if isinstance(entry, str) else list(entry)
+        for name in names:
+            if name not in job.dimensions and names != ["total"]:
+                hint = did_you_mean(name, ["total", *job.dimensions])
+                yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
 
 
 def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:

@@ -2,173 +2,98 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from cellguard.exceptions import InputError
+from cellguard.jobs.columns import Column, look
+from cellguard.jobs.guess import DimensionGuess, Guess, guess
 
-__all__ = ["Column", "draft", "look"]
+__all__ = ["Draft", "draft"]
 
-_VALUES = (
-    *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "wage", "cost", "price"),
-    *("umsatz", "wert", "chiffre", "montant", "valor", "omzet", "fatturato"),
-)
-_HOLDINGS = ("holding", "group", "parent", "concern", "konzern", "gruppe", "grupo", "gruppo")
-_WEIGHTS = ("weight", "wgt", "grossing", "gewicht", "poids", "peso")
-_MAX_CODES = 300
 _MAX_CELLS = 5000
-_SAMPLE = 200_000
+_RECORDS_PER_CELL = 5
+_MAX_DIMENSIONS = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """What can be said of a column from a first look."""
+class Draft(NamedTuple):
+    """A job for a data file."""
 
-    name: str
-    numeric: bool
-    whole: bool
-    """Whole numbers only."""
-    comma: bool
-    """Numbers with a decimal comma."""
-    digits: bool
-    """Whole numbers of at least two digits: their first digits may be codes of a higher level."""
-    distinct: int
-    filled: int
-    """Records that have an entry."""
-    gaps: int
-    """Records that have none."""
+    text: str
+    """The job, with its explanations."""
+    told: tuple[str, ...]
+    """What was guessed and why, a line for each column."""
+    unconfirmed: tuple[str, ...]
+    """Guesses that somebody must confirm before anything is published."""
 
 
-def look(path: Path) -> tuple[list[Column], int]:
-    """Look at the first records of a data file: its columns, and how many records were looked at."""
-    import pyarrow.compute as pc
-
-    from cellguard._io.frames import read_frame
-
-    columns = []
-    rows = 0
-    for name, whole_column in read_frame(path).items():
-        column = _without_blanks(whole_column.slice(0, _SAMPLE))
-        rows = len(column)
-        number, comma = _numbers(column)
-        columns.append(
-            Column(
-                name=name,
-                numeric=number is not None and rows > column.null_count,
-                whole=number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py()),
-                comma=comma,
-                digits=_long_codes(column),
-                distinct=int(pc.count_distinct(column).as_py()),
-                filled=rows - column.null_count,
-                gaps=column.null_count,
-            )
-        )
-    if not columns or not rows:
-        raise InputError(
-            f"{path}: there are no records.", hint="the first line names the columns, the others hold the records."
-        )
-    return columns, rows
-
-
-def _is_text(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
-
-
-def _without_blanks(column: Any) -> Any:
-    """Return the column with nothing where a text is empty or blank."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not _is_text(column):
-        return column
-    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
-
-
-def _long_codes(column: Any) -> bool:
-    """Whether all entries are digits, and as many of them, two or more."""
-    import pyarrow.compute as pc
-
-    text = column.cast("string").drop_null()
-    if not len(text) or not pc.all(pc.match_substring_regex(text, "^[0-9]{2,}$")).as_py():
-        return False
-    return bool(pc.count_distinct(pc.utf8_length(text)).as_py() == 1)
-
-
-def _numbers(column: Any) -> tuple[Any, bool]:
-    """Return the column as numbers, or None, and whether their decimal sign is a comma."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = _is_text(column)
-    trimmed = pc.utf8_trim_whitespace(column) if text else column
-    for comma in (False, True) if text else (False,):
-        try:
-            return (pc.replace_substring(trimmed, ",", ".") if comma else trimmed).cast(pa.float64(), safe=False), comma
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            continue
-    return None, False
-
-
-def _guess(columns: list[Column], rows: int) -> dict[str, Any]:
-    """Guess which column is the value, the holding and the weight, and which are dimensions."""
-
-    def named(words: tuple[str, ...], *, numeric: bool | None = None) -> str | None:
-        for word in words:
-            for c in columns:
-                if word in c.name.lower() and numeric in (None, c.numeric):
-                    return c.name
-        return None
-
-    weight = named(_WEIGHTS, numeric=True)
-    value = named(_VALUES, numeric=True)
-    if value is None:  # the number with the most different entries, unless it numbers the records
-        amounts = [c for c in columns if c.numeric and c.distinct > 20 and not (c.whole and c.distinct == rows)]
-        amounts = [c for c in amounts if c.name != weight]
-        value = max(amounts, key=lambda c: c.distinct).name if amounts else None
-    holding = named(_HOLDINGS)
-    taken = {value, weight, holding}
-    few = min(_MAX_CODES, max(2, rows // 3))
-    fits = [c for c in columns if c.name not in taken and 2 <= c.distinct <= min(few, c.filled - 1)]
-    dims = sorted(fits, key=lambda c: c.numeric and c.distinct > 100)  # numbers that few records share are hardly codes
-    comma = any(c.comma for c in columns if c.name in (value, weight))
-    gaps = {c.name: c.gaps for c in columns}
-    return {"value": value, "weight": weight, "holding": holding, "comma": comma, "dimensions": dims, "gaps": gaps}
-
-
-def _active(dims: list[Column]) -> int:
-    """Return how many dimensions a first table may have: three, and no more than some thousand cells."""
-    cells, n = 1, 0
-    for column in dims[:3]:
-        cells *= column.distinct + 1
-        if n and cells > _MAX_CELLS:
-            break
-        n += 1
-    return n
-
-
-def draft(path: Path, folder: Path) -> str:
+def draft(path: Path, folder: Path) -> Draft:
     """Return a commented job for a data file, to be saved in a folder."""
-    import os
-
     columns, rows = look(path)
-    guess = _guess(columns, rows)
-    dims = guess["dimensions"]
-    if not dims:
+    found = guess(columns)
+    _refuse_what_makes_no_table(path, found)
+    active = _active(found.dimensions, rows)
+    if all(d.risky for d in found.dimensions):
+        found.unconfirmed.append("dimensions")
+    stem = path.name.lower().removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.name[: len(stem)]).strip("-._") or "table"
+    told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns)
+    about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
+    head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
+    parts = [head, _DATA.format(file=_text(os.path.relpath(path, folder)), about=about), _data(found, columns)]
+    parts += [_dimension(d, path.parent, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
+    parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
+    return Draft("\n".join(parts), told, tuple(found.unconfirmed))
+
+
+def _refuse_what_makes_no_table(path: Path, found: Guess) -> None:
+    """Refuse a file that is no set of records, or from which only respondents could be tabulated."""
+    if found.added_up and not found.holding:
         raise InputError(
-            f"{path}: no column looks like a dimension (2 to {_MAX_CODES} different codes).",
+            f"{path}: looks like a table that is already added up: {', '.join(found.added_up)} "
+            f"{'has' if len(found.added_up) == 1 else 'have'} a code for the total.",
+            hint="describe it in a .toml file beside it (see the manual, file formats); or leave the totals out.",
+        )
+    if not found.dimensions:
+        reasons = "".join(f"\n  {name}: {why}" for name, why in found.why.items())
+        raise InputError(
+            f"{path}: no column looks like a dimension (codes that records share).{reasons}",
             hint="a table needs at least one column of codes, such as region or activity.",
         )
-    shown = os.path.relpath(path, folder)
-    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.stem).strip("-._") or "table"
-    about = "\n".join(f"#   {c.name}: {_described(c)}" for c in columns)
-    parts = [_HEAD.format(name=name, file=_text(shown), about=about), _data(guess)]
-    active = _active(dims)
-    parts += [_dimension(d, path.parent, folder, active=k < active) for k, d in enumerate(dims[:8])]
-    parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if guess["value"] else _COUNTS))
-    return "\n".join(parts)
+
+
+def _active(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
+    """Return the dimensions of a first table: three, no more cells than records can fill, nothing risky."""
+    chosen: list[DimensionGuess] = []
+    most = min(_MAX_CELLS, max(rows / _RECORDS_PER_CELL, 60))
+    cells = 1
+    for d in dims:
+        if (d.risky and chosen) or len(chosen) == 3:
+            break
+        if not chosen or cells * d.cells <= most:
+            cells *= d.cells
+            chosen.append(d)
+    return chosen
+
+
+def _told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
+    why = found.why.get(column.name, "left alone")
+    if why.startswith("dimension") and not any(d.column.name == column.name for d in active):
+        return f"{why} (switched off)"
+    return why
+
+
+def _unconfirmed(found: Guess) -> str:
+    if not found.unconfirmed:
+        return ""
+    listed = ", ".join(_text(name) for name in found.unconfirmed)
+    return (
+        "\n# These guesses could publish what must not be published. Look at them, then delete the next line:\n"
+        "# cellguard protect waits for that.\n"
+        f"unconfirmed = [{listed}]\n"
+    )
 
 
 def _described(column: Column) -> str:
@@ -185,45 +110,52 @@ def _key(name: str) -> str:
     return name if plain and name else _text(name)
 
 
-def _data(guess: dict[str, Any]) -> str:
-    lines = []
+def _data(found: Guess, columns: Sequence[Column]) -> str:
+    gaps = {c.name: c.gaps for c in columns}
     texts = {
         "value": "column to add up; left out, records are counted",
         "holding": "records of one holding count as one contributor",
         "weight": "sampling weights",
     }
+    lines = []
     for role, about in texts.items():
-        column = guess[role]
+        column = getattr(found, role)
         lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
-    lines.append(f'{"" if guess["comma"] else "# "}decimal = ","    # decimal sign of numbers in text files')
-    lines.append(_gap(guess, "value", "skip_missing = true    # leave out records without a value"))
-    lines.append(_gap(guess, "holding", "standalone = true    # records without a holding stand alone") + "\n")
-    return "\n".join(lines)
+    lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
+    lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
+    lines.append(_gap(gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"))
+    return "\n".join([*lines, ""])
 
 
-def _gap(guess: dict[str, Any], role: str, line: str) -> str:
+def _gap(gaps: int, line: str) -> str:
     """Return what to do with records that lack an entry; switched on where there are some, which is said."""
-    gaps = guess["gaps"].get(guess[role], 0)
     return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
 
 
-def _dimension(column: Column, beside: Path, folder: Path, *, active: bool) -> str:
+def _dimension(guessed: DimensionGuess, beside: Path, folder: Path, *, active: bool) -> str:
     """Return a section; a hierarchy file of the column's name beside the data is used."""
-    import os
-
-    name = column.name
     off = "" if active else "# "
-    found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
-    lines = [f"{off}[dimensions.{_key(name)}]"]
-    if found is not None:
-        lines.append(f"{off}hierarchy = {_text(os.path.relpath(found, folder))}")
-    else:
-        lines.append('# hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total')
-    if found is None and column.digits:
-        lines.append("# digits = [1, 1]    # instead: how many digits each level of the codes adds")
-    if column.gaps:
-        lines.append(f'{off}missing = ["unknown"]    # a code of their own for {column.gaps:,} records without one')
+    lines = [f"{off}[dimensions.{_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
+    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, beside, folder)]
+    gaps = guessed.column.gaps
+    if gaps:
+        lines.append(f'{off}missing = ["unknown"]    # a code of their own for {gaps:,} records without one')
     return "\n".join(lines) + "\n"
+
+
+def _hierarchy(guessed: DimensionGuess, beside: Path, folder: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the lines that say how the codes add up, and whether they are switched on."""
+    name = guessed.column.name
+    found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
+    if found is not None:
+        yield f"hierarchy = {_text(os.path.relpath(found, folder))}", True
+    elif guessed.levels:
+        listed = ", ".join(_text(level) for level in guessed.levels)
+        yield f"levels = [{listed}]    # columns from coarse to fine: one hierarchy, never crossed", True
+    else:
+        yield 'hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total', False
+        if guessed.column.digits:
+            yield "digits = [1, 1]    # instead: how many digits each level of the codes adds", False
 
 
 _HEAD = """\
@@ -233,9 +165,11 @@ _HEAD = """\
 
 name = "{name}"    # names the files of the release
 seed = 1    # the same seed gives the same release
+{unconfirmed}"""
 
+_DATA = """\
 [data]
-# Columns found:
+# Columns found, and what they were taken for:
 {about}
 file = {file}"""
 
@@ -259,7 +193,6 @@ _COUNTS = """\
 [[rules]]
 rule = "min_frequency"    # counts below n are sensitive
 n = 3
-percent = 100    # how far such a cell must stay uncertain, in per cent of its value
 """
 
 _REST = """\

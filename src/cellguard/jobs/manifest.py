@@ -5,17 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from cellguard.exceptions import FormatError
 
-__all__ = ["FORMAT", "check_manifest", "hash_of", "hashes", "versions"]
+__all__ = ["CHANGING", "FORMAT", "check_manifest", "hash_of", "hashes", "versions"]
 
 FORMAT = "cellguard manifest 1"
-_LIBRARIES = ("numpy", "scipy", "numba", "highspy", "pyscipopt", "duckdb", "pyarrow")
+CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
+"""Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
+_PUBLIC = "../public"
+"""What the internal manifest calls the public folder."""
+_LIBRARIES = ("numpy", "scipy", "highspy", "pyscipopt", "duckdb", "pyarrow")
 
 
 def versions() -> dict[str, str]:
@@ -44,13 +48,14 @@ def hashes(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
 
 
 def check_manifest(path: Path) -> dict[str, Any]:
-    """Check that the files a manifest lists are there, unchanged and alone.
+    """Check what a manifest says: these files, this audit, safe.
 
+    The files it lists must be there, unchanged and alone, and the audit must have found the release safe.
     Returns the figures and the list of problems, in words. Inputs that are no longer where they were are
     counted, not complained about: they may have been archived.
     """
     manifest = _read(path)
-    problems: list[str] = []
+    problems = list(_not_safe(path, manifest))
     checked = 0
     for folder, files in manifest["outputs"].items():
         place = (path.parent / folder).resolve()
@@ -60,7 +65,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
         for name, digest in files.items():
             checked += 1
             problems += _compare(place / name, digest, "output")
-        listed = {*files, *manifest.get("not_hashed", []), "manifest.json"}
+        listed = {*files, *(CHANGING if _PUBLIC in manifest["outputs"] and folder == "." else ()), "manifest.json"}
         problems += [
             f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed
         ]
@@ -72,12 +77,39 @@ def check_manifest(path: Path) -> dict[str, Any]:
             problems += _compare(file, digest, "input")
         else:
             missing += 1
-    if manifest.get("unsafe"):
-        problems.append("the release was written although the audit refused it.")
     return {"accepted": not problems, "checked": checked, "inputs_missing": missing, "problems": problems}
 
 
+def _not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Say why the manifest is not one of a release that an audit found safe."""
+    outputs = manifest["outputs"]
+    released = outputs.get(_PUBLIC, outputs.get(".", {}))
+    if not released:
+        yield "the manifest lists no file that was published."
+    if manifest.get("unsafe") or manifest.get("safe") is not True:
+        yield "the release was written although the audit refused it."
+    if _PUBLIC not in outputs:
+        if manifest.get("audited") is not True:
+            yield "the release was not audited."
+        return
+    if "audit.json" not in outputs.get(".", {}):
+        yield "the manifest does not list the audit."
+        return
+    try:
+        audit = json.loads((path.parent / "audit.json").read_bytes())
+        told = {name: audit[name] for name in ("safe", "checked", "exact", "unsafe")}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        yield "the audit is missing or damaged."
+        return
+    if {name: (manifest.get("audit") or {}).get(name) for name in told} != told:
+        yield "the audit is not the one that the manifest tells of."
+    if told["safe"] is not True and not (told["checked"] == 0 and manifest.get("nothing_sensitive") is True):
+        yield "the audit does not call the release safe."
+
+
 def _compare(path: Path, digest: str, what: str) -> list[str]:
+    if what == "output" and path.is_symlink():
+        return [f"{path.name}: the {what} is a symbolic link."]
     if not path.is_file():
         return [f"{path.name}: the {what} is missing."]
     return [] if hash_of(path) == digest else [f"{path.name}: the {what} has changed."]
@@ -97,6 +129,8 @@ def _read(path: Path) -> dict[str, Any]:
     )
     if not sound or not _is_hashes(manifest.get("inputs", {})):
         raise FormatError.at(path, None, "is damaged.", hint="was it edited?")
+    if not set(manifest["outputs"]) <= {".", _PUBLIC}:
+        raise FormatError.at(path, None, "names other folders than its own and the public one.")
     for name in [*manifest["outputs"], *(n for files in manifest["outputs"].values() for n in files)]:
         if Path(name).is_absolute() or (".." in Path(name).parts[1:]) or len(Path(name).parts) > 2:
             raise FormatError.at(path, None, "names files outside its folder.")

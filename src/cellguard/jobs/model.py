@@ -67,6 +67,8 @@ class DataSection(_Section):
     """Leave out records without a value; they are refused otherwise."""
     standalone: bool = False
     """Records without a holding stand alone; they are refused otherwise."""
+    known_zeros: bool = True
+    """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
     encoding: str | None = None
@@ -78,6 +80,8 @@ class DimensionSection(_Section):
 
     hierarchy: str | dict[str, Any] | list[Any] | None = None
     """A file (.hrc, .txt, .csv, .parquet), or the tree itself; left out, all codes add up to the total."""
+    levels: Annotated[list[str], Field(min_length=2)] | None = None
+    """Columns from coarse to fine: of the data, the last of them the dimension; or of the hierarchy's file."""
     digits: Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=1)] | None = None
     """Instead of a hierarchy: digits of each level of the codes; [1, 2] puts 417 below 4 below the total."""
     total: str | None = None
@@ -195,10 +199,16 @@ class MethodSection(_Section):
     """suppress: withstand an attacker who knows the algorithm; for two-way tables of counts. Keep the seed secret."""
     norm: Literal["l1", "l2", "linf", "l12"] | None = None
     """adjust: which distance from the truth is made least; l1 unless given."""
-    senses: Literal["upper", "lower", "key"] | None = None
+    senses: Literal["upper", "lower", "key", "optimal"] | None = None
     """adjust: which way sensitive cells go; by a secret key unless given."""
+    surplus: Percent | None = None
+    """adjust: what stays possible for a sensitive cell, in widths of its levels; 1 unless given, 0 stops there."""
     whole: bool | None = None
-    """adjust: publish whole numbers; unless given, where all values are: decimals would tell which cells moved."""
+    """adjust: true publishes whole numbers, false any; unless given, numbers with as many decimals as the true ones."""
+    keep: list[str | list[str] | dict[str, str]] | None = None
+    """adjust: what stays as it is: "total", a dimension or a list of them (their margin), or the codes of a cell."""
+    repair: Literal["senses", "relations", "none"] | None = None
+    """adjust: when no table fits, flip senses (unless given), let fixed cells change, or give up."""
     base: Positive | None = None
     """round and perturb: the base; unless given, the least usual one that leaves room for every level."""
     step: Annotated[int, Field(ge=1)] | None = None
@@ -225,8 +235,8 @@ class AttackerSection(_Section):
 class AttackSection(_Section):
     """Attacks on the release by somebody who knows how it was made."""
 
-    scenario: Literal["B1", "B2", "B3", "C", "matching"]
-    """The scenario: castro2012's for adjusted tables, matching for suppressed tables of counts."""
+    scenario: Literal["B1", "B2", "B3", "C", "decimals", "matching"]
+    """The scenario: castro2012's and decimals for adjusted tables, matching for suppressed tables of counts."""
     replications: Annotated[int, Field(ge=1)] = 10
     """How often the attacker draws what he does not know."""
 
@@ -262,8 +272,8 @@ class OutputSection(_Section):
     """Write the two reports, public and internal."""
     witnesses: bool = True
     """Write the tables that prove safety (confidential), for cellguard verify."""
-    mark_primary: bool = True
-    """Tell in public files which suppressed cells are sensitive themselves; false marks all alike."""
+    mark_primary: bool = False
+    """Tell in public files which withheld cells are sensitive themselves. Of a count that says that it is small."""
 
 
 class Job(_Section):
@@ -277,6 +287,8 @@ class Job(_Section):
     """Title of the report; the name unless given."""
     seed: Annotated[int, Field(ge=0)] = 0
     """The same seed gives the same release. Keep it secret where the method draws random numbers."""
+    unconfirmed: list[str] = []
+    """Guesses of cellguard init that nobody has confirmed; nothing is published as long as there are any."""
     data: DataSection = DataSection()
     dimensions: dict[str, DimensionSection] = {}
     """Column -> how its codes add up."""

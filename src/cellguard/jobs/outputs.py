@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from cellguard._io.files import atomic_writer
+from cellguard._io.frames import beside
+from cellguard._io.lock import locked
 from cellguard.exceptions import InputError
-from cellguard.release import UNSAFE, Adjustment, Release, Suppression
+from cellguard.release import Adjustment, Release, warned
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
     from cellguard.jobs.model import OutputSection
 
-__all__ = ["Folders", "public_columns", "write_internal", "write_json", "write_public"]
+__all__ = ["Folders", "write_internal", "write_json", "write_public"]
 
 
 class Folders:
@@ -35,17 +38,30 @@ class Folders:
         self.staged_public, self.staged_internal = self.work / "public", self.work / "internal"
         self.old = self.work / "old"
 
-    def prepare(self) -> None:
-        """Make the private folder for checkpoints and staged outputs; refuse to replace what is not ours."""
+    @contextmanager
+    def entered(self, *, fresh: bool = False) -> Iterator[None]:
+        """Work in the folder, alone: make the private one for checkpoints, and refuse to replace what is not ours.
+
+        `fresh` throws away what an earlier run left there.
+        """
+        for folder in (self.work, self.public, self.internal):
+            if folder.is_symlink():  # whoever made it decides where confidential files would go
+                raise InputError(f"{folder}: is a symbolic link.", hint="remove it, or name another folder.")
         for folder in (self.public, self.internal):
             if folder.exists() and not (folder / "manifest.json").is_file():
                 raise InputError(
                     f"{folder}: is there, and was not written by cellguard.",
                     hint="name another folder for the outputs.",
                 )
-        self.root.mkdir(parents=True, exist_ok=True)
-        self.work.mkdir(mode=0o700, exist_ok=True)
-        self.work.chmod(0o700)
+        with locked(self.work, busy=f"{self.root}: another run is at work in this folder."):
+            self.work.chmod(0o700)
+            if fresh:
+                for entry in self.work.iterdir():
+                    if entry.is_dir() and not entry.is_symlink():
+                        shutil.rmtree(entry, ignore_errors=True)
+                    elif entry.name != "lock":
+                        entry.unlink()
+            yield
 
     def stage(self) -> None:
         """Begin with empty staged folders; what a killed run left there is thrown away."""
@@ -78,45 +94,68 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         )
 
 
-def public_columns(release: Release, output: OutputSection, *, unsafe: bool = False) -> dict[str, Any]:
-    """Return what the public files hold: codes, then what is published."""
-    columns: dict[str, Any] = {**release.table.cell_codes(), **release.columns()}
-    if isinstance(release, Suppression) and not output.mark_primary:
-        columns["status"] = np.where(release.suppressed, "suppressed", "published")
-    if unsafe:
-        columns["warning"] = [UNSAFE] * release.table.n_cells
-    return columns
+class _Sheet(NamedTuple):
+    """What is written of one table."""
+
+    codes: Mapping[str, Any]
+    published: Mapping[str, Any]
+    unsafe: bool
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
+        columns = beside(self.codes, self.published)
+        return columns | (warned(columns) if self.unsafe else {})
+
+    def rows(self) -> list[list[tuple[Any, str]]]:
+        """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
+        columns, first = self.columns, len(self.codes)
+        last = first + len(self.published)
+        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
+        lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
+        for style, cells in zip(self.styles(), zip(*lists, strict=True), strict=True):
+            looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
+            shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
+            rows.append(list(zip(shown, looks, strict=True)))
+        return rows
+
+    def styles(self) -> list[str]:
+        """Return how each cell looks by what is published of it."""
+        if "status" in self.published:
+            marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
+            return [marked.get(str(status), "plain") for status in self.published["status"]]
+        if "lower" in self.published:
+            open_ = self.published["lower"] != self.published["upper"]
+            return [str(style) for style in np.where(open_, "changed", "plain")]
+        return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
 
 
-def _tables(name: str, release: Release, columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _sheets(name: str, release: Release, output: OutputSection, unsafe: bool) -> dict[str, _Sheet]:
     """Return what is written, by table: of a publication each in the layout it came in."""
+    published = release.columns(mark_primary=output.mark_primary)
     if not release.table.parts:
-        return {name: dict(columns)}
-    codes = release.table.cell_codes()
-    out = {}
-    for part in release.table.parts:
-        published = {n: np.asarray(c, dtype=object)[part.cells].tolist() for n, c in columns.items() if n not in codes}
-        numbers = {n: np.asarray(v, float) if n in ("value", "lower", "upper") else v for n, v in published.items()}
-        out[part.name] = {**part.table.cell_codes(), **numbers}
-    return out
+        return {name: _Sheet(release.table.cell_codes(), published, unsafe)}
+    return {
+        part.name: _Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
+        for part in release.table.parts
+    }
 
 
 def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
     """Write the release in every format that was asked for: a file or a sheet for each table."""
     from cellguard._io.frames import write_csv, write_parquet
 
-    tables = _tables(name, release, public_columns(release, output, unsafe=unsafe))
+    sheets = _sheets(name, release, output, unsafe)
     mark = "UNSAFE-" if unsafe else ""
-    for title, columns in tables.items():
+    for title, sheet in sheets.items():
         if "csv" in output.formats:
-            write_csv(columns, folder / f"{mark}{file_name(title)}.csv")
+            write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
         if "parquet" in output.formats:
-            write_parquet(columns, folder / f"{mark}{file_name(title)}.parquet")
+            write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
     if "xlsx" in output.formats:
         from cellguard._io.xlsx import write_xlsx
 
-        sheets = {title: _rows(release, columns) for title, columns in tables.items()}
-        write_xlsx(folder / f"{mark}{name}.xlsx", sheets)
+        write_xlsx(folder / f"{mark}{name}.xlsx", {title: sheet.rows() for title, sheet in sheets.items()})
 
 
 def file_name(title: str) -> str:
@@ -126,32 +165,6 @@ def file_name(title: str) -> str:
     'activity by region _ 2024'
     """
     return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
-
-
-def _rows(release: Release, columns: Mapping[str, Any]) -> list[list[tuple[Any, str]]]:
-    """Lay out the release for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
-    names = list(columns)
-    styles = _styles(release, columns)
-    rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in names]]
-    lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
-    for style, cells in zip(styles, zip(*lists, strict=True), strict=True):
-        row: list[tuple[Any, str]] = []
-        for name, value in zip(names, cells, strict=True):
-            published = name in ("status", "value", "lower", "upper")
-            withheld = name == "value" and isinstance(value, float) and np.isnan(value)
-            shown = "x" if withheld else value
-            row.append((shown, "warning" if name == "warning" else style if published else "text"))
-        rows.append(row)
-    return rows
-
-
-def _styles(release: Release, columns: Mapping[str, Any]) -> list[str]:
-    if isinstance(release, Suppression):
-        marked = {"primary": "primary", "secondary": "secondary", "suppressed": "secondary"}
-        return [marked.get(str(status), "plain") for status in columns["status"]]
-    if "lower" in columns:
-        return [str(style) for style in np.where(columns["lower"] != columns["upper"], "changed", "plain")]
-    return ["plain"] * len(next(iter(columns.values())))  # which cells moved is not told
 
 
 def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:

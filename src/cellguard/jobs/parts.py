@@ -78,7 +78,10 @@ def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) 
     parts = []
     for indicator in names:
         value = entry.value or column_of.get(indicator) or "value"
-        table = Table.from_frame(frame, dims, value=value, counts=entry.count, top=entry.top, name=name_of(entry))
+        table = Table.from_frame(
+            frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
+            name=name_of(entry),
+        )  # fmt: skip
         parts.append(
             Part(
                 name=name_of(entry) if len(names) == 1 else f"{name_of(entry)} {indicator}",

@@ -26,6 +26,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "sensitive": int(table.sensitive.sum()),
         "sensitive_by_rule": counts,
         "attackers": len(table.attackers) or 1,
+        "to_be_confirmed": list(job.unconfirmed),
         "method": {"name": job.method.name, **options},
         "steps": _steps(file),
         "folder": str(file.folder),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cellguard._engine.clock import compiled
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.jobs import manifest as manifests
 from cellguard.jobs.checkpoint import Checkpoints
@@ -19,7 +18,7 @@ from cellguard.jobs.outputs import Folders, write_internal, write_json, write_pu
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.read import JobFile
 from cellguard.jobs.steps import count_rule, flagged, inputs, method_options, protected, tabulated
-from cellguard.release import Release, Status, Suppression
+from cellguard.release import PRIMARY_TOLD, Release, Status, Suppression
 
 if TYPE_CHECKING:
     from cellguard.audit import Audit
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
 T = TypeVar("T")
-
-_CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
-"""Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
-
 
 _EXACT_RANGES = 2000
 """Up to so many sensitive cells the report shows both ends of every range; beyond, verdicts alone are computed."""
@@ -115,9 +110,18 @@ def run(
     UnsafeReleaseError
         When there is no release, or the audit refuses it and `allow_unsafe` is not given.
     """
-    work = _Run(file, Folders(folder or file.folder), progress or Progress(quiet=True), fresh)
-    if not compiled():
-        work.progress.note("first run after the installation: parts are compiled, which takes a minute or two")
+    if file.job.unconfirmed:
+        raise InputError(
+            f"{file.path}: guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",
+            hint="look at them in the file, correct them, and delete the line `unconfirmed`.",
+        )
+    folders = Folders(folder or file.folder)
+    with folders.entered(fresh=fresh):
+        return _done(file, _Run(file, folders, progress or Progress(quiet=True)), allow_unsafe=allow_unsafe)
+
+
+def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
+    """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
@@ -152,14 +156,11 @@ def run(
 class _Run:
     """The steps of a run with their checkpoints and seconds."""
 
-    def __init__(self, file: JobFile, folders: Folders, progress: Progress, fresh: bool) -> None:
+    def __init__(self, file: JobFile, folders: Folders, progress: Progress) -> None:
         self.folders, self.progress = folders, progress
         self.seconds: dict[str, float] = {}
         self.resumed: list[str] = []
         self.hashes = {path: manifests.hash_of(path) for path in inputs(file)}
-        if fresh:
-            folders.clean()
-        folders.prepare()
         self.checkpoints = Checkpoints(folders.work, _key(file, self.hashes))
 
     def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:
@@ -172,6 +173,14 @@ class _Run:
         self.seconds[name] = time.perf_counter() - begin
         return made
 
+    def refuse_changes(self) -> None:
+        """Refuse to write what was made from files that changed meanwhile: nobody could say from which version."""
+        for path, digest in self.hashes.items():
+            if not path.is_file() or manifests.hash_of(path) != digest:
+                raise InputError(
+                    f"{path}: changed while the job was running; nothing was written.", hint="run the job again."
+                )
+
     def live(self, name: str, make: Callable[[], T]) -> T:
         """Do a step that keeps no checkpoint."""
         self.progress.phase(name)
@@ -183,7 +192,8 @@ class _Run:
 
 def _key(file: JobFile, hashes: dict[Path, str]) -> str:
     """Return what a checkpoint must agree with: the job, its inputs, the versions."""
-    facts = [file.job.model_dump(mode="json"), sorted(hashes.values()), manifests.versions()]
+    read = sorted((os.path.relpath(path, file.path.parent), digest) for path, digest in hashes.items())
+    facts = [file.job.model_dump(mode="json"), read, manifests.versions()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
@@ -264,8 +274,11 @@ def _attacked(release: Release, file: JobFile) -> Any:
 def _write(outcome: Outcome, work: _Run) -> None:
     """Stage every output, then put both folders in place."""
     job, release, folders = outcome.file.job, outcome.release, work.folders
+    work.refuse_changes()
     folders.stage()
     public, internal = folders.staged_public, folders.staged_internal
+    if job.output.mark_primary and isinstance(release, Suppression):
+        work.progress.note(PRIMARY_TOLD)
     write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
     write_internal(internal, job.name, release, outcome.audit, job.output)
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
@@ -328,7 +341,7 @@ def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
         "safe": not outcome.unsafe,
         "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
     }
-    return out | ({"unsafe": True} if outcome.unsafe else {})
+    return out | _remarks(outcome)
 
 
 def _repeatable(release: Release) -> bool:
@@ -356,7 +369,16 @@ def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dic
         "audit": None if outcome.audit is None else outcome.audit.summary(),
         "safe": not outcome.unsafe,
         "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
-        "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=_CHANGING)},
-        "not_hashed": _CHANGING,
+        "outputs": {
+            "../public": manifests.hashes(public),
+            ".": manifests.hashes(internal, without=manifests.CHANGING),
+        },
+        "not_hashed": manifests.CHANGING,
     }
-    return out | ({"unsafe": True} if outcome.unsafe else {})
+    return out | _remarks(outcome)
+
+
+def _remarks(outcome: Outcome) -> dict[str, bool]:
+    """Return what a manifest says of a release that nobody would call safe without a word more."""
+    nothing = outcome.audit is not None and outcome.audit.checked == 0
+    return ({"unsafe": True} if outcome.unsafe else {}) | ({"nothing_sensitive": True} if nothing else {})

@@ -30,7 +30,7 @@ Tell = Callable[[float, float], None]
 
 
 def inputs(file: JobFile) -> list[Any]:
-    """Return the paths of all files that decide the result: data, hierarchies, decisions."""
+    """Return the paths of all files that are read: data, descriptions and what they name, hierarchies, decisions."""
     from cellguard.jobs.check import files_of_data
 
     job = file.job
@@ -39,8 +39,7 @@ def inputs(file: JobFile) -> list[Any]:
     found += [file.file(rule.file) for rule in job.rules if rule.file is not None]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
     if job.data.table is not None:
-        stem = found[0].name.removesuffix(".gz").rpartition(".")[0]
-        found += sorted(path for path in found[0].parent.glob(f"{stem}.*") if path.suffix == ".toml")
+        found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
 
 
@@ -77,6 +76,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
         "skip_missing": data.skip_missing,
         "standalone": data.standalone,
+        "known_zeros": data.known_zeros,
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,
@@ -93,8 +93,14 @@ def _hierarchy(file: JobFile, name: str) -> Any:
     entry = file.job.dimensions[name]
     if entry.digits is not None:
         return tuple(entry.digits)
-    given = file.file(entry.hierarchy) if isinstance(entry.hierarchy, str) else entry.hierarchy
-    return None if given is None else Hierarchy.of(given, total=entry.total)
+    if isinstance(entry.hierarchy, str):
+        return Hierarchy.read(file.file(entry.hierarchy), total=entry.total, levels=entry.levels)
+    if entry.levels is not None:
+        from cellguard.tabulate.nested import nested_columns
+
+        path, encoding = file.file(str(file.job.data.file)), file.job.data.encoding
+        return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
+    return None if entry.hierarchy is None else Hierarchy.of(entry.hierarchy, total=entry.total)
 
 
 def top_needed(job: Job) -> int:
@@ -203,10 +209,14 @@ def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
         options = {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
         return options if m.resist is None else options | {"resist": m.resist}
     if m.name == "adjust":
-        whole = m.whole
-        if whole is None and table is not None:  # otherwise decimals would tell which cells moved
-            whole = bool(np.array_equal(table.values, np.rint(table.values)))
-        return {"norm": m.norm or "l1", "senses": m.senses or "key", "integer": whole}
+        asked: dict[str, Any] = {
+            "norm": m.norm or "l1",
+            "senses": m.senses or "key",
+            "integer": m.whole,
+            "keep": m.keep or [],
+        }
+        asked["repair"] = None if m.repair == "none" else m.repair or "senses"
+        return asked | {"surplus": 1.0 if m.surplus is None else m.surplus, "gap": 1e-3 if m.gap is None else m.gap}
     if m.name == "intervals":
         return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "narrowest"}
     base = m.base
@@ -251,5 +261,7 @@ def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
         release = perturb(table, time_limit_s=limit, **options)
     else:
         raise InputError(f"method {job.method.name!r} is not known.")
-    made_with = {"rule": release.options["rule"]} if "rule" in release.options else {}
+    # what the method found or drew itself is needed to make the release again
+    found = ("rule", "seed", "unit", "weights") if job.method.name == "adjust" else ("rule",)
+    made_with = {name: release.options[name] for name in found if name in release.options}
     return replace(release, options={**options, **made_with, "time_limit_s": limit})

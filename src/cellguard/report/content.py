@@ -35,7 +35,7 @@ class Content:
     versions: Mapping[str, str] = field(default_factory=dict)
     unsafe: bool = False
     """Whether the audit refused the release and it was written all the same."""
-    mark_primary: bool = True
+    mark_primary: bool = False
     """Whether the public version tells primary from secondary suppressions."""
 
     @property

@@ -35,7 +35,7 @@ class Cell:
 
     text: str
     kind: str
-    """published, primary, secondary, suppressed, changed, interval or nothing."""
+    """published, primary, secondary, withheld, changed, interval or nothing."""
     note: str = ""
     """What the internal version says when the pointer rests on it."""
 
@@ -153,7 +153,7 @@ def _published(release: Release, *, mark_primary: bool) -> tuple[list[str], list
     if isinstance(release, Suppression):
         kinds = np.select([release.primary, release.secondary], ["primary", "secondary"], "published")
         if not mark_primary:
-            kinds = np.where(release.suppressed, "suppressed", "published")
+            kinds = np.where(release.suppressed, "withheld", "published")
         return _texts(release.point_values()), kinds.tolist()
     if isinstance(release, Intervals):
         pairs = list(zip(_texts(release.lower), _texts(release.upper), strict=True))

@@ -39,7 +39,7 @@ _KINDS = {
     "published": "published as it is",
     "primary": "withheld: sensitive (primary)",
     "secondary": "withheld: protects others (secondary)",
-    "suppressed": "withheld",
+    "withheld": "withheld",
     "interval": "published as an interval",
     "changed": "published with a changed value",
 }

@@ -18,7 +18,13 @@ __all__ = ["with_contributions"]
 
 
 def with_contributions(
-    table: Table, frame: Any, *, top: Sequence[str] = (), counts: str | None = None, shadow: str | None = None
+    table: Table,
+    frame: Any,
+    *,
+    top: Sequence[str] = (),
+    counts: str | None = None,
+    shadow: str | None = None,
+    known_zeros: bool = True,
 ) -> Table:
     """Return the table with what a frame of its cells says about their contributions.
 
@@ -35,6 +41,8 @@ def with_contributions(
         Column with the number of contributors, when the table does not know it yet.
     shadow
         Column with the total of the contributions, when they are not those of the value.
+    known_zeros
+        Whether everybody knows which cells have no contributor (:meth:`Table.with_known_zeros`).
 
     Examples
     --------
@@ -80,7 +88,8 @@ def with_contributions(
         units=len(top),
         shadow=shadow is not None,
     )
-    return table.with_(statistics=statistics, counts=count, fixed=table.fixed | (empty & ~table.sensitive))
+    table = table.with_(statistics=statistics, counts=count)
+    return table.with_known_zeros(empty) if known_zeros else table
 
 
 def _rows(table: Table, columns: dict[str, Any]) -> NDArray[np.int64]:

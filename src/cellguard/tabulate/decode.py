@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cellguard._engine.crossing import keys_of
 from cellguard._io.frames import encode
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
-from cellguard.hierarchy import ABSENT, Hierarchy
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.hierarchy import ABSENT, Hierarchy, nearest_codes
 from cellguard.tabulate.holdings import Shared
 from cellguard.tabulate.request import Finest, Roles
 from cellguard.tabulate.rollup import Cells, FloatArray, IntArray, Items
@@ -21,7 +21,7 @@ from cellguard.tabulate.rollup import Cells, FloatArray, IntArray, Items
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Decoded", "decode", "hierarchies_of", "is_digits"]
+__all__ = ["Decoded", "decode", "hierarchies_of", "in_order", "is_digits"]
 
 _SHOWN = 5
 
@@ -46,7 +46,7 @@ def hierarchies_of(
         if isinstance(given, tuple) and given and all(isinstance(h, Hierarchy) for h in given):
             h = Hierarchy.join(*given)
         else:
-            h = _hierarchy(given, _in_order(set(seen[name]) - set(absent)), total_of(name))
+            h = _hierarchy(given, in_order(set(seen[name]) - set(absent)), total_of(name))
         out[name] = _with_codes(h, [code for code in absent if code not in h.codes])
     return out
 
@@ -62,7 +62,7 @@ def _hierarchy(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy
     return Hierarchy.of(given, codes=codes if given is None else (), total=total)
 
 
-def _in_order(codes: Iterable[str]) -> list[str]:
+def in_order(codes: Iterable[str]) -> list[str]:
     """Sort codes as people do: by the number they all begin with (50-249 before 250+), otherwise as text."""
     listed = sorted(codes)
     first = {code: found[0] for code in listed if (found := re.match("[0-9]+", code))}
@@ -129,7 +129,7 @@ class _Codes:
             return
         bad = sorted({codes[i] for i in index[wrong].tolist()})
         shown = ", ".join(repr(code) for code in bad[:_SHOWN]) + (", ..." if len(bad) > _SHOWN else "")
-        hint = did_you_mean(bad[0], h.codes) if "not have" in what else "code records at the finest level."
+        hint = nearest_codes(bad[0], h.codes) if "not have" in what else "code records at the finest level."
         raise UnknownCodeError(
             f"dimension {name!r}: {int(records[wrong].sum())} records have {len(bad)} codes {what}: {shown}.",
             hint=hint or f"add the codes to the hierarchy, or say missing={{{name!r}: ...}}.",

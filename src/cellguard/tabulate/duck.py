@@ -170,6 +170,11 @@ class DuckRecords:
             return f"({name} IS NOT NULL AND NOT isnan({name}))"
         return f"({name} IS NOT NULL)"
 
+    def distinct(self, columns: Sequence[str]) -> pa.Table:
+        """Return the combinations of codes that occur in some columns."""
+        wanted = ", ".join(f"CAST({sql.name(column)} AS VARCHAR) AS c{i}" for i, column in enumerate(columns))
+        return self._run(f"SELECT DISTINCT {wanted} FROM {_VIEW}")
+
     def facts(self, roles: Roles) -> Facts:
         """Look at the records once."""
         wanted = ["count(*) AS records"]

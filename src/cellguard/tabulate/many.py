@@ -106,6 +106,7 @@ def cut(linked: Table, dimensions: Iterable[str], name: str) -> Table:
         linked.values[cells],
         derive_relations(hierarchies, coordinates),
         lb=linked.lb[cells],
+        ub=linked.ub[cells],
         weights=linked.weights[cells],
         fixed=linked.fixed[cells],
         counts=statistics.count,

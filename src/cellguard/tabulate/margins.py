@@ -102,7 +102,7 @@ def _with_judged(
     pairs = np.column_stack([np.arange(n), second])
     there = pairs >= 0
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
-    from cellguard._engine.kernels.top import merge_top
+    from cellguard._core.top import merge_top
 
     if not units:
         return joined, np.zeros(n + 1, np.int64), np.zeros(0, np.int64)

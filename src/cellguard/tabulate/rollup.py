@@ -116,7 +116,7 @@ def _most(member: csr_array, x: FloatArray) -> FloatArray:
 def _merged(member: csr_array, cells: Cells, items: Items, units: int) -> tuple[IntArray, IntArray]:
     if not units:
         return np.zeros(member.shape[0] + 1, np.int64), np.zeros(0, np.int64)
-    from cellguard._engine.kernels.top import merge_top
+    from cellguard._core.top import merge_top
 
     indptr, parts = member.indptr.astype(np.int64), member.indices.astype(np.int64)
     ptr, chosen = merge_top(indptr, parts, cells.ptr, cells.items, items.value, items.weight, float(units))

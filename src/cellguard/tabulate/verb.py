@@ -46,6 +46,7 @@ def tabulate(
     skip_missing: bool = False,
     standalone: bool = False,
     empty: str = "zero",
+    known_zeros: bool = True,
     top: int = 3,
     total: str | Mapping[str, str] | None = None,
     decimal: str = ".",
@@ -103,6 +104,8 @@ def tabulate(
     empty
         What cells without records are: ``"zero"`` (published zeros, known to everybody), or ``"drop"``:
         the same, but left out of the table, for wide tables of which most cells are empty.
+    known_zeros
+        Whether everybody knows which cells have no records (:meth:`Table.with_known_zeros`).
     top
         How many of the largest contributions of each cell to keep: n for dominance (n, k), the size
         of the coalition and one more for the p% and (p, q) rules.
@@ -152,7 +155,7 @@ def tabulate(
     codes = {name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()}
     published = _published(dims, tables, crossings)
     units = int(top) if value is not None or shadow is not None else 0
-    work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop")
+    work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop", known_zeros=known_zeros)
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
     with closing(_open(data, wanted, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
         if where:
@@ -230,9 +233,10 @@ class _Tabulation:
         total: str | Mapping[str, str] | None,
         *,
         drop: bool,
+        known_zeros: bool,
     ) -> None:
         self.roles, self.dims, self.missing, self.crossings = roles, dims, missing, crossings
-        self.units, self.total, self.drop = units, total, drop
+        self.units, self.total, self.drop, self.known_zeros = units, total, drop, known_zeros
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
@@ -292,11 +296,10 @@ class _Tabulation:
         cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
         statistics, costs = in_order(cells, sizes, parts)
         T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
-        return Table.from_equations(
+        table = Table.from_equations(
             statistics.value,
             T,
             weights=np.abs(statistics.value) if costs is None else costs,
-            fixed=statistics.count == 0,
             counts=statistics.count,
             integer=self.roles.value is None and self.roles.weight is None,
             statistics=statistics,
@@ -306,3 +309,4 @@ class _Tabulation:
             coordinates=cells,
             **fields,
         )
+        return table.with_known_zeros(statistics.count == 0) if self.known_zeros else table

@@ -1,10 +1,13 @@
 import json
+import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import cellguard as cg
 from cellguard.cli import main
-from cellguard.release import Rounding, Status, Suppression
+from cellguard.release import Status, Suppression
 from cellguard.table import Table
 
 
@@ -40,7 +43,7 @@ def test_verify_refuses_an_altered_digit(files, capsys, tmp_path):
     table, release, witnesses = files
     assert run(capsys, "audit", table, release, "--witnesses", witnesses)[0] == 0
     content = json.loads((tmp_path / "witnesses.json").read_text())
-    first = content["attackers"][0]["tables"][0]
+    first = content["tables"][0]
     cell = next(iter(first))
     first[cell] = first[cell][:-1] + str((int(first[cell][-1]) + 1) % 10)
     (tmp_path / "witnesses.json").write_text(json.dumps(content))
@@ -63,8 +66,8 @@ def test_an_unsafe_release_ends_with_2_and_its_ranges(files, capsys, tmp_path):
     assert found["audit"] == {"safe": False, "checked": 1, "exact": 0, "unsafe": 1}
     assert sum(found["midpoints"].values()) == 1
     lines = ranges.read_text().splitlines()
-    assert lines[0] == "attacker,region,sex,low,high,lower_level,upper_level,sliding_level,verdict"
-    assert lines[1] == "external,N,f,1,28,2,18,0,unsafe"
+    assert lines[0] == "region,sex,attacker,low,high,lower_level,upper_level,sliding_level,verdict"
+    assert lines[1] == "N,f,external,1,28,2,18,0,unsafe"
 
 
 def test_bounds_of_the_attacker_are_an_option(files, capsys):
@@ -80,11 +83,20 @@ def test_a_rounded_table_needs_its_base(files, capsys, tmp_path):
     table, _, _ = files
     true = Table.read(table)
     path = tmp_path / "rounded.csv"
-    Rounding(table=true, status=Status.OPTIMAL, objective=0.0, values=true.values, base=np.full(9, 5.0)).save(path)
+    release = cg.round(true, base=5)  # 20 is a multiple, and moves
+    release.save(path)
     code, printed = run(capsys, "audit", table, path, "--json")
     assert code == 1
     assert json.loads(printed.out)["error"] == "InputError"
-    assert run(capsys, "audit", table, path, "--base", "5", "--integer", "--exact")[0] == 0
+    step = str(release.step)
+    assert run(capsys, "audit", table, path, "--base", "5", "--step", step, "--integer", "--exact")[0] == 0
+    bases = tmp_path / "bases.txt"
+    bases.write_text("5\n" * 9)
+    assert run(capsys, "audit", table, path, "--method", "round", "--base", bases, "--step", step)[0] == 0
+    kept = tmp_path / "kept.csv"
+    cg.round(true, base=5, keep_multiples=True).save(kept)
+    assert run(capsys, "audit", table, kept, "--base", "5")[0] == 2  # the sensitive 20 stands there as it is
+    assert run(capsys, "audit", table, kept, "--base", "5", "--keep-multiples")[0] == 0
 
 
 def test_a_primary_cell_left_published_is_wrong_input(files, capsys, tmp_path):
@@ -103,3 +115,23 @@ def test_a_file_of_witnesses_that_is_none(files, capsys, tmp_path):
     code, printed = run(capsys, "verify", table, release, witnesses)
     assert code == 1
     assert "not a file of witnesses" in printed.err
+
+
+def test_witnesses_and_ranges_are_their_owners(files, capsys, tmp_path):
+    table, release, witnesses = files
+    ranges = tmp_path / "ranges.csv"
+    assert run(capsys, "audit", table, release, "--exact", "--witnesses", witnesses, "--ranges", ranges)[0] == 0
+    assert [stat.S_IMODE(Path(path).stat().st_mode) for path in (witnesses, ranges)] == [0o600, 0o600]
+
+
+def test_a_difference_is_told_inside_only(capsys, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("region,value\nTotal,500\nN,250\nS,37.5\n")  # W, 212.5, is missing
+    path.with_suffix(".toml").write_text("[dimensions.region]\n")
+    for words in (["info", str(path)], ["info", str(path), "--json"], ["suppress", str(path)]):
+        assert main(words) == 1
+        shown = capsys.readouterr()
+        assert "(region=Total) = (region=N) + (region=S)" in shown.err
+        assert "212.5" not in shown.err + shown.out
+    assert main(["info", str(path), "--internal"]) == 1
+    assert "off by 212.5" in capsys.readouterr().err

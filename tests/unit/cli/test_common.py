@@ -107,7 +107,7 @@ def test_run_method_prints_and_writes(table_file, tmp_path, monkeypatch, capsys)
     assert shown["seconds"]["reduce"] == 0.5
     assert shown["table"] == {"cells": 5, "sensitive": 1, "relations": 2}
     assert "bound" not in shown  # computed from true values
-    assert out.read_text().splitlines()[:2] == ["cell,status,value", "0,primary,"]
+    assert out.read_text().splitlines()[:2] == ["cell,status,value", "0,withheld,"]
     assert "written" in captured.err
 
 

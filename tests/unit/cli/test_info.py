@@ -83,4 +83,8 @@ def test_info_for_people(tmp_path, capsys):
     assert main(["info", str(path)]) == 0
     out = capsys.readouterr().out
     assert "degrees of freedom" in out
+    assert "lower: 1 cells" in out
+    assert "of the value" not in out  # the share that a level is would tell the rule's parameter
+    assert main(["info", str(path), "--internal"]) == 0
+    out = capsys.readouterr().out
     assert "20% to 20% of the value" in out

@@ -8,12 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from cellguard.cli import main
+from cellguard.exceptions import CellguardError, InputError
 from cellguard.jobs import read_job
-from cellguard.jobs.manifest import check_manifest
-from cellguard.jobs.outputs import UNSAFE
+from cellguard.jobs.manifest import check_manifest, hash_of
+from cellguard.jobs.outputs import Folders
 from cellguard.jobs.progress import Progress
 from cellguard.jobs.run import UnsafeReleaseError, run
-from cellguard.release import Suppression
+from cellguard.jobs.steps import tabulated
+from cellguard.release import UNSAFE, Suppression
 
 
 @pytest.fixture
@@ -24,6 +26,68 @@ def outcome(office):
 def rows_of(path):
     with path.open(newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def changed_manifest(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    return check_manifest(path)
+
+
+@pytest.mark.parametrize("folder", ["public", "internal"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda m: m.update(outputs={}), "lists no file that was published"),
+        (lambda m: m.update(outputs={k: {} for k in m["outputs"]}), "lists no file that was published"),
+        (lambda m: m.update(safe=False), "although the audit refused it"),
+        (lambda m: m.pop("safe"), "although the audit refused it"),
+        (lambda m: m.update(safe="yes"), "although the audit refused it"),
+        (lambda m: m.update(unsafe=True), "although the audit refused it"),
+    ],
+)
+def test_a_manifest_without_files_or_not_safe_is_refused(outcome, office, folder, change, says):
+    found = changed_manifest(office / "out" / folder / "manifest.json", change)
+    assert not found["accepted"]
+    assert any(says in problem for problem in found["problems"]), found["problems"]
+
+
+def test_the_audit_of_a_manifest_must_be_there_and_say_safe(outcome, office):
+    internal = office / "out" / "internal"
+    path, audit = internal / "manifest.json", internal / "audit.json"
+    original = path.read_text()
+    found = changed_manifest(path, lambda m: m.update(audit=None))
+    assert "the audit is not the one that the manifest tells of." in found["problems"]
+    path.write_text(original)
+    found = changed_manifest(path, lambda m: m["outputs"]["."].pop("audit.json"))
+    assert "the manifest does not list the audit." in found["problems"]
+    path.write_text(original)
+    facts = json.loads(audit.read_text())
+    audit.write_text(json.dumps(facts | {"safe": False, "unsafe": 1}))
+
+    def adapted(manifest):
+        manifest["outputs"]["."]["audit.json"] = hash_of(audit)
+        manifest["audit"] |= {"safe": False, "unsafe": 1}
+
+    found = changed_manifest(path, adapted)
+    assert found["problems"] == ["the audit does not call the release safe."]
+
+
+def test_a_manifest_excuses_no_file_but_those_that_tell_seconds(outcome, office):
+    (office / "out" / "public" / "more.csv").write_text("cell,value\n0,212.5\n")
+    for folder in ("public", "internal"):
+        path = office / "out" / folder / "manifest.json"
+        found = changed_manifest(path, lambda m: m.update(not_hashed=["more.csv"]))
+        assert any("more.csv: is not in the manifest." in problem for problem in found["problems"])
+
+
+def test_a_link_in_place_of_an_output_is_refused(outcome, office):
+    release = office / "out" / "public" / "small.csv"
+    release.rename(office / "elsewhere.csv")
+    release.symlink_to(office / "elsewhere.csv")
+    found = check_manifest(office / "out" / "public" / "manifest.json")
+    assert found["problems"] == ["small.csv: the output is a symbolic link."]
 
 
 def test_everything_is_written(outcome, office):
@@ -59,7 +123,7 @@ def test_spreadsheet_marks_suppressed_cells_and_guards_against_formulas(outcome,
         if str(sector.value).startswith("="):
             assert sector.data_type == "s"
             assert sector.quotePrefix
-    assert len(seen) == len({status for status, _ in seen}) == 2
+    assert len(seen) == 1
     assert any(str(c[1].value) == "=C" for c in sheet.iter_rows())
 
 
@@ -78,7 +142,7 @@ def test_manifest_is_verified_and_sees_changes(outcome, office, capsys):
     assert main(["verify", str(internal), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["accepted"]
     release = office / "out" / "public" / "small.csv"
-    release.write_text(release.read_text().replace("primary", "published", 1))
+    release.write_text(release.read_text().replace("withheld", "published", 1))
     (office / "firms.csv").write_text("gone\n")
     (office / "out" / "public" / "extra.csv").write_text("")
     found = check_manifest(internal)["problems"]
@@ -191,13 +255,27 @@ def test_every_method(office, method):
     assert (office / "out" / "public" / "small.csv").is_file()
 
 
-def test_marks_may_be_left_out(office):
-    text = (office / "job.toml").read_text().replace("[output]", "[output]\nmark_primary = false")
-    (office / "job.toml").write_text(text)
-    run(read_job(office / "job.toml"))
+def test_public_files_have_one_mark_for_withheld_cells(outcome, office):
     public = office / "out" / "public"
-    assert {row["status"] for row in rows_of(public / "small.csv")} == {"suppressed", "published"}
-    assert "(primary)" not in (public / "report.html").read_text()
+    assert {row["status"] for row in rows_of(public / "small.csv")} == {"withheld", "published"}
+    assert set(pq.read_table(public / "small.parquet")["status"].to_pylist()) == {"withheld", "published"}
+    sheet = list(openpyxl.load_workbook(public / "small.xlsx").active.iter_rows())[1:]
+    assert {row[2].value for row in sheet} == {"withheld", "published"}
+    looks = {(row[2].value, row[3].fill.fgColor.rgb) for row in sheet}
+    assert len(looks) == 2  # one colour for withheld cells
+    page = (public / "report.html").read_text()
+    assert "(primary)" not in page
+    assert 'class="primary"' not in page
+
+
+def test_primary_and_secondary_are_told_apart_on_request_with_a_warning(office, capsys):
+    text = (office / "job.toml").read_text().replace("[output]", "[output]\nmark_primary = true")
+    (office / "job.toml").write_text(text)
+    assert main(["protect", str(office / "job.toml")]) == 0
+    assert "warning: readers are told which withheld cells are sensitive themselves" in capsys.readouterr().err
+    public = office / "out" / "public"
+    assert {row["status"] for row in rows_of(public / "small.csv")} == {"primary", "secondary", "published"}
+    assert "(primary)" in (public / "report.html").read_text()
 
 
 def test_rules_levels_and_attackers_of_the_job(office):
@@ -358,8 +436,183 @@ def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
     if knows == "mechanism":
         assert found["unsafe"] == 0
         assert {row["status"] for row in rows_of(tmp_path / "out" / "public" / "people.csv")} == {
-            "suppressed",
+            "withheld",
             "published",
         }
     assert "matching" not in (tmp_path / "out" / "public" / "report.html").read_text()
     assert "mechanism" in (tmp_path / "out" / "internal" / "report.html").read_text() or knows != "mechanism"
+
+
+# ---------------------------------------------------------------- going on after a kill
+
+
+def ready_table(folder):
+    """A job for a table that is already added up; its description names a hierarchy."""
+    (folder / "regions.hrc").write_text("North\n@N1\n@N2\nSouth\n@S1\n@S2\n")
+    (folder / "cells.toml").write_text('[dimensions.region]\nfile = "regions.hrc"\n[dimensions.size]\n')
+    lines = [
+        f"{r},{s},{20 + 7 * i + 3 * j}" for i, r in enumerate(["N1", "N2", "S1", "S2"]) for j, s in enumerate("abc")
+    ]
+    (folder / "cells.csv").write_text("\n".join(["region,size,value", *lines]) + "\n")
+    (folder / "job.toml").write_text(
+        'name = "cells"\n[data]\ntable = "cells.csv"\n'
+        '[[rules]]\nrule = "manual"\ncells = [{region = "N1", size = "a"}]\npercent = 20\n'
+        '[method]\nrounds = 1\n[output]\nfolder = "out"\n'
+    )
+    return folder / "job.toml"
+
+
+def killed_after(step, job, monkeypatch):
+    """Run a job that ends, as by a kill, when `step` begins."""
+
+    def ended(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"cellguard.jobs.run.{step}", ended)
+        with pytest.raises(KeyboardInterrupt):
+            run(read_job(job))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("regions.hrc", "North\n@N1\n@N2\nSouth\n@S1\n@S2\n", "North\n@N1\n@S1\nSouth\n@N2\n@S2\n"),
+        ("cells.toml", "[dimensions.size]\n", '[dimensions.size]\ntotal = "all"\n'),
+        ("cells.csv", "N1,a,20", "N1,a,21"),
+    ],
+)
+def test_every_file_that_is_read_counts_when_a_run_goes_on(tmp_path, monkeypatch, name, old, new):
+    job = ready_table(tmp_path)
+    killed_after("_write", job, monkeypatch)
+    assert list((tmp_path / "out" / ".work").glob("*.npz"))
+    text = (tmp_path / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new))
+    outcome = run(read_job(job))
+    assert outcome.resumed == ()
+    fresh = run(read_job(job), folder=tmp_path / "other")
+    assert outcome.release.table.codes == fresh.release.table.codes
+    assert np.array_equal(outcome.release.table.values, fresh.release.table.values)
+    listed = json.loads((tmp_path / "out" / "internal" / "manifest.json").read_text())["inputs"]
+    assert {path.rpartition("/")[2] for path in listed} == {"cells.csv", "cells.toml", "regions.hrc"}
+
+
+def test_files_that_change_places_count_too(office, monkeypatch):
+    text = (
+        (office / "job.toml")
+        .read_text()
+        .replace("[dimensions.sector]", '[dimensions.sector]\nhierarchy = "sector.txt"')
+    )
+    (office / "job.toml").write_text(text)
+    (office / "sector.txt").write_text("All\n  A\n  B\n  =C\n  D\n")
+    killed_after("_write", office / "job.toml", monkeypatch)
+    one, other = (office / "region.txt").read_text(), (office / "sector.txt").read_text()
+    (office / "region.txt").write_text(other)
+    (office / "sector.txt").write_text(one)
+    with pytest.raises(CellguardError, match="codes that the hierarchy does not have"):
+        run(read_job(office / "job.toml"))
+
+
+def test_inputs_that_change_during_the_run_are_noticed(office, monkeypatch):
+    audited = Suppression.audit
+
+    def and_changed(self, **options):
+        (office / "region.txt").write_text("Total\n  N1\n  N2\n  S1\n  S2\n")
+        return audited(self, **options)
+
+    monkeypatch.setattr(Suppression, "audit", and_changed)
+    with pytest.raises(InputError, match=r"region\.txt: changed while the job was running; nothing was written"):
+        run(read_job(office / "job.toml"))
+    assert not (office / "out" / "public").exists()
+
+
+@pytest.mark.parametrize("name", [".work", "public", "internal"])
+def test_a_link_in_the_folder_of_the_outputs_is_refused(office, tmp_path_factory, name, capsys):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "manifest.json").write_text("{}")
+    (office / "out").mkdir()
+    (office / "out" / name).symlink_to(elsewhere, target_is_directory=True)
+    for words in (["protect", str(office / "job.toml")], ["protect", str(office / "job.toml"), "--fresh"]):
+        assert main(words) == 1
+        assert "is a symbolic link" in capsys.readouterr().err
+    assert [path.name for path in elsewhere.iterdir()] == ["manifest.json"]
+
+
+def test_a_second_run_in_the_same_folder_says_so_and_stops(office, capsys):
+    with Folders(office / "out").entered():
+        for words in (["protect", str(office / "job.toml")], ["protect", str(office / "job.toml"), "--fresh"]):
+            assert main(words) == 1
+            assert "another run is at work in this folder" in capsys.readouterr().err
+    assert main(["protect", str(office / "job.toml"), "--quiet"]) == 0
+
+
+def test_the_lock_of_a_dead_process_holds_nobody_up(office):
+    work = office / "out" / ".work"
+    work.mkdir(parents=True)
+    (work / "lock").write_text("")
+    (work / "tabulate.npz").write_text("what an earlier run left")
+    assert run(read_job(office / "job.toml"), fresh=True).audit.safe
+    assert not work.exists()
+
+
+# ---------------------------------------------------------------- nested columns
+
+
+def nested_office(folder, **changes):
+    tree = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "b3": "B"} | changes
+    rng = np.random.default_rng(5)
+    fine = rng.choice(list(tree), 300)
+    lines = [f"{tree[f]},{f},{'xyz'[i % 3]},{rng.integers(1, 900)}" for i, f in enumerate(fine)]
+    (folder / "firms.csv").write_text("\n".join(["A10,A88,size,turnover", *lines]) + "\n")
+    (folder / "job.toml").write_text(
+        '[data]\nfile = "firms.csv"\nvalue = "turnover"\n[dimensions.A88]\nlevels = ["A10", "A88"]\n'
+        '[dimensions.size]\n[[rules]]\nrule = "p_percent"\np = 10\n'
+    )
+    return folder / "job.toml"
+
+
+def test_columns_that_nest_are_one_hierarchy(tmp_path):
+    table = tabulated(read_job(nested_office(tmp_path)))
+    expected = ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3")
+    assert table.codes[0] == expected
+    lines = (tmp_path / "firms.csv").read_text().splitlines()
+    (tmp_path / "firms.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
+    again = tabulated(read_job(tmp_path / "job.toml"))
+    assert again.codes == table.codes
+    assert np.array_equal(again.values, table.values)
+
+
+def test_columns_that_do_not_nest_are_told(tmp_path, capsys):
+    job = nested_office(tmp_path)
+    with (tmp_path / "firms.csv").open("a") as stream:
+        stream.write("A,b1,x,5\n")
+    assert main(["protect", str(job)]) == 1
+    shown = capsys.readouterr().err
+    assert "levels A10, A88: code 'b1' of 'A88' stands under two parents, 'A' of 'A10' and 'B' of 'A10'" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('["A10", "A88"]', '["A88", "A10"]', "the last of them must be the dimension itself, 'A88'"),
+        ('["A10", "A88"]', '["A11", "A88"]', "the data have no column 'A11'"),
+        ('["A10", "A88"]', '["A88"]', "may not be empty or shorter than 2"),
+        ("[dimensions.size]", "digits = [1, 1]\n[dimensions.size]", "the codes have a hierarchy already"),
+        ("[dimensions.size]", "[dimensions.A10]\n[dimensions.size]", "'A10' is a dimension too"),
+    ],
+)
+def test_levels_that_make_no_sense_are_told(tmp_path, capsys, old, new, says):
+    job = nested_office(tmp_path)
+    job.write_text(job.read_text().replace(old, new))
+    assert main(["protect", str(job)]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_levels_of_a_correspondence_file(tmp_path):
+    job = nested_office(tmp_path)
+    rows = ["1,A,a1", "2,A,a2", "3,B,b1", "4,B,b2", "5,B,b3", "6,C,c1"]
+    (tmp_path / "corr.csv").write_text("\n".join(["no,group,code88", *rows]) + "\n")
+    text = job.read_text().replace('levels = ["A10", "A88"]', 'hierarchy = "corr.csv"\nlevels = ["group", "code88"]')
+    job.write_text(text)
+    assert tabulated(read_job(job)).codes[0] == ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3", "C", "c1")

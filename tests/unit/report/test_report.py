@@ -1,6 +1,7 @@
 """The two versions of the report: what they show, and what they must not."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -116,9 +117,15 @@ def test_grid_has_every_cell_once_with_its_kind(content):
     cells = [cell for _, line in grid.rows for cell in line]
     assert len(cells) == content.release.table.n_cells
     kinds = [cell.kind for cell in cells]
-    assert kinds.count("primary") == 1
-    assert kinds.count("secondary") == 3
+    assert kinds.count("withheld") == 4  # which of them are sensitive, readers are not told
     assert all((cell.text == "x") == (cell.kind != "published") for cell in cells)
+
+
+@pytest.mark.parametrize(("public", "marked"), [(True, True), (False, False)])
+def test_primary_and_secondary_are_told_apart_inside_or_on_request(content, public, marked):
+    (grid,) = views_of(replace(content, mark_primary=marked), public=public)
+    kinds = [cell.kind for _, line in grid.rows for cell in line]
+    assert (kinds.count("primary"), kinds.count("secondary")) == (1, 3)
 
 
 def test_rows_have_the_depth_of_their_codes():

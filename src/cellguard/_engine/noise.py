@@ -1,0 +1,56 @@
+"""Random movements that satisfy every relation and bound: noise on an adjusted table (castro2012 section 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+__all__ = ["with_noise"]
+
+FloatArray = NDArray[np.float64]
+
+
+def with_noise(
+    basis: csr_array,
+    z: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    most: FloatArray,
+    rng: np.random.Generator,
+    *,
+    whole: bool,
+) -> FloatArray:
+    """Return the movement after a random step along every column of the basis.
+
+    Parameters
+    ----------
+    basis
+        Of the null space of the relations; of whole numbers when only those are allowed.
+    z, low, high
+        The movement, and the bounds that it keeps.
+    most
+        How far a step may move each cell; several steps may add up.
+    rng
+        Decides the order of the steps and their lengths.
+    whole
+        Whether steps are whole numbers.
+    """
+    columns, z = csc_array(basis), z.copy()
+    for j in rng.permutation(basis.shape[1]).tolist():
+        span = slice(columns.indptr[j], columns.indptr[j + 1])
+        cells, by = columns.indices[span], columns.data[span]
+        if not len(cells):
+            continue
+        reach = float((most[cells] / np.abs(by)).min())
+        below, above = (low[cells] - z[cells]) / by, (high[cells] - z[cells]) / by
+        first = max(-reach, float(np.where(by > 0, below, above).max()))
+        last = min(reach, float(np.where(by > 0, above, below).min()))
+        if whole:
+            first, last = np.ceil(first - 1e-9), np.floor(last + 1e-9)
+        if first > last:
+            continue
+        draw = rng.random()
+        step = first + (np.floor(draw * (last - first + 1.0)) if whole else draw * (last - first))
+        z[cells] += by * step
+    return z

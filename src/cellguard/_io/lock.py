@@ -1,0 +1,67 @@
+"""A lock on a folder: one process at a time works in it, and its death gives the lock back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cellguard.exceptions import InputError
+
+__all__ = ["locked"]
+
+_ATTEMPTS = 100
+
+
+@contextmanager
+def locked(folder: Path, *, busy: str) -> Iterator[None]:
+    """Hold the lock of a folder, which is made where it is not there; `busy` is said where somebody else holds it."""
+    handle = _taken(folder, busy)
+    try:
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(folder: Path, busy: str) -> int:
+    """Return the open file that is the lock. Who ends his work removes it: then one begins again."""
+    path = folder / "lock"
+    for _ in range(_ATTEMPTS):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        except FileNotFoundError:
+            continue
+        if not _hold(handle):
+            os.close(handle)
+            raise InputError(busy, hint="wait until it has ended, or give this one a folder of its own.")
+        try:
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)
+    raise InputError(busy)
+
+
+def _hold(handle: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return _hold_on_windows(handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _hold_on_windows(handle: int) -> bool:  # pragma: no cover - Windows
+    import msvcrt
+
+    try:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""The least width of safe intervals, by one linear program with a table for everything that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+import cellguard as cg
+from adversary.checker import attackers, relations_of
+from adversary.meaning import asked
+
+LARGE = 3000
+"""Columns of a program that is no longer solved."""
+
+
+class Program:
+    """A linear program whose columns and rows are collected one after the other."""
+
+    def __init__(self) -> None:
+        self.cost: list[float] = []
+        self.bounds: list[tuple[float, float]] = []
+        self.rows: dict[bool, list[tuple[Mapping[int, float], float]]] = {True: [], False: []}
+
+    def columns(self, low: Any, high: Any, cost: Any) -> int:
+        """Add columns and return the first of them."""
+        first = len(self.cost)
+        self.bounds += list(zip(low, high, strict=True))
+        self.cost += list(cost)
+        return first
+
+    def row(self, terms: Mapping[int, float], most: float, *, equal: bool = False) -> None:
+        """Add a sum of columns that is at most, or exactly, a number."""
+        self.rows[equal].append((terms, most))
+
+    def solve(self) -> float | None:
+        """Return the least cost."""
+        given: dict[str, Any] = {}
+        for equal, name in ((True, "eq"), (False, "ub")):
+            rows = self.rows[equal]
+            i = [r for r, (terms, _) in enumerate(rows) for _ in terms]
+            j = [k for terms, _ in rows for k in terms]
+            c = [x for terms, _ in rows for x in terms.values()]
+            if rows:
+                given[f"A_{name}"] = coo_array((c, (i, j)), shape=(len(rows), len(self.cost))).tocsr()
+                given[f"b_{name}"] = [most for _, most in rows]
+        found = linprog(self.cost, bounds=self.bounds, method="highs", **given)
+        return float(found.fun) if found.status == 0 else None
+
+
+def least_width(table: cg.Table) -> float | None:
+    """Return the least weighted width of safe intervals; None when the program is too large or has no answer."""
+    n = table.n_cells
+    program = Program()
+    most = np.where(table.fixed, 0.0, np.inf)
+    down, up = (program.columns(np.zeros(n), most, table.weights) for _ in range(2))
+    for who in attackers(table):
+        for need in asked(table, who):
+            low, high = (_movement(program, table, who, down, up) for _ in range(2))
+            program.row({low + need.cell: 1.0}, -float(need.lower))
+            program.row({high + need.cell: -1.0}, -float(need.upper))
+            program.row({low + need.cell: 1.0, high + need.cell: -1.0}, -float(need.width))
+    return None if len(program.cost) > LARGE else program.solve()
+
+
+def _movement(program: Program, table: cg.Table, who: cg.Attacker, down: int, up: int) -> int:
+    """Add a table that the attacker holds possible, as a movement between the ends of the intervals."""
+    a, n = table.values, table.n_cells
+    low, high = np.minimum(table.lb - a, 0), np.maximum(table.ub - a, 0)
+    low[who.cells] = np.clip(who.lb - a[who.cells], low[who.cells], 0)
+    high[who.cells] = np.clip(who.ub - a[who.cells], 0, high[who.cells])
+    first = program.columns(low, high, np.zeros(n))
+    for row in relations_of(table):
+        program.row({first + i: float(c) for i, c in row.items()}, 0.0, equal=True)
+    for i in range(n):
+        program.row({first + i: 1.0, up + i: -1.0}, 0.0)
+        program.row({first + i: -1.0, down + i: -1.0}, 0.0)
+    return first
