@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.adjust import NORMS, PLAIN
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError
+from cellguard.methods.adjust import NORMS, PLAIN
 
 
 def small(**changes):
@@ -61,7 +61,7 @@ def test_key_senses_depend_on_the_secret_and_nothing_else():
 
 
 def test_the_same_cell_has_the_same_key_sense_in_every_table():
-    from cellguard.adjust.senses import fixed_senses, needs
+    from cellguard.methods.adjust.senses import fixed_senses, needs
 
     def table(dimensions, codes, coordinates):
         n = len(coordinates)
@@ -201,7 +201,7 @@ def test_a_sensitive_cell_that_the_fixed_ones_determine(repair):
 
 
 def test_what_does_not_stand_the_audit_is_not_returned(monkeypatch):
-    from cellguard._engine.adjuster import Adjuster
+    from cellguard._engine.closest.adjuster import Adjuster
 
     solve = Adjuster.solve
     monkeypatch.setattr(
@@ -215,7 +215,7 @@ def test_what_does_not_stand_the_audit_is_not_returned(monkeypatch):
 
 
 def test_an_interrupted_search_returns_the_best_so_far(monkeypatch):
-    from cellguard._engine.senses import Senses
+    from cellguard._engine.closest.directions import Senses
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt

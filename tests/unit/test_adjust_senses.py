@@ -10,7 +10,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog, minimize
 
 import cellguard as cg
-from cellguard.adjust import NORMS, PLAIN, sensitivity
+from cellguard.methods.adjust import NORMS, PLAIN, sensitivity
 
 REAL = {"surplus": 0, "integer": False}  # the problem of the papers
 

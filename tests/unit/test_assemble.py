@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cellguard import Hierarchy, Table
-from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError
+from cellguard.nouns.attacker import EXTERNAL, Attacker
 
 REGION = Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2", "S3"]})
 FRAME = {"region": ["N1", "N2", "S1", "S3"], "sex": ["f", "m", "f", "m"], "value": [1.0, 2, 4, 8]}

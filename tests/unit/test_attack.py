@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.adjuster import adjuster_of
-from cellguard._engine.soft import closest_soft
-from cellguard.adjust import PLAIN
-from cellguard.attack.scenarios import CLASSES, _distribution
+from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.closest.soft import closest_soft
+from cellguard.check.attack.scenarios import CLASSES, _distribution
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
+from cellguard.methods.adjust import PLAIN
 
 
 @pytest.fixture

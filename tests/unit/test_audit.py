@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.audit import audit
+from cellguard.check.audit import audit
 from cellguard.exceptions import InputError, LevelError, ReleaseError
-from cellguard.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
+from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
 
 
 def square(**changes):

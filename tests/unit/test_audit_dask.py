@@ -5,10 +5,10 @@ import pytest
 from joblib import parallel_config
 from scipy.sparse import block_diag, csr_array
 
-from cellguard._engine import parts
-from cellguard.audit import audit
-from cellguard.release import Status, Suppression
-from cellguard.table import Table
+from cellguard._engine.ranges import parts
+from cellguard.check.audit import audit
+from cellguard.nouns.release import Status, Suppression
+from cellguard.nouns.table import Table
 
 
 def many_squares(count=40):

@@ -9,9 +9,9 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.compare import METHODS, suggested_base
-from cellguard.examples import salazar2004_figure1
+from cellguard.data.examples import salazar2004_figure1
 from cellguard.exceptions import UnknownCodeError
+from cellguard.methods.compare import METHODS, suggested_base
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import pytest
 
 import cellguard
 from cellguard._core import cholesky, circuits, echelon, elimination, flows, gram, mincut, ordering, patterns
-from cellguard._engine.network import adjacency
+from cellguard._engine.space.network import adjacency
 
 STUBS = sorted((Path(cellguard.__file__).parent / "_core").glob("[a-z]*.pyi"))
 WHOLE = np.zeros(1, np.int64)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cellguard._engine.cuts import Separator
-from cellguard._engine.ranges import ranges
-from cellguard._engine.reduce import reduce
+from cellguard._engine.ranges.cuts import Separator
+from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.space.reduce import reduce
 
 
 def table_3x3():

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from cellguard._engine.careful import careful_movement
-from cellguard._engine.ranges import ranges
-from cellguard._engine.reduce import reduce
-from cellguard._engine.witness import exact_movements, refine
+from cellguard._engine.ranges.exact_fractions import careful_movement
+from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.witness import exact_movements, refine
+from cellguard._engine.space.reduce import reduce
 
 
 def exact(x):

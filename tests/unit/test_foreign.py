@@ -5,10 +5,10 @@ import pytest
 
 import cellguard as cg
 from cellguard._io.frames import read_frame, texts
-from cellguard.audit import audit
+from cellguard.check.audit import audit
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError
-from cellguard.release import Intervals, Rounding, Status, Suppression
+from cellguard.nouns.release import Intervals, Rounding, Status, Suppression
 
 INNER = [4, 5, 7, 8]
 

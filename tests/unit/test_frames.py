@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cellguard._io.frames import columns_of, encode, numbers, read_frame, texts, to_frame, write_csv, write_parquet
+from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.exceptions import FormatError, InputError
-from cellguard.tabulate.duck import DuckRecords
 
 pa = pytest.importorskip("pyarrow")
 

@@ -7,7 +7,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import InputError
-from cellguard.release import Status, Suppression
+from cellguard.nouns.release import Status, Suppression
 
 # Two lone firms in region N; every other cell has several.
 FIRMS = {

@@ -7,7 +7,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.argus import read_table
-from cellguard.release import Status, Suppression
+from cellguard.nouns.release import Status, Suppression
 
 # N1 is alone; all that could hide it in its row and column but the empty cells is needed by somebody
 ROWS = [("N", "a", 9, 1), ("N", "b", 0, 0), ("N", "c", 40, 7), ("S", "a", 0, 0), ("S", "b", 30, 6), ("S", "c", 50, 8)]
@@ -145,8 +145,8 @@ def test_totals_of_empty_cells_are_empty():
 
 
 def test_a_job_may_say_otherwise(tmp_path):
-    from cellguard.jobs import read_job
-    from cellguard.jobs.steps import tabulated
+    from cellguard.publish import read_job
+    from cellguard.publish.steps import tabulated
 
     lines = [",".join(map(str, row)) for row in zip(*records().values(), strict=True)]
     (tmp_path / "firms.csv").write_text("\n".join(["region,size,value", *lines]) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.lp import LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
 
 
 def square() -> LinearProgram:

@@ -11,15 +11,15 @@ import pytest
 from scipy.sparse import csr_array
 
 import cellguard as cg
-from cellguard._engine import coalitions
-from cellguard._engine.implied import Tightened, implied_room, tightened_room
-from cellguard._engine.many import Views, ranges_for
-from cellguard._engine.ranges import ranges
-from cellguard.attacker import EXTERNAL, Attacker
-from cellguard.audit import audit
-from cellguard.levels import required_levels
-from cellguard.release import Status, Suppression
-from cellguard.witnesses import read_proofs, verify
+from cellguard._engine.ranges import coalitions
+from cellguard._engine.ranges.implied import Tightened, implied_room, tightened_room
+from cellguard._engine.ranges.many import Views, ranges_for
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.check.audit import audit
+from cellguard.check.witnesses import read_proofs, verify
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.levels import required_levels
+from cellguard.nouns.release import Status, Suppression
 
 
 def survey(n=500, seed=0, scale=1.0):

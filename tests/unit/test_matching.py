@@ -8,11 +8,11 @@ import pytest
 
 import cellguard as cg
 from cellguard import examples, generate
-from cellguard.attack.counts import grid_of, rule_of
-from cellguard.attack.weighing import weighing_attack
+from cellguard.check.attack.counts import grid_of, rule_of
+from cellguard.check.attack.weighing import weighing_attack
 from cellguard.exceptions import InputError, ReleaseError
-from cellguard.release import Status, Suppression
-from cellguard.resist import optimal_counts, resist_matching
+from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+from cellguard.nouns.release import Status, Suppression
 
 RULE = cg.CountRule(minimum=5, width=8)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.attack import method_attack
+from cellguard.check.attack import method_attack
 from cellguard.exceptions import ReleaseError, UnknownCodeError
-from cellguard.release import Rounding
+from cellguard.nouns.release import Rounding
 
 
 def counts(seed: int = 0, shape: tuple[int, int] = (6, 5), **fields: object) -> cg.Table:

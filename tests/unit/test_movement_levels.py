@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.attacker import EXTERNAL
-from cellguard.levels import movement_levels
+from cellguard.nouns.attacker import EXTERNAL
+from cellguard.nouns.levels import movement_levels
 
 
 def table(values=(3, 5, 8), **fields):

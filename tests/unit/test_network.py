@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_flow
 
 import cellguard as cg
-from cellguard._engine.network import Network
-from cellguard._engine.reduce import reduce
+from cellguard._engine.space.network import Network
+from cellguard._engine.space.reduce import reduce
 
 
 def network_of(table: cg.Table, *, fixed: list[int] | None = None) -> Network | None:

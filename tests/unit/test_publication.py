@@ -6,7 +6,7 @@ from scipy.optimize import linprog
 
 import cellguard as cg
 from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError
-from cellguard.publication import Equation, Part, Publication
+from cellguard.nouns.publication import Equation, Part, Publication
 
 REGIONS = cg.Hierarchy.from_nested({"East": ["E1", "E2"], "West": ["W1", "W2"]})
 LEAVES = np.array([[30.0, 7, 21], [12, 40, 9], [25, 18, 33], [16, 27, 50]])

@@ -5,8 +5,8 @@ import pytest
 from joblib import parallel_config
 from scipy.sparse import block_diag, csr_array
 
-from cellguard._engine import parts
-from cellguard._engine.ranges import ranges
+from cellguard._engine.ranges import parts
+from cellguard._engine.ranges.ranges import ranges
 
 SQUARE = csr_array(np.array([[1.0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]]))
 """Four cells of a 2 x 2 table whose totals are published."""

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cellguard._engine.ranges import ranges
-from cellguard.table import Table
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.nouns.table import Table
 
 
 @pytest.mark.parametrize(("name", "share"), [("targus", 0.5), ("hie1372d", 0.75), ("table7", 0.3), ("table1", 0.2)])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from cellguard._engine.reduce import reduce, residues
+from cellguard._engine.space.reduce import reduce, residues
 
 
 def crossed(shape: tuple[int, ...]) -> csr_array:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.attacker import Attacker
 from cellguard.exceptions import ReleaseError
-from cellguard.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
-from cellguard.table import Table
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Rounding, Status, Suppression
+from cellguard.nouns.table import Table
 
 VALUES = [20.0, 50.0, 70.0, 30.0, 40.0]
 

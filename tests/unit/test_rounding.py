@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.multiples import lattice
-from cellguard._rounding.model import make_model
-from cellguard._rounding.problem import make_problem
+from cellguard._engine.numbers.multiples import lattice
 from cellguard.exceptions import LevelError, ReleaseError
-from cellguard.release import Rounding
+from cellguard.methods.round.model import make_model
+from cellguard.methods.round.problem import make_problem
+from cellguard.nouns.release import Rounding
 
 
 def row(*parts, **fields):

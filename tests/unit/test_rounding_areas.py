@@ -11,13 +11,13 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from cellguard._core.flows import FAR, cheapest_flow, negative_cycle
-from cellguard._engine.multiples import lattice
-from cellguard._engine.network import adjacency
-from cellguard._rounding.blocks import find_blocks
-from cellguard._rounding.grid import Prices, make_grid
-from cellguard._rounding.guide import Relaxation
-from cellguard._rounding.problem import make_problem
-from cellguard.generate import census, cube, geography
+from cellguard._engine.numbers.multiples import lattice
+from cellguard._engine.space.network import adjacency
+from cellguard.data.generate import census, cube, geography
+from cellguard.methods.round.area_relaxation import Relaxation
+from cellguard.methods.round.blocks import find_blocks
+from cellguard.methods.round.grid import Prices, make_grid
+from cellguard.methods.round.problem import make_problem
 
 
 def shuffled(table, seed=0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from cellguard.data.rules import CellStatistics, Verdict, apply_apriori
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
-from cellguard.rules import CellStatistics, Verdict, apply_apriori
 
 
 def cell(*contributions: float, weights: tuple[float, ...] | None = None, **more) -> CellStatistics:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.reduce import reduce
-from cellguard._engine.small_movements import SmallMovements
-from cellguard.generate import census, cube
+from cellguard._engine.ranges.small_movements import SmallMovements
+from cellguard._engine.space.reduce import reduce
+from cellguard.data.generate import census, cube
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cellguard import Attacker, Hierarchy, Table, examples, generate
-from cellguard.attacker import EXTERNAL
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
+from cellguard.nouns.attacker import EXTERNAL
 
 REGION = Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]})
 

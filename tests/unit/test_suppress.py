@@ -7,8 +7,8 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard.examples import salazar2004_figure1
-from cellguard.release import Suppression
+from cellguard.data.examples import salazar2004_figure1
+from cellguard.nouns.release import Suppression
 
 QUICK = {"method": "heuristic", "rounds": 30}
 
@@ -202,8 +202,8 @@ def test_infeasible_whatever_is_freed():
 
 
 def test_a_large_cell_among_small_ones_hides_behind_its_totals_in_large_tables_too():
-    from cellguard._suppress.large import LargeSearch
-    from cellguard._suppress.problem import Problem
+    from cellguard.methods.suppress.neighbourhoods import LargeSearch
+    from cellguard.methods.suppress.problem import Problem
 
     table = generate.hierarchical(1, branching=((4, 5), (4, 4), (3,)), sensitive=0.3, zeros=0.05)
     search = LargeSearch(problem=Problem.of(table, forced=table.sensitive), rng=np.random.default_rng(0))

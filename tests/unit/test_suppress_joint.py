@@ -7,13 +7,14 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine import clock, search
-from cellguard._engine.echelon_form import EchelonForm
-from cellguard._suppress import improve, pattern
-from cellguard._suppress.joint import jointly
-from cellguard._suppress.problem import Problem
-from cellguard._suppress.space import Space
-from cellguard.levels import attackers_of
+from cellguard._engine import clock
+from cellguard._engine.ranges import range_search as search
+from cellguard._engine.space.echelon_form import EchelonForm
+from cellguard.methods.suppress import improve, pattern
+from cellguard.methods.suppress.joint_movement import jointly
+from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.space import Space
+from cellguard.nouns.levels import attackers_of
 
 
 def small() -> cg.Table:

@@ -11,7 +11,7 @@ from cellguard._core.circuits import excess, express, lightest
 from cellguard._core.echelon import echelon, eliminate, pivot, push, strongest
 from cellguard._core.patterns import without
 from cellguard._core.windows import Windows
-from cellguard._engine.reduce import reduce
+from cellguard._engine.space.reduce import reduce
 
 
 def random_space(seed, rows=6, columns=14):

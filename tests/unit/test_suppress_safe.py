@@ -7,11 +7,11 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._suppress.requests import asked_of
-from cellguard.attacker import EXTERNAL, Attacker
 from cellguard.exceptions import InputError
-from cellguard.levels import required_levels
-from cellguard.resist import optimal_counts, rule_applies
+from cellguard.methods.suppress.requests import asked_of
+from cellguard.methods.suppress.resist import optimal_counts, rule_applies
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.levels import required_levels
 
 QUICK = {"method": "heuristic", "rounds": 10}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cellguard import Attacker, Table
-from cellguard.attacker import EXTERNAL
 from cellguard.exceptions import AdditivityError, InputError, LevelError
+from cellguard.nouns.attacker import EXTERNAL
 
 
 @pytest.fixture

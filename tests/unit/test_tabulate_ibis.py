@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import cellguard as cg
+from cellguard.data.tabulate.request import Roles, Scale
+from cellguard.data.tabulate.through_ibis import IbisRecords
 from cellguard.exceptions import InputError
-from cellguard.tabulate.request import Roles, Scale
-from cellguard.tabulate.through_ibis import IbisRecords
 
 ibis = pytest.importorskip("ibis")
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from cellguard._engine import twoway
+from cellguard._engine.counts import twoway
 
 MINIMUM, WIDTH = 2, 3
 

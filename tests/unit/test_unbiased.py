@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cellguard as cg
-from cellguard._rounding.unbiased import exploration, shares_up, steered, transition
-from cellguard.generate import census
+from cellguard.data.generate import census
+from cellguard.methods.round.unbiased import exploration, shares_up, steered, transition
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9))

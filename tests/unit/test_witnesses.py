@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.audit import audit
-from cellguard.examples import minami2019_figure2
+from cellguard.check.audit import audit
+from cellguard.check.witnesses import Proof, read_proofs, verify, write_proofs
+from cellguard.data.examples import minami2019_figure2
 from cellguard.exceptions import FormatError
-from cellguard.levels import required_levels
-from cellguard.release import Adjustment, Intervals, Rounding, Status, Suppression
-from cellguard.witnesses import Proof, read_proofs, verify, write_proofs
+from cellguard.nouns.levels import required_levels
+from cellguard.nouns.release import Adjustment, Intervals, Rounding, Status, Suppression
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cellguard.cli import main
-from cellguard.jobs import read_job
-from cellguard.jobs.run import run
+from cellguard.publish import read_job
+from cellguard.publish.run import run
 
 
 def adjusted(office, *options, extra=""):

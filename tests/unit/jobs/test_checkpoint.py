@@ -1,8 +1,8 @@
 import numpy as np
 
 import cellguard as cg
-from cellguard.examples import salazar2004_figure1
-from cellguard.jobs.checkpoint import Checkpoints
+from cellguard.data.examples import salazar2004_figure1
+from cellguard.publish.checkpoint import Checkpoints
 
 
 def round_trip(tmp_path, value):

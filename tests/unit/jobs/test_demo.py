@@ -5,8 +5,8 @@ import re
 import pytest
 
 from cellguard.cli import main
-from cellguard.jobs import read_job
-from cellguard.jobs.steps import flagged, tabulated
+from cellguard.publish import read_job
+from cellguard.publish.steps import flagged, tabulated
 
 
 @pytest.fixture(scope="module")

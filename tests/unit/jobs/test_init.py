@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from cellguard.cli import main
-from cellguard.jobs import read_job
+from cellguard.publish import read_job
 
 
 def test_from_a_data_file_to_a_report(office, capsys):

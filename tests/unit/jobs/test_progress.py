@@ -1,6 +1,6 @@
 import io
 
-from cellguard.jobs.progress import Progress
+from cellguard.publish.progress import Progress
 
 
 class Terminal(io.StringIO):

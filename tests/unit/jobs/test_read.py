@@ -4,7 +4,7 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError
-from cellguard.jobs import JobError, read_job, schema
+from cellguard.publish import JobError, read_job, schema
 
 
 def mistakes_of(office, text):

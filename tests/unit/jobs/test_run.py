@@ -9,13 +9,13 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.jobs import read_job
-from cellguard.jobs.manifest import check_manifest, hash_of
-from cellguard.jobs.outputs import Folders
-from cellguard.jobs.progress import Progress
-from cellguard.jobs.run import UnsafeReleaseError, run
-from cellguard.jobs.steps import tabulated
-from cellguard.release import UNSAFE, Suppression
+from cellguard.nouns.release import UNSAFE, Suppression
+from cellguard.publish import read_job
+from cellguard.publish.manifest import check_manifest, hash_of
+from cellguard.publish.outputs import Folders
+from cellguard.publish.progress import Progress
+from cellguard.publish.run import UnsafeReleaseError, run
+from cellguard.publish.steps import tabulated
 
 
 @pytest.fixture
@@ -173,13 +173,13 @@ def test_a_damaged_manifest_is_wrong_input(text, tmp_path, capsys):
 
 def _protect_badly(table, job, tell):
     """A method that forgets to protect: only the sensitive cells are withheld."""
-    from cellguard.release import Status
+    from cellguard.nouns.release import Status
 
     return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=table.sensitive.copy())
 
 
 def test_nothing_unsafe_leaves(office, monkeypatch, capsys):
-    monkeypatch.setattr("cellguard.jobs.run.protected", _protect_badly)
+    monkeypatch.setattr("cellguard.publish.run.protected", _protect_badly)
     with pytest.raises(UnsafeReleaseError, match="the audit refuses"):
         run(read_job(office / "job.toml"))
     assert not (office / "out" / "public").exists()
@@ -188,7 +188,7 @@ def test_nothing_unsafe_leaves(office, monkeypatch, capsys):
 
 
 def test_allow_unsafe_is_recorded_in_every_output(office, monkeypatch):
-    monkeypatch.setattr("cellguard.jobs.run.protected", _protect_badly)
+    monkeypatch.setattr("cellguard.publish.run.protected", _protect_badly)
     run(read_job(office / "job.toml"), allow_unsafe=True)
     public = office / "out" / "public"
     assert {row["warning"] for row in rows_of(public / "UNSAFE-small.csv")} == {UNSAFE}
@@ -332,7 +332,7 @@ def run_on_a_full_disk(office, monkeypatch):
 
     file = read_job(office / "job.toml")
     with monkeypatch.context() as patch:
-        patch.setattr("cellguard.jobs.run.write_public", fail)
+        patch.setattr("cellguard.publish.run.write_public", fail)
         with pytest.raises(OSError, match="No space"):
             run(file)
 
@@ -469,7 +469,7 @@ def killed_after(step, job, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"cellguard.jobs.run.{step}", ended)
+        patch.setattr(f"cellguard.publish.run.{step}", ended)
         with pytest.raises(KeyboardInterrupt):
             run(read_job(job))
 

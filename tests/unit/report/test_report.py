@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.examples import salazar2004_figure1
-from cellguard.release import Status, Suppression
-from cellguard.report import Content, render
-from cellguard.report.grid import views_of
+from cellguard.data.examples import salazar2004_figure1
+from cellguard.nouns.release import Status, Suppression
+from cellguard.publish.report import Content, render
+from cellguard.publish.report.grid import views_of
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
