@@ -29,7 +29,6 @@ class Copies(Protocol):
     """The copies of all requests, factored for one Newton step."""
 
     def factorise(self, tp: FloatArray, tq: FloatArray, extra: FloatArray, tied: bool) -> FloatArray:
-        """Factorise each copy's system and return the Schur complement in the shared widths."""
         """Factor ``D = tp + tq + extra`` of every request (rows) and return the system in the widths.
 
         Only its lower triangle is filled: ``sum theta - theta G theta`` over the requests, for one width per
@@ -37,7 +36,6 @@ class Copies(Protocol):
         """
 
     def project(self, b: FloatArray) -> FloatArray:
-        """Solve each copy's system for its right-hand side."""
         """``G_k b_k`` for every request k."""
 
 
