@@ -363,5 +363,5 @@ def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
 
 
 def test_examples_of_the_manual_run():
-    page = Path(__file__).resolve().parents[2] / "docs" / "methods" / "matching.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "methods" / "matching.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0

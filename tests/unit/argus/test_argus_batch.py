@@ -18,7 +18,7 @@ from cellguard.argus import read_table, run_batch
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, UnknownCodeError
 
-ARGUS = Path(os.environ.get("CELLGUARD_ARGUS", Path(__file__).resolve().parents[3] / "shared" / "argus"))
+ARGUS = Path(os.environ.get("CELLGUARD_ARGUS", Path(__file__).resolve().parents[4] / "shared" / "argus"))
 EXPECTED = list("ssssxussssxxsss")
 
 RDA = """\
