@@ -49,7 +49,7 @@ sanitize: $(SETUP)
 	    $(BIN)python tests/with_core.py build/sanitize/_core.*.so -q -p no:cacheprovider $(SANITIZED)
 
 SANITIZED = tests/property/test_core_fuzz.py \
-    $(addprefix tests/unit/test_,core.py suppress_kernels.py cholesky.py reduce.py twoway.py rounding_areas.py network.py)
+    tests/unit/core $(addprefix tests/unit/engine/test_,cholesky.py reduce.py twoway.py network.py) tests/unit/methods/test_rounding_areas.py
 
 wheel: $(SETUP)
 	$(BIN)python -m pip --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir dist .

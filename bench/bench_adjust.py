@@ -14,8 +14,8 @@ from scipy.sparse import csc_matrix, csr_array, diags_array, eye_array, hstack, 
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine.adjuster import Adjuster, adjuster_of
-from cellguard._engine.distance import Distance
+from cellguard._engine.closest.adjuster import Adjuster, adjuster_of
+from cellguard._engine.closest.distance import Distance
 
 FASTER = {  # times faster that is aimed at; every other table: L2 1, L1 and L-infinity 2
     ("l2", "hier13"): 50, ("l2", "hier16"): 50, ("l2", "two5in6"): 50, ("l2", "nine5d"): 10, ("l2", "ninenew"): 4,

@@ -10,11 +10,11 @@ from figures import CSPLIB, figure, peak_gib, seconds
 from joblib import parallel_config
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
-from cellguard._engine.lp import LinearProgram
-from cellguard.audit import audit
-from cellguard.release import Release, Status, Suppression
-from cellguard.suppress import suppress
-from cellguard.table import Table
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard.check.audit import audit
+from cellguard.methods.suppress import suppress
+from cellguard.nouns.release import Release, Status, Suppression
+from cellguard.nouns.table import Table
 
 SAMPLE = 30
 """So many of the naive programs are solved; their mean stands for all of them."""

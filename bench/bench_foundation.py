@@ -8,13 +8,15 @@ import sys
 
 from figures import CSPLIB, figure, peak_gib, seconds
 
-from cellguard._engine.reduce import reduce
-from cellguard.table import Table
+from cellguard._engine.space.reduce import reduce
+from cellguard.nouns.table import Table
 
 
 def start() -> None:
     """Importing the package, and the help of the command line."""
-    code = "import time; t = time.process_time(); import cellguard, cellguard.table; print(time.process_time() - t)"
+    code = (
+        "import time; t = time.process_time(); import cellguard, cellguard.nouns.table; print(time.process_time() - t)"
+    )
     took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
     figure("import cellguard, with its tables", took, 0.4)
 
@@ -33,7 +35,7 @@ def first_call() -> None:
     """What the first call of a process costs."""
     code = (
         "import time, numpy as np; from scipy.sparse import csr_array\n"
-        "from cellguard._engine.reduce import reduce\n"
+        "from cellguard._engine.space.reduce import reduce\n"
         "T = csr_array(np.array([[-1.0, 1, 1, 0], [0, -1, 0, 1]]))\n"
         "t = time.process_time(); reduce(T).basis; print(time.process_time() - t)"
     )

@@ -7,8 +7,8 @@ import time
 from figures import figure
 
 from cellguard import generate
-from cellguard.attack import CountRule, matching_attack
-from cellguard.resist import optimal_counts, resist_matching
+from cellguard.check.attack import CountRule, matching_attack
+from cellguard.methods.suppress.resist import optimal_counts, resist_matching
 
 RULE = CountRule(minimum=5, width=8)
 LIMIT = 50_000_000

@@ -14,7 +14,7 @@ import numpy as np
 from figures import figure, peak_gib
 
 from cellguard import Hierarchy, Table, generate
-from cellguard._engine.reduce import reduce
+from cellguard._engine.space.reduce import reduce
 
 
 def tree(prefix: str, families: int, children: int) -> Hierarchy:

@@ -10,93 +10,91 @@ Everything public is listed in ``__all__``; modules load when they are first use
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "Attacker": "attacker",
-    "Audit": "audit",
-    "CellStatistics": "rules",
+    "Attacker": "nouns.attacker",
+    "Audit": "check.audit",
+    "CellStatistics": "data.rules",
     "CellguardError": "exceptions",
-    "CountRule": "attack",
-    "Custom": "rules",
-    "Dominance": "rules",
-    "Hierarchy": "hierarchy",
+    "CountRule": "check.attack",
+    "Custom": "data.rules",
+    "Dominance": "data.rules",
+    "Hierarchy": "nouns.hierarchy",
     "InputError": "exceptions",
-    "Manual": "rules",
-    "MinFrequency": "rules",
-    "PPercent": "rules",
-    "PriorPosterior": "rules",
-    "Publication": "publication",
-    "Release": "release",
-    "Request": "rules",
-    "Status": "release",
-    "Table": "table",
-    "Zero": "rules",
-    "adjust": "adjust",
-    "attack": "attack",
-    "audit": "audit",
-    "compare": "compare",
-    "insiders": "insiders",
-    "intervals": "intervals",
-    "matching_attack": "attack",
-    "perturb": "perturb",
-    "read_release": "foreign",
-    "round": "rounding",
-    "suppress": "suppress",
-    "tabulate": "tabulate",
-    "verify": "witnesses",
-    "with_insiders": "insiders",
+    "Manual": "data.rules",
+    "MinFrequency": "data.rules",
+    "PPercent": "data.rules",
+    "PriorPosterior": "data.rules",
+    "Publication": "nouns.publication",
+    "Release": "nouns.release",
+    "Request": "data.rules",
+    "Status": "nouns.release",
+    "Table": "nouns.table",
+    "Zero": "data.rules",
+    "adjust": "methods.adjust",
+    "attack": "check.attack",
+    "audit": "check.audit",
+    "compare": "methods.compare",
+    "insiders": "data.insiders",
+    "intervals": "methods.intervals",
+    "matching_attack": "check.attack",
+    "perturb": "methods.perturb",
+    "read_release": "check.read_release",
+    "round": "methods.round",
+    "suppress": "methods.suppress",
+    "tabulate": "data.tabulate",
+    "verify": "check.witnesses",
+    "with_insiders": "data.insiders",
 }
 """Public name -> the module that defines it."""
-_MODULES = ("examples", "generate")
+_MODULES = {"examples": "data.examples", "generate": "data.generate", "rules": "data.rules"}
 """Public modules: ``cg.examples.salazar2004_figure1()``, ``cg.generate.cube(seed=1)``."""
 
 __all__ = list(_EXPORTS)
 
 if TYPE_CHECKING:
-    from cellguard.adjust import adjust as adjust
-    from cellguard.attack import CountRule as CountRule
-    from cellguard.attack import attack as attack
-    from cellguard.attack import matching_attack as matching_attack
-    from cellguard.attacker import Attacker as Attacker
-    from cellguard.audit import Audit as Audit
-    from cellguard.audit import audit as audit
-    from cellguard.compare import compare as compare
+    from cellguard.check.attack import CountRule as CountRule
+    from cellguard.check.attack import attack as attack
+    from cellguard.check.attack import matching_attack as matching_attack
+    from cellguard.check.audit import Audit as Audit
+    from cellguard.check.audit import audit as audit
+    from cellguard.check.read_release import read_release as read_release
+    from cellguard.check.witnesses import verify as verify
+    from cellguard.data.insiders import insiders as insiders
+    from cellguard.data.insiders import with_insiders as with_insiders
+    from cellguard.data.rules import CellStatistics as CellStatistics
+    from cellguard.data.rules import Custom as Custom
+    from cellguard.data.rules import Dominance as Dominance
+    from cellguard.data.rules import Manual as Manual
+    from cellguard.data.rules import MinFrequency as MinFrequency
+    from cellguard.data.rules import PPercent as PPercent
+    from cellguard.data.rules import PriorPosterior as PriorPosterior
+    from cellguard.data.rules import Request as Request
+    from cellguard.data.rules import Zero as Zero
+    from cellguard.data.tabulate import tabulate as tabulate
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
-    from cellguard.foreign import read_release as read_release
-    from cellguard.hierarchy import Hierarchy as Hierarchy
-    from cellguard.insiders import insiders as insiders
-    from cellguard.insiders import with_insiders as with_insiders
-    from cellguard.intervals import intervals as intervals
-    from cellguard.perturb import perturb as perturb
-    from cellguard.publication import Publication as Publication
-    from cellguard.release import Release as Release
-    from cellguard.release import Status as Status
-    from cellguard.rounding import round as round
-    from cellguard.rules import CellStatistics as CellStatistics
-    from cellguard.rules import Custom as Custom
-    from cellguard.rules import Dominance as Dominance
-    from cellguard.rules import Manual as Manual
-    from cellguard.rules import MinFrequency as MinFrequency
-    from cellguard.rules import PPercent as PPercent
-    from cellguard.rules import PriorPosterior as PriorPosterior
-    from cellguard.rules import Request as Request
-    from cellguard.rules import Zero as Zero
-    from cellguard.suppress import suppress as suppress
-    from cellguard.table import Table as Table
-    from cellguard.tabulate import tabulate as tabulate
-    from cellguard.witnesses import verify as verify
+    from cellguard.methods.adjust import adjust as adjust
+    from cellguard.methods.compare import compare as compare
+    from cellguard.methods.intervals import intervals as intervals
+    from cellguard.methods.perturb import perturb as perturb
+    from cellguard.methods.round import round as round
+    from cellguard.methods.suppress import suppress as suppress
+    from cellguard.nouns.attacker import Attacker as Attacker
+    from cellguard.nouns.hierarchy import Hierarchy as Hierarchy
+    from cellguard.nouns.publication import Publication as Publication
+    from cellguard.nouns.release import Release as Release
+    from cellguard.nouns.release import Status as Status
+    from cellguard.nouns.table import Table as Table
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"cellguard.{name}")
+        return import_module(f"cellguard.{_MODULES[name]}")
     if name not in _EXPORTS:
         raise AttributeError(f"module 'cellguard' has no attribute {name!r}")
     module = import_module(f"cellguard.{_EXPORTS[name]}")
@@ -105,14 +103,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_EXPORTS])
-
-
-class _Package(ModuleType):
-    """The package itself. ``cellguard.audit`` is the verb, also once the module of that name is loaded."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _EXPORTS):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -12,8 +12,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from cellguard.release import Release
-from cellguard.table import Table, residuals
+from cellguard.nouns.release import Release
+from cellguard.nouns.table import Table, residuals
 
 __all__ = ["assert_additive", "assert_releases_equal", "assert_safe", "assert_tables_equal"]
 

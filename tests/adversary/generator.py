@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from adversary import counts
-from cellguard.publication import Part
+from cellguard.nouns.publication import Part
 
 Rng = np.random.Generator
 

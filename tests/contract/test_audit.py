@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.release import Adjustment
+from cellguard.nouns.release import Adjustment
 
 
 def table():

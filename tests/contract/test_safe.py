@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.levels import required_levels
-from cellguard.release import Adjustment, Release, Rounding
+from cellguard.nouns.levels import required_levels
+from cellguard.nouns.release import Adjustment, Release, Rounding
 
 RNG = np.random.default_rng
 
@@ -84,7 +84,7 @@ LEVELS = {f.__name__: f for f in (by_rule, percentages, asymmetric, upper_only, 
 
 
 def _base(table: cg.Table) -> float:
-    from cellguard.compare import suggested_base
+    from cellguard.methods.compare import suggested_base
 
     return suggested_base(table)
 

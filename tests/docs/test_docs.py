@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cellguard.cli import VERBS, main
-from cellguard.jobs.check import METHOD_KEYS, RULE_KEYS
-from cellguard.jobs.model import Job
-from cellguard.jobs.read import read_job
+from cellguard.publish.check import METHOD_KEYS, RULE_KEYS
+from cellguard.publish.model import Job
+from cellguard.publish.read import read_job
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TESTED_ELSEWHERE = {"data"}
@@ -59,7 +59,7 @@ def test_every_key_is_on_the_page_of_jobs():
 
 
 def test_the_job_on_its_page_is_one(tmp_path):
-    from cellguard.jobs.survey import write_survey
+    from cellguard.publish.survey import write_survey
 
     (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "reference" / "job.md").read_text(), re.DOTALL)
     path = write_survey(tmp_path, n=500, job=text)

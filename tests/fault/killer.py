@@ -15,9 +15,9 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from cellguard.jobs import read_job
-from cellguard.jobs.manifest import check_manifest
-from cellguard.jobs.run import run
+from cellguard.publish import read_job
+from cellguard.publish.manifest import check_manifest
+from cellguard.publish.run import run
 
 for heavy in ("duckdb", "highspy", "pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "scipy.sparse.csgraph"):
     import_module(heavy)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.release import Rounding
+from cellguard.nouns.release import Rounding
 
 FIGURE_1 = [[20, 50, 10, 80], [8, 19, 22, 49], [17, 32, 12, 61], [45, 101, 44, 190]]
 FIGURE_2C = [[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]]

@@ -30,7 +30,7 @@ from cellguard._core import (
     twoway,
     windows,
 )
-from cellguard._engine.network import adjacency
+from cellguard._engine.space.network import adjacency
 
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 1e-9, 1e300, -1e300, np.inf, -np.inf, np.nan])
 SHORT_S = 0.05

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
-from cellguard.release import Status
+from cellguard.nouns.release import Status
 
 WAYS = ("cuts in a network", "interior point")
 
@@ -22,7 +22,7 @@ def solved_by(way: str) -> Iterator[None]:
     """Two-dimensional tables are networks; the interior point must agree on them."""
     with pytest.MonkeyPatch.context() as patch:
         if way != WAYS[0]:
-            patch.setattr("cellguard._engine.network.Network.of", lambda _reduction: None)
+            patch.setattr("cellguard._engine.space.network.Network.of", lambda _reduction: None)
         yield
 
 
@@ -235,7 +235,7 @@ def test_midpoints_leak_with_symmetric_levels_and_not_with_others_or_with_random
 def test_pattern_b_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_ours_is_no_worse() -> None:
     from dataclasses import replace
 
-    from cellguard.examples import salazar2004_figure2
+    from cellguard.data.examples import salazar2004_figure2
 
     printed = salazar2004_figure2()["intervals"]
     t = printed.table

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cellguard.exceptions import CellguardError
-from cellguard.jobs import read_job
+from cellguard.publish import read_job
 
 LINES = """\
 name = "small"

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
-from cellguard._perturb.limits import Limits, draw_to_multiples, make_limits
-from cellguard._rounding.levels import asked_cells, demands_of
 from cellguard.exceptions import LevelError
-from cellguard.levels import required_levels
-from cellguard.release import Status
+from cellguard.methods.demands import asked_cells, demands_of
+from cellguard.methods.perturb.limits import Limits, draw_to_multiples, make_limits
+from cellguard.nouns.levels import required_levels
+from cellguard.nouns.release import Status
 
 BASE = 5.0
 
@@ -119,7 +119,7 @@ def test_agrees_with_the_giant_model_and_passes_the_audit(rows: int, columns: in
 
 
 def test_pattern_d_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_so_is_ours() -> None:
-    from cellguard.examples import salazar2004_figure2
+    from cellguard.data.examples import salazar2004_figure2
 
     printed = salazar2004_figure2()["perturb"]
     t = printed.table
@@ -133,7 +133,7 @@ def test_pattern_d_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_so_is_
 
 
 def test_the_printed_levels_of_figure_2_cannot_be_met_and_the_cell_is_named() -> None:
-    from cellguard.examples import salazar2004_figure1
+    from cellguard.data.examples import salazar2004_figure1
 
     with pytest.raises(LevelError, match="activity=II, region=C"):
         cg.perturb(salazar2004_figure1(), distance=5)

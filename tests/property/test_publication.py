@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
-from cellguard.publication import Part, Publication
-from cellguard.release import Status, Suppression
+from cellguard.nouns.publication import Part, Publication
+from cellguard.nouns.release import Status, Suppression
 
 FOUR = ["a", "b", "c", "d"]
 NESTED = cg.Hierarchy.from_nested({"ab": ["a", "b"], "cd": ["c", "d"]})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges import ranges
+from cellguard._engine.ranges.ranges import ranges
 
 SHAPES = ((2, 2), (3, 3), (2, 4), (2, 2, 2), (3, 2, 2))
 

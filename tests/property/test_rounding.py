@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import cellguard as cg
 from cellguard.exceptions import LevelError
-from cellguard.levels import required_levels
+from cellguard.nouns.levels import required_levels
 
 
 def two_way(inner, **fields):

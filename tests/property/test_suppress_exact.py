@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cellguard as cg
-from cellguard._engine.ranges import ranges
-from cellguard.release import Status
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.nouns.release import Status
 
 
 def random_table(rows: int, columns: int, seed: int, *, insider: bool) -> cg.Table:

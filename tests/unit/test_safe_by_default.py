@@ -9,8 +9,8 @@ import pytest
 import cellguard as cg
 from cellguard.cli import main
 from cellguard.exceptions import LevelError, ReleaseError
-from cellguard.levels import required_levels
-from cellguard.release import Intervals, Status, Suppression
+from cellguard.nouns.levels import required_levels
+from cellguard.nouns.release import Intervals, Status, Suppression
 
 
 def counts(rule=None) -> cg.Table:

@@ -15,14 +15,14 @@ from cellguard.argus.microdata import Made, Microdata
 from cellguard.argus.output import SBS, is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
 from cellguard.argus.safety import Safety, safety_of
+from cellguard.data.insiders import with_insiders
+from cellguard.data.rules import apply_apriori
 from cellguard.exceptions import FormatError
-from cellguard.insiders import with_insiders
-from cellguard.release import Release, Status, Suppression
-from cellguard.rules import apply_apriori
-from cellguard.table import Table
+from cellguard.nouns.release import Release, Status, Suppression
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
-    from cellguard.audit import Audit
+    from cellguard.check.audit import Audit
 
 __all__ = ["Outcome", "Result", "read_table", "run_batch"]
 
@@ -268,11 +268,11 @@ class _Batch:
         if method == "RND":
             return [self._rounded(tables[0], numbers)]
         if method == "CTA":
-            from cellguard.adjust import adjust
+            from cellguard.methods.adjust import adjust
 
             self._note("CTA: controlled tabular adjustment with the L1 norm.")
             return [adjust(tables[0], norm="l1")]
-        from cellguard.suppress import suppress
+        from cellguard.methods.suppress import suppress
 
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
         words = {
@@ -293,7 +293,7 @@ class _Batch:
         return [_part_of(release, table) for table in tables]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
-        from cellguard.rounding import round as round_table
+        from cellguard.methods.round import round as round_table
 
         if not numbers or numbers[0] <= 0:
             raise self._wrong("RND needs a base above 0.")

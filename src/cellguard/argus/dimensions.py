@@ -10,7 +10,7 @@ from cellguard._io.argus.lists import Recoding, read_cdl, read_grc
 from cellguard._io.argus.rda import Variable
 from cellguard._io.outline import parse_hrc
 from cellguard.exceptions import FormatError, InputError
-from cellguard.hierarchy import Hierarchy
+from cellguard.nouns.hierarchy import Hierarchy
 
 __all__ = ["Dimension", "dimension_of", "recoded"]
 

@@ -15,9 +15,9 @@ from cellguard._io.argus.rda import Metadata, Variable
 from cellguard._io.frames import encode
 from cellguard.argus.dimensions import Dimension, dimension_of, recoded
 from cellguard.argus.safety import Safety
+from cellguard.data.rules import Request
 from cellguard.exceptions import FormatError, InputError
-from cellguard.rules import Request
-from cellguard.table import Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class Microdata:
 
     def make(self, spec: SpecifyTable, safety: Safety, recodes: Sequence[Recode], folder: Path) -> Made:
         """Add up the records of a table and apply its rules."""
-        from cellguard.tabulate import tabulate
+        from cellguard.data.tabulate import tabulate
 
         roles = self._roles(spec, safety)
         variables = [self.metadata[name] for name in spec.dimensions]

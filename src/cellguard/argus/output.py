@@ -20,7 +20,7 @@ from cellguard._io.argus.lists import write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import atomic_writer
 from cellguard.argus.microdata import Made
-from cellguard.release import Adjustment, Release, Rounding, Suppression
+from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
 
 __all__ = ["STATUS", "is_internal", "letters", "status_numbers", "write"]
 

@@ -16,9 +16,9 @@ from cellguard._io.frames import encode
 from cellguard.argus.dimensions import Dimension, dimension_of
 from cellguard.argus.microdata import Made, missing_is_safe, with_costs
 from cellguard.argus.safety import Safety
+from cellguard.data.rules import Flags, with_contributions
 from cellguard.exceptions import FormatError, InputError
-from cellguard.rules import Flags, with_contributions
-from cellguard.table import Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cellguard.data.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.exceptions import InputError
-from cellguard.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 
 __all__ = ["Safety", "safety_of"]
 

@@ -17,9 +17,9 @@ import typer
 from cellguard.exceptions import CellguardError, InputError
 
 if TYPE_CHECKING:
-    from cellguard.audit import Audit
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = [
     "Gap",
@@ -204,7 +204,7 @@ def load_table(
     whole: bool = False,
 ) -> Table:
     """Read a table file and apply what the options say about weights, levels and attackers."""
-    from cellguard.table import Table
+    from cellguard.nouns.table import Table
 
     known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb")
     if not path.name.lower().endswith(known):
@@ -309,7 +309,7 @@ def run_method(
         accepted = audit is not None and (audit.safe or (allow_nothing_sensitive and audit.checked == 0))
         if out is not None and accepted:
             if mark_primary:
-                from cellguard.release import PRIMARY_TOLD
+                from cellguard.nouns.release import PRIMARY_TOLD
 
                 note(PRIMARY_TOLD)
             release.save(out, allow_unchecked=allow_nothing_sensitive, mark_primary=mark_primary)

@@ -25,8 +25,8 @@ from cellguard.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 
@@ -92,7 +92,7 @@ def command(
     """Publish the closest additive table in which every sensitive cell is at least its level from the truth."""
 
     def method(loaded: Table) -> Release:
-        from cellguard.adjust import adjust
+        from cellguard.methods.adjust import adjust
 
         release = adjust(
             loaded,

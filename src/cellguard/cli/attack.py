@@ -63,10 +63,10 @@ def command(
     """Attack an adjusted table and say how close an informed intruder comes to the sensitive cells."""
     from dataclasses import replace
 
-    from cellguard.adjust import adjust
-    from cellguard.attack.scenarios import attack, check_attack
-    from cellguard.foreign import read_release
-    from cellguard.release import Release
+    from cellguard.check.attack.scenarios import attack, check_attack
+    from cellguard.check.read_release import read_release
+    from cellguard.methods.adjust import adjust
+    from cellguard.nouns.release import Release
 
     check_attack(scenario, replications)
     knows: dict[str, Any] = {"level_error": level_error, "weights": weights, "norm": believes}

@@ -13,8 +13,8 @@ from cellguard.cli.round import read_bases
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
-    from cellguard.audit import Audit
-    from cellguard.table import Table
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.table import Table
 
 __all__ = ["ReleaseFile", "command", "published_with", "with_bounds"]
 
@@ -96,8 +96,8 @@ def command(
     explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly
     are counted even where they are not sensitive.
     """
-    from cellguard.audit import audit
-    from cellguard.foreign import read_release
+    from cellguard.check.audit import audit
+    from cellguard.check.read_release import read_release
 
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
@@ -174,7 +174,7 @@ def _write_ranges(found: Audit, path: Path) -> None:
     import numpy as np
 
     from cellguard._io.frames import beside, write_csv
-    from cellguard.levels import LEAST_WIDTH
+    from cellguard.nouns.levels import LEAST_WIDTH
 
     table = found.release.table
     cells = np.concatenate([f.cells for f in found.findings])

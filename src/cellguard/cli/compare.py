@@ -47,7 +47,7 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Protect one table by the five methods and compare what is lost and what an attacker learns."""
-    from cellguard.compare import compare
+    from cellguard.methods.compare import compare
 
     with only_json_on_stdout(as_json):
         table = load_table(path, weights=weights, levels=levels)

@@ -11,7 +11,7 @@ import typer
 from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, only_json_on_stdout, print_json
 
 if TYPE_CHECKING:
-    from cellguard.jobs.run import Outcome
+    from cellguard.publish.run import Outcome
 
 __all__ = ["command"]
 
@@ -33,10 +33,10 @@ def command(
     enterprise, or nearly: whoever reads the table reads its turnover. The folder holds the survey and the job,
     so that everything can be done again by hand: cellguard protect cellguard-demo/job.toml.
     """
-    from cellguard.jobs import read_job
-    from cellguard.jobs.progress import Progress
-    from cellguard.jobs.run import UnsafeReleaseError, run
-    from cellguard.jobs.survey import JOB, write_survey
+    from cellguard.publish import read_job
+    from cellguard.publish.progress import Progress
+    from cellguard.publish.run import UnsafeReleaseError, run
+    from cellguard.publish.survey import JOB, write_survey
 
     with only_json_on_stdout(as_json):
         job = JOB if compare else JOB.partition("[compare]")[0] + "[output]" + JOB.partition("[output]")[2]

@@ -42,7 +42,7 @@ def command(
 
     The same kind, seed and sizes give the same file.
     """
-    from cellguard.generate import KINDS, generate
+    from cellguard.data.generate import KINDS, generate
 
     start = time.perf_counter()
     parameters = inspect.signature(KINDS[kind]).parameters if kind in KINDS else {}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from cellguard.table import Table
+    from cellguard.nouns.table import Table
 
 __all__ = ["command", "describe"]
 
@@ -53,7 +53,7 @@ def describe(table: Table) -> dict[str, Any]:
     """Return the facts about a table that decide how hard it is to protect."""
     import numpy as np
 
-    from cellguard._engine.reduce import reduce
+    from cellguard._engine.space.reduce import reduce
 
     whole = reduce(table.relations)
     movable = reduce(table.relations, ~table.fixed) if table.fixed.any() else whole

@@ -32,14 +32,14 @@ def command(
     what it guessed and why, and what must be confirmed before anything is published.
     """
     if schema:
-        from cellguard.jobs import schema as job_schema
+        from cellguard.publish import schema as job_schema
 
         print(json.dumps(job_schema(), indent=2))
         return
     if data is None:
         raise InputError("which data file? None was given.", hint="cellguard init DATA.csv")
     from cellguard._io.files import atomic_writer
-    from cellguard.jobs.init import draft
+    from cellguard.publish.init import draft
 
     if not data.is_file():
         raise InputError(f"{data}: no such file.", hint="check the name and the folder.")

@@ -25,8 +25,8 @@ from cellguard.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 
@@ -54,7 +54,7 @@ def command(
 
     With symmetric levels the midpoint of most intervals is the truth: use --levels 0.05,0.20 or --position random.
     """
-    from cellguard.intervals import intervals
+    from cellguard.methods.intervals import intervals
 
     def method(given: Table) -> Release:
         return intervals(given, gap=gap, time_limit_s=time_limit, position=position, seed=seed)

@@ -23,9 +23,9 @@ from cellguard.cli._common import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cellguard.attack import CountRule
-    from cellguard.release import Suppression
-    from cellguard.table import BoolArray, Table
+    from cellguard.check.attack import CountRule
+    from cellguard.nouns.release import Suppression
+    from cellguard.nouns.table import BoolArray, Table
 
 __all__ = ["command"]
 
@@ -71,7 +71,7 @@ def command(
     narrower than the rule promises. Two-way tables with published margins are attacked exactly, of others some
     candidates are tried.
     """
-    from cellguard.attack import matching_attack
+    from cellguard.check.attack import matching_attack
 
     with only_json_on_stdout(as_json):
         table = load_table(path)
@@ -96,8 +96,8 @@ def command(
 
 
 def _rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
-    from cellguard.attack import CountRule
-    from cellguard.attack.counts import require_counts, rule_of
+    from cellguard.check.attack import CountRule
+    from cellguard.check.attack.counts import require_counts, rule_of
 
     require_counts(table)
     if minimum is None or width is None:
@@ -110,11 +110,11 @@ def _suppression(
     table: Table, rule: CountRule, release: Path | None, resist: bool, seed: int
 ) -> tuple[Suppression, Callable[[Table], BoolArray] | None]:
     """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
-    from cellguard.attack.counts import grid_of
-    from cellguard.foreign import read_release
-    from cellguard.release import Suppression
-    from cellguard.resist import optimal_counts, resist_matching
-    from cellguard.suppress import suppress
+    from cellguard.check.attack.counts import grid_of
+    from cellguard.check.read_release import read_release
+    from cellguard.methods.suppress import suppress
+    from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+    from cellguard.nouns.release import Suppression
 
     if release is not None:
         given = read_release(table, release, method="suppress")

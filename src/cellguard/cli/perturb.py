@@ -24,8 +24,8 @@ from cellguard.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 
@@ -60,7 +60,7 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Publish an additive table near the truth; the distance is published too, and leaves the levels open."""
-    from cellguard.perturb import perturb
+    from cellguard.methods.perturb import perturb
 
     def method(given: Table) -> Release:
         return perturb(

@@ -20,8 +20,8 @@ from cellguard.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from cellguard.jobs.model import Job
-    from cellguard.jobs.run import Outcome
+    from cellguard.publish.model import Job
+    from cellguard.publish.run import Outcome
 
 __all__ = ["command"]
 
@@ -58,10 +58,10 @@ def command(
     A release that the audit refuses is not written (exit code 2). A run that was killed leaves no partial
     release; the same command goes on where it was.
     """
-    from cellguard.jobs import read_job
-    from cellguard.jobs.plan import plan
-    from cellguard.jobs.progress import Progress
-    from cellguard.jobs.run import UnsafeReleaseError, run
+    from cellguard.publish import read_job
+    from cellguard.publish.plan import plan
+    from cellguard.publish.progress import Progress
+    from cellguard.publish.run import UnsafeReleaseError, run
 
     with only_json_on_stdout(as_json):
         file = read_job(job)

@@ -11,8 +11,8 @@ from cellguard.cli import _common as shared
 from cellguard.exceptions import FormatError, InputError
 
 if TYPE_CHECKING:
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command", "read_bases"]
 
@@ -58,7 +58,7 @@ def command(
     Sensitive cells stay as uncertain as their levels ask. What is published with the table: the base
     of each cell and the step, the number of bases within which every cell moved (1: zero-restricted).
     """
-    from cellguard.rounding import round as round_table
+    from cellguard.methods.round import round as round_table
 
     bases = read_bases(base)
 

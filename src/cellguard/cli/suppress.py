@@ -24,8 +24,8 @@ from cellguard.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from cellguard.release import Release
-    from cellguard.table import Table
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 
@@ -82,7 +82,7 @@ def command(
 
     At the time limit the best safe pattern is returned with what is proven about its cost.
     """
-    from cellguard.suppress import suppress
+    from cellguard.methods.suppress import suppress
 
     def progress(cost: float, bound: float) -> None:
         gap = f"within {100 * (cost - bound) / cost:.1f}% of the best" if 0 < bound <= cost else "a better pattern"

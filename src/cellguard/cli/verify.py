@@ -59,8 +59,8 @@ def command(
         return
     if release_path is None:
         raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
-    from cellguard.foreign import read_release
-    from cellguard.witnesses import read_proofs, verify
+    from cellguard.check.read_release import read_release
+    from cellguard.check.witnesses import read_proofs, verify
 
     start = time.perf_counter()
     with shared.only_json_on_stdout(as_json):
@@ -95,7 +95,7 @@ def command(
 
 
 def _verify_manifest(path: Path, *, as_json: bool) -> None:
-    from cellguard.jobs.manifest import check_manifest
+    from cellguard.publish.manifest import check_manifest
 
     found = check_manifest(path)
     if as_json:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
-from cellguard.table import Table
+from cellguard.nouns.table import Table
 
 __all__ = [
     "CSPLIB_NAMES",

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.adjust import PLAIN, adjust
-from cellguard.attack.scenarios import attack
+from cellguard.check.attack.scenarios import attack
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, row
-from cellguard.release import Adjustment
-from cellguard.table import Table
+from cellguard.methods.adjust import PLAIN, adjust
+from cellguard.nouns.release import Adjustment
+from cellguard.nouns.table import Table
 
 __all__ = ["DECIMALS", "KNOWLEDGE", "money"]
 

@@ -7,13 +7,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cellguard.adjust import PLAIN, adjust
+from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.generate import onehier
-from cellguard.intervals import intervals
-from cellguard.suppress import suppress
-from cellguard.table import Table
+from cellguard.methods.adjust import PLAIN, adjust
+from cellguard.methods.intervals import intervals
+from cellguard.methods.suppress import suppress
+from cellguard.nouns.table import Table
 
 __all__ = ["TABLE2", "TABLES3AND4"]
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cellguard.adjust import PLAIN, adjust
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
+from cellguard.methods.adjust import PLAIN, adjust
 
 __all__ = ["TABLE2", "TABLE3"]
 

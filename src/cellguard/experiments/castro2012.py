@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.adjust import PLAIN, adjust
-from cellguard.adjust.sensitivity import sensitivity
-from cellguard.attack.scenarios import CLASSES, attack
+from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
-from cellguard.release import Adjustment
-from cellguard.table import Table
+from cellguard.methods.adjust import PLAIN, adjust
+from cellguard.methods.adjust.sensitivity import sensitivity
+from cellguard.nouns.release import Adjustment
+from cellguard.nouns.table import Table
 
 __all__ = ["TABLE1", "TABLES2TO9"]
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from cellguard import generate
-from cellguard._engine import twoway
-from cellguard.attack import CountRule, matching_attack, weighing_attack
-from cellguard.attack.counts import grid_of
+from cellguard._engine.counts import twoway
+from cellguard.check.attack import CountRule, matching_attack, weighing_attack
+from cellguard.check.attack.counts import grid_of
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.release import Suppression
-from cellguard.resist import SPREADS, optimal_counts, resist_matching
-from cellguard.table import BoolArray, IntArray, Table
+from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_matching
+from cellguard.nouns.release import Suppression
+from cellguard.nouns.table import BoolArray, IntArray, Table
 
 __all__ = ["TABLES2TO5"]
 

@@ -7,8 +7,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.release import Status, Suppression
-from cellguard.table import Table
+from cellguard.nouns.release import Status, Suppression
+from cellguard.nouns.table import Table
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from cellguard.cli import _common
 from cellguard.cli._common import NoSafeReleaseError, load_table, only_json_on_stdout, plain, print_json, run_method
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
-from cellguard.release import Status, Suppression
-from cellguard.table import Table
+from cellguard.nouns.release import Status, Suppression
+from cellguard.nouns.table import Table
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.cli.info import describe
-from cellguard.table import Table
+from cellguard.nouns.table import Table
 
 # castro2012 table 1, under the names of the files: cells, sensitive cells, relations
 DIMENSIONS = {

@@ -51,7 +51,7 @@ def test_a_release_from_a_file(table_file, tmp_path, capsys):
 def test_a_table_with_more_dimensions_is_sampled(tmp_path, capsys):
     path = tmp_path / "cube.jj"
     rng = np.random.default_rng(0)
-    from cellguard.table import Table
+    from cellguard.nouns.table import Table
 
     table = Table.from_leaves(
         {name: [f"{name}{i}" for i in range(3)] for name in "abc"}, np.abs(np.rint(rng.normal(12, 8, (3, 3, 3))))

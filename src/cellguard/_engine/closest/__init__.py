@@ -1,0 +1,1 @@
+"""The closest table: interior point, Newton systems, distances, directions."""

@@ -1,0 +1,250 @@
+"""The closest table within bounds: reduce once, solve many times, certify every answer.
+
+``min distance(z)`` subject to ``T z = 0`` and ``lower <= z <= upper`` (castro2004 (3) with the
+senses fixed). The reduction, the linear algebra and the symbolic work belong to the relations and
+the fixed cells only, so an :class:`Adjuster` is made once per table and used for every norm, sense,
+weight and attack (castro2012 solves 2050 such problems on 25 structures).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard._engine.closest.closest_problem import Movers, Problem
+from cellguard._engine.closest.distance import Certificate, Distance, certify
+from cellguard._engine.closest.interior import InteriorPoint, Projection
+from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
+from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._engine.space.reduce import reduce
+from cellguard._engine.threads import blas_threads
+
+__all__ = ["Adjuster", "Closest", "adjuster_of"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_GAP = 1e-7
+"""A smaller proven gap is called optimal: what rounding leaves of zero."""
+_LARGE = 100_000
+"""Movers from which on factors may take minutes where conjugate gradients take seconds."""
+_VIOLATION = 1e-9
+"""As much of a bound or relation may rounding miss."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Closest:
+    """The closest movement within the bounds, and its proof."""
+
+    z: FloatArray
+    """Movement of each cell; NaN when there is none."""
+    certificate: Certificate | None
+    """What was proven, independently of the solver; None when there is no movement."""
+    relations: FloatArray
+    """Multiplier of each relation."""
+    lower: FloatArray
+    """Multiplier of each cell's lower bound, at least 0."""
+    upper: FloatArray
+    """Multiplier of each cell's upper bound, at least 0."""
+    feasible: bool
+    """False when no movement satisfies the bounds."""
+    iterations: int
+    """Steps of the interior point."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether the movement satisfies relations and bounds, and nothing is closer, up to rounding."""
+        proof = self.certificate
+        return proof is not None and proof.gap <= _GAP and max(proof.residual, proof.violation) <= _VIOLATION
+
+    @property
+    def objective(self) -> float:
+        """Distance of the movement; NaN when there is none."""
+        return self.certificate.objective if self.certificate else float("nan")
+
+    @property
+    def bound(self) -> float:
+        """What every movement costs at least; NaN when there is none."""
+        return self.certificate.bound if self.certificate else float("nan")
+
+
+class Adjuster:
+    """Finds closest tables for one set of relations and fixed cells.
+
+    >>> T = csr_array(np.array([[-1.0, 1, 1]]))
+    >>> adjuster = Adjuster(T)
+    >>> found = adjuster.solve(
+    ...     np.array([4.0, -12, -8]), np.full(3, np.inf), Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
+    ... )
+    >>> found.z.round(6).tolist()
+    [4.0, 2.4, 1.6]
+    """
+
+    def __init__(self, relations: csr_array, fixed: BoolArray | None = None) -> None:
+        self.relations = relations
+        self.n = relations.shape[1]
+        self.fixed = np.zeros(self.n, bool) if fixed is None else np.asarray(fixed, bool)
+        self.reduction = reduce(relations, ~self.fixed)
+        self.movers = Movers(self.reduction)
+
+    # ------------------------------------------------------------------ linear algebra, made once
+
+    @cached_property
+    def projection(self) -> Projection:
+        """The solver of the Newton systems that is cheapest for this structure."""
+        return cheapest(self.movers.relations, lambda: self.reduction.basis[self.reduction.merged.cells])
+
+    @cached_property
+    def iterative(self) -> Projection:
+        """The solver for large tables with square distances."""
+        return IterativeNormal(self.movers.relations)
+
+    def _projection_of(self, problem: Problem) -> Projection:
+        large = self.movers.n > _LARGE and self.movers.relations.shape[0] > _LARGE // 20
+        return self.iterative if large and problem.curved else self.projection
+
+    @cached_property
+    def _basic(self) -> IntArray:
+        """Cells that the relations determine once the parameters are chosen."""
+        basic = ~self.fixed
+        basic[self.reduction.parameters] = False
+        return np.flatnonzero(basic)
+
+    @cached_property
+    def _factors(self) -> Any:
+        """LU factors of the independent relations on the basic cells: nearly triangular."""
+        from scipy.sparse.linalg import splu
+
+        return splu(self.relations[self.reduction.rows][:, self._basic].tocsc())
+
+    def complete(self, z: FloatArray) -> FloatArray:
+        """Return the movement with the parameters of z that satisfies every relation."""
+        out = np.zeros(self.n)
+        p = self.reduction.parameters
+        out[p] = z[p]
+        if len(self._basic):
+            out[self._basic] = self._factors.solve(-(self.relations[self.reduction.rows] @ out))
+        out[self.reduction.determined] = 0.0
+        return out
+
+    def multipliers(self, force: FloatArray) -> FloatArray:
+        """Return y with ``T'y = force``, for a force that no movement feels."""
+        y = np.zeros(self.relations.shape[0])
+        if len(self._basic):
+            y[self.reduction.rows] = self._factors.solve(force[self._basic], trans="T")
+        return y
+
+    # ------------------------------------------------------------------ one solve
+
+    def solve(
+        self,
+        lower: FloatArray,
+        upper: FloatArray,
+        distance: Distance,
+        *,
+        soft: FloatArray | None = None,
+        tolerance: float | None = None,
+        vertex: bool = True,
+        deadline: float = float("inf"),
+    ) -> Closest:
+        """Find the closest movement within the bounds.
+
+        Parameters
+        ----------
+        lower, upper
+            Bounds of each cell's movement, possibly infinite. Fixed cells do not move whatever
+            their bounds.
+        distance
+            What is minimised.
+        soft
+            What it costs to miss a cell's bounds by one; every bound holds unless given.
+        tolerance
+            Of the interior point, relative to the objective; 1e-12, or 1e-9 before a vertex is looked for.
+        vertex
+            Whether to end at a vertex of the closest movements when only absolute movements count:
+            as many cells as possible keep their values exactly.
+        deadline
+            When to stop, on the clock of time limits, with what was found so far.
+        """
+        lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
+        if soft is not None:
+            soft = np.where(self.fixed, np.inf, soft)
+        stuck = self.reduction.determined
+        impossible = (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any()
+        if impossible and soft is None:
+            return self._nothing()
+        if (lower <= 0).all() and (upper >= 0).all():
+            still = np.zeros(self.n)
+            return self._finish(still, still, np.zeros((2, self.n)), 0, (lower, upper, distance, None, soft))
+        problem = Problem(self.movers, lower, upper, distance, soft=soft)
+        if (problem.lower > problem.upper).any():
+            return self._nothing()
+        to_vertex = vertex and problem.flat
+        projection = self._projection_of(problem)
+        with blas_threads(projection.threads):
+            run = InteriorPoint(problem.program(), projection)
+            point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12), deadline=deadline)
+            v = problem.vertex(point, deadline) if to_vertex else None
+            if v is not None:
+                point = replace(point, v=v) if point.converged else run.settle(v)
+        z = self.movers.cells(point.v) * problem.unit
+        force, bounds, share = problem.forces(point, z)
+        task = (lower, upper, distance, share, soft)
+        found = self._finish(self.complete(z), force, bounds, point.iterations, task)
+        if found.proven or soft is not None or self.feasible(problem, deadline):
+            return found
+        return self._nothing()
+
+    def feasible(self, problem: Problem, deadline: float = float("inf")) -> bool:
+        """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
+        lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
+        return lp.solve(time_limit_s=clock.left(deadline)).status is not SolveStatus.INFEASIBLE
+
+    def _finish(
+        self, z: FloatArray, force: FloatArray, bounds: FloatArray, iterations: int, task: tuple[Any, ...]
+    ) -> Closest:
+        y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
+        return Closest(
+            z=z,
+            certificate=certify(self.relations, z, y, *task),
+            relations=y,
+            lower=bounds[0],
+            upper=bounds[1],
+            feasible=True,
+            iterations=iterations,
+        )
+
+    def _nothing(self) -> Closest:
+        nothing = np.full(self.n, np.nan)
+        return Closest(
+            z=nothing,
+            certificate=None,
+            relations=np.zeros(self.relations.shape[0]),
+            lower=nothing,
+            upper=nothing,
+            feasible=False,
+            iterations=0,
+        )
+
+
+_RECENT: list[tuple[Any, bytes, Adjuster]] = []
+"""The last adjusters: tables that differ in values, levels or weights share one."""
+
+
+def adjuster_of(relations: csr_array, fixed: BoolArray) -> Adjuster:
+    """Return the adjuster of a structure, from the last few when it is among them."""
+    mask = np.packbits(fixed).tobytes()
+    for structure, where, adjuster in _RECENT:
+        if structure is relations and where == mask:
+            return adjuster
+    adjuster = Adjuster(relations, fixed)
+    _RECENT.insert(0, (relations, mask, adjuster))
+    del _RECENT[4:]
+    return adjuster

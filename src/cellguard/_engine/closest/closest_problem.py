@@ -1,0 +1,301 @@
+"""The closest-table problem between movers: cells that can only move together are one variable.
+
+Merging makes the problem smaller and better scaled: weights of cells that move together add up, the
+tightest of their bounds counts. What the interior point finds is read back cell by cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.interior import Inequalities, Point, Program
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.space.reduce import Reduction
+
+__all__ = ["Movers", "Problem", "Request"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+class Movers:
+    """Which cells move with which mover, and how far."""
+
+    def __init__(self, reduction: Reduction) -> None:
+        merged = reduction.merged
+        self.n_cells, self.n = len(reduction.free), len(merged.cells)
+        self.relations: csr_array = merged.relations
+        self.cell = np.flatnonzero(reduction.alias >= 0)
+        self.mover = merged.lift.indices.astype(np.int64)
+        self.ratio: FloatArray = merged.lift.data
+        self.size = np.abs(self.ratio)
+        self.ratio_of = np.zeros(self.n_cells)
+        self.ratio_of[self.cell] = self.ratio
+
+    def sums(self, weight: FloatArray) -> FloatArray:
+        """Sums over the cells of each mover; one weight per moving cell."""
+        return np.asarray(np.bincount(self.mover, weight, self.n), np.float64)
+
+    def extremes(self, value: FloatArray, choose: np.ufunc) -> tuple[FloatArray, IntArray]:
+        """Return the largest (or smallest) value of each mover, and the cell that has it."""
+        best = np.full(self.n, -np.inf if choose is np.maximum else np.inf)
+        choose.at(best, self.mover, value)
+        owner = np.zeros(self.n, np.int64)
+        holds = value == best[self.mover]
+        owner[self.mover[holds]] = self.cell[holds]
+        return best, owner
+
+    def bounds(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+        """Return the tightest lower bound of each mover and its cell, and the upper ones."""
+        low, high = lower[self.cell], upper[self.cell]
+        start = np.where(self.ratio > 0, low, high) / self.ratio
+        stop = np.where(self.ratio > 0, high, low) / self.ratio
+        return *self.extremes(start, np.maximum), *self.extremes(stop, np.minimum)
+
+    def cells(self, v: FloatArray) -> FloatArray:
+        """Movements of the cells from those of the movers."""
+        z = np.zeros(self.n_cells)
+        z[self.cell] = self.ratio * v[self.mover]
+        return z
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """Movers that must leave the open interval (-down, up), either way: the envelope of their distance counts."""
+
+    mover: IntArray
+    down: FloatArray
+    up: FloatArray
+
+
+@dataclass(kw_only=True, eq=False)
+class _Pairs:
+    """Auxiliaries ``e`` with two rows each: ``sign1 v + e >= side1`` and ``sign2 v + e >= side2``."""
+
+    mover: list[IntArray] = field(default_factory=list)
+    sign: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
+    side: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
+    cost: list[FloatArray] = field(default_factory=list)
+    quadratic: list[FloatArray] = field(default_factory=list)
+
+    def add(self, mover: IntArray, first: tuple[Any, Any], second: tuple[Any, Any], cost: Any, quadratic: Any) -> slice:
+        """Append some; return where their auxiliaries stand."""
+        n, begin = len(mover), sum(len(m) for m in self.mover)
+        self.mover.append(mover)
+        for k, (sign, side) in enumerate((first, second)):
+            self.sign[k].append(np.broadcast_to(np.asarray(sign, np.float64), n))
+            self.side[k].append(np.broadcast_to(np.asarray(side, np.float64), n))
+        self.cost.append(np.broadcast_to(np.asarray(cost, np.float64), n))
+        self.quadratic.append(np.broadcast_to(np.asarray(quadratic, np.float64), n))
+        return slice(begin, begin + n)
+
+
+class Problem:
+    """One problem between movers, in units of a typical movement."""
+
+    def __init__(
+        self,
+        movers: Movers,
+        lower: FloatArray,
+        upper: FloatArray,
+        distance: Distance,
+        *,
+        soft: FloatArray | None = None,
+        request: Request | None = None,
+    ) -> None:
+        self.m, self.d, self.soft, self.request = movers, distance, soft, request
+        self.cell_lower, self.cell_upper = lower, upper
+        # values may be 1e11 and levels 1e5 (toysarah): what cells need is the unit
+        needs = np.maximum(lower, -upper)[movers.cell]
+        needs = needs[np.isfinite(needs)]
+        needs = needs[needs > 0] if request is None else np.concatenate([needs[needs > 0], request.up, request.down])
+        self.unit = float(np.median(needs)) if len(needs) else 1.0
+        hard = soft is None
+        none = np.full(movers.n_cells, np.inf)
+        low, self.lower_cell, high, self.upper_cell = movers.bounds(lower if hard else -none, upper if hard else none)
+        self.lower, self.upper = low / self.unit, high / self.unit
+        self.absolute = movers.sums(distance.absolute[movers.cell] * movers.size) * self.unit
+        self.square = movers.sums(distance.square[movers.cell] * movers.size**2) * self.unit**2
+        self.caps = [
+            movers.extremes(
+                np.where(distance.group == g, distance.largest, 0.0)[movers.cell] * movers.size * self.unit, np.maximum
+            )
+            for g in ((0, 1) if distance.largest.any() else ())
+        ]
+
+    @property
+    def flat(self) -> bool:
+        """Whether only absolute movements count, so that vertices are among the closest."""
+        plain = self.soft is None and self.request is None
+        return plain and bool(self.absolute.any()) and not self.square.any() and not self.caps
+
+    @property
+    def curved(self) -> bool:
+        """Whether the square of every movement counts."""
+        return self.request is None and bool((self.square > 0).all())
+
+    def program(self) -> Program:
+        """The rows of the interior point: bounds, then pairs, then largest movements."""
+        rises, falls = self.lower >= 0, self.upper <= 0
+        self.lean = np.where(rises, 1.0, np.where(falls, -1.0, 0.0))  # slope of |v| where it is known
+        linear, quadratic, constant = self.lean * self.absolute, 2.0 * self.square, 0.0
+        curved_only = self.absolute.copy()
+        pairs = _Pairs()
+        if self.request is not None:
+            constant = self._envelope(pairs, linear, quadratic, curved_only)
+        self.split = np.flatnonzero((curved_only > 0) & ~rises & ~falls)
+        self.pair_split = pairs.add(self.split, (-1.0, 0.0), (1.0, 0.0), self.absolute[self.split], 0.0)
+        if self.soft is not None:
+            self._softened(pairs)
+        self.low, self.high = np.flatnonzero(np.isfinite(self.lower)), np.flatnonzero(np.isfinite(self.upper))
+        return self._assemble(linear, quadratic, pairs, constant)
+
+    def _envelope(self, pairs: _Pairs, linear: FloatArray, quadratic: FloatArray, absolute: FloatArray) -> float:
+        """Replace the distance of requested movers by the largest convex function below it outside (-down, up).
+
+        Inside it is the chord. For w v^2 that is ``w ((up - down) v + up down)``, and further out by e
+        one pays ``w ((up + down) e + e^2)`` more; for w |v| the slopes change to what they must be.
+        Returns what is constant.
+        """
+        r = self.request
+        assert r is not None  # noqa: S101 - the caller asked
+        j, up, down = r.mover, r.up / self.unit, r.down / self.unit
+        w1, w2, width = self.absolute[j], self.square[j], up + down
+        linear[j] = w1 * (up - down) / width + w2 * (up - down)
+        quadratic[j] = 0.0
+        absolute[j] = 0.0
+        for sign, end, other in ((-1.0, up, down), (1.0, down, up)):
+            price = w2 * width + w1 * 2.0 * other / width
+            k = np.flatnonzero(price > 0)
+            pairs.add(j[k], (sign, -end[k]), (0.0, 0.0), price[k], 2.0 * w2[k])
+        return float((w1 * 2.0 * up * down / width + w2 * up * down).sum())
+
+    def _softened(self, pairs: _Pairs) -> None:
+        """Bounds that may be missed at a price, cell by cell: ``v + e >= l, e >= 0`` and the same above."""
+        m, soft = self.m, self.soft
+        assert soft is not None  # noqa: S101 - the caller asked
+        self.soft_cells: list[tuple[IntArray, slice, int]] = []
+        for which, bound in ((0, self.cell_lower), (1, self.cell_upper)):
+            k = np.flatnonzero(np.isfinite(bound[m.cell]))
+            sign = np.sign(m.ratio[k]) * (1.0 if which == 0 else -1.0)
+            side = (1.0 if which == 0 else -1.0) * bound[m.cell[k]] / m.size[k] / self.unit
+            at = pairs.add(m.mover[k], (sign, side), (0.0, 0.0), soft[m.cell[k]] * m.size[k] * self.unit, 0.0)
+            self.soft_cells.append((m.cell[k], at, which))
+
+    def _assemble(self, linear: FloatArray, quadratic: FloatArray, pairs: _Pairs, constant: float) -> Program:
+        low, high = self.low, self.high
+        cost, curve = np.concatenate(pairs.cost), np.concatenate(pairs.quadratic)
+        P, k = len(cost), len(low) + len(high)
+        pair_mover = np.concatenate(pairs.mover)
+        mover, aux = [low, high, pair_mover, pair_mover], [np.zeros(k, np.int64), np.arange(P), np.arange(P)]
+        sign = [np.ones(len(low)), -np.ones(len(high)), *pairs.sign[0], *pairs.sign[1]]
+        side = [self.lower[low], -self.upper[high], *pairs.side[0], *pairs.side[1]]
+        lift = [np.zeros(k), np.ones(2 * P)]
+        self.cap_rows: list[tuple[IntArray, Any]] = []
+        n_caps = 0
+        for most, owner in self.caps:
+            for rows, direction, height in self._cap(most):
+                mover.append(rows)
+                sign.append(np.broadcast_to(direction, len(rows)))
+                aux.append(np.full(len(rows), P + n_caps))
+                lift.append(1.0 / most[rows])
+                side.append(np.broadcast_to(height, len(rows)))
+                self.cap_rows.append((owner[rows], direction))
+            n_caps += bool(most.any())
+        self.n_pairs = P
+        return Program(
+            linear=linear,
+            quadratic=quadratic,
+            rows=Inequalities(
+                mover=np.concatenate(mover),
+                sign=np.concatenate(sign),
+                aux=np.concatenate(aux),
+                lift=np.concatenate(lift),
+                side=np.concatenate(side),
+            ),
+            aux_cost=np.concatenate([cost, np.ones(n_caps)]),
+            aux_quadratic=np.concatenate([curve, np.zeros(n_caps)]),
+            constant=constant,
+            n_pairs=P,
+            first_pair=k,
+        )
+
+    def _cap(self, most: FloatArray) -> Iterator[tuple[IntArray, Any, Any]]:
+        """Rows ``tau / most + direction v >= height`` of one maximum: movers, directions, heights."""
+        capped = np.flatnonzero(most > 0)
+        yield capped[self.upper[capped] > 0], -1.0, 0.0
+        yield capped[self.lower[capped] < 0], 1.0, 0.0
+        if self.request is not None:  # the chord of w |v| inside the interval is below the maximum, too
+            r, keep = self.request, most[self.request.mover] > 0
+            up, down = r.up[keep] / self.unit, r.down[keep] / self.unit
+            yield r.mover[keep], (down - up) / (up + down), 2.0 * up * down / (up + down)
+
+    # ------------------------------------------------------------------ what was found, cell by cell
+
+    def forces(self, point: Point, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return forces, multipliers of the bounds, and shares of the maxima, cell by cell.
+
+        The force of a cell is its marginal cost less what its own bounds bear; together the forces
+        are multipliers times relations, which no movement feels.
+        """
+        m, d, unit, y = self.m, self.d, self.unit, point.multiplier
+        n_low, first = len(self.low), len(self.low) + len(self.high)
+        one, two = y[first : first + self.n_pairs], y[first + self.n_pairs : first + 2 * self.n_pairs]
+        lean = self.lean.copy()
+        lean[self.split] = (one - two)[self.pair_split] / self.absolute[self.split]
+        force = 2.0 * d.square * z
+        force[m.cell] += d.absolute[m.cell] * np.sign(m.ratio) * np.clip(lean[m.mover], -1.0, 1.0)
+        bounds = np.zeros((2, m.n_cells))
+        for owner, weight, which in (
+            (self.lower_cell[self.low], y[:n_low], 0),
+            (self.upper_cell[self.high], y[n_low:first], 1),
+        ):
+            side = np.where(m.ratio_of[owner] > 0, which, 1 - which)
+            np.add.at(bounds, (side, owner), weight / np.abs(m.ratio_of[owner]) / unit)
+        for cells, at, which in self.soft_cells if self.soft is not None else ():
+            bounds[which, cells] += one[at] / np.abs(m.ratio_of[cells]) / unit
+        force += bounds[1] - bounds[0]
+        share, begin = np.zeros(m.n_cells), first + 2 * self.n_pairs
+        for owner, direction in self.cap_rows:
+            weight = y[begin : begin + len(owner)]
+            begin += len(owner)
+            np.add.at(share, owner, weight / (d.largest[owner] * np.abs(m.ratio_of[owner]) * unit))
+            np.add.at(force, owner, -direction * weight / m.ratio_of[owner] / unit)
+        return force, bounds, share
+
+    def vertex(self, point: Point, deadline: float = float("inf")) -> FloatArray | None:
+        """Return a vertex of the closest movements, if one is found at once; for :attr:`flat` problems.
+
+        At the end of an interior point it is plain which rows are active: their multipliers are
+        larger than their slacks. With the movers of active rows held there a small linear program is
+        left, nearly always with one solution.
+        """
+        active = point.multiplier > point.slack
+        n_low, first, P = len(self.low), len(self.low) + len(self.high), self.n_pairs
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[self.split[active[first : first + P]]] = 0.0
+        upper[self.split[active[first + P : first + 2 * P]]] = 0.0
+        at_low, at_high = self.low[active[:n_low]], self.high[active[n_low:first]]
+        upper[at_low] = lower[at_low] = self.lower[at_low]
+        lower[at_high] = upper[at_high] = self.upper[at_high]
+        held = lower >= upper
+        v = np.where(held, lower, 0.0)
+        A = self.m.relations
+        side = -(A @ v)
+        cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
+        lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
+        found = lp.solve(time_limit_s=clock.left(deadline))
+        if not found.optimal:
+            return None
+        v[~held] = found.x
+        no_worse = self.absolute @ np.abs(v) <= (1.0 + 1e-8) * (self.absolute @ np.abs(point.v))
+        return v if no_worse else None

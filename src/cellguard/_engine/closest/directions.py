@@ -1,0 +1,376 @@
+"""Which way should each cell go? The choice of senses that makes the closest table closest (baena2018 (6)).
+
+A mover that must leave (-down, up) goes up or down: one binary per mover, far fewer than sensitive
+cells where cells move together (27 for the 112 of hier13). A dive over convex envelopes gives a first
+choice, flips and small exact programs over blocks of movers make it better, and a mixed-integer
+program (when the distance is linear) or branch and bound over envelopes (when it is not) improves it
+further and proves how good it is.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard._engine.closest.adjuster import Adjuster
+from cellguard._engine.closest.closest_problem import Problem, Request
+from cellguard._engine.closest.directions_mixed import MixedSenses
+from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.interior import InteriorPoint
+from cellguard._engine.threads import blas_threads
+
+__all__ = ["Choice", "Senses", "choose"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+SenseArray = NDArray[np.int8]
+
+_ROUGH = 1e-7
+"""Tolerance of the convex programs of the search."""
+_FAR = 1e6
+"""Movers that choose go at most so many typical levels: infinity would make the choice mean nothing."""
+_NEAR_FIRST = (10.0, 1000.0, _FAR)
+"""How far movers may go when any choice will do: near bounds make the programs exact and fast."""
+_FEW = 60
+"""Movers up to which the least number of flips is asked for exactly."""
+_BLOCK = 24
+"""Movers whose senses are decided together while the others keep theirs."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """The best senses found."""
+
+    up: BoolArray
+    """Which cells rise; of use only for the cells that must move."""
+    objective: float
+    """Distance with these senses, roughly; infinite when none was found."""
+    bound: float
+    """No choice of senses is closer."""
+    nodes: int
+    """Convex programs solved."""
+    in_time: bool
+    """Whether the search ended by itself."""
+
+
+@dataclass(order=True)
+class _Node:
+    bound: float
+    number: int
+    senses: SenseArray = field(compare=False)
+    v: FloatArray = field(compare=False)
+
+
+class Senses:
+    """The search for senses in one table.
+
+    Parameters
+    ----------
+    adjuster
+        Of the table's relations and fixed cells.
+    room
+        Lower and upper bounds of the movements before any sense is chosen.
+    down, up
+        How far each cell must go when it goes that way; 0 for cells that need not move, infinite where
+        they cannot go that way.
+    distance
+        What is minimised.
+    seed
+        Of the blocks.
+    """
+
+    def __init__(
+        self,
+        adjuster: Adjuster,
+        room: tuple[FloatArray, FloatArray],
+        down: FloatArray,
+        up: FloatArray,
+        distance: Distance,
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.k, self.room, self.d = adjuster, room, distance
+        self.cell_down, self.cell_up = down, up
+        m = adjuster.movers
+        self.rng = np.random.default_rng(seed)
+        self.nodes = 0
+        self.linear = not distance.square.any()
+        rise = np.where(m.ratio > 0, up[m.cell], down[m.cell]) / m.size
+        sink = np.where(m.ratio > 0, down[m.cell], up[m.cell]) / m.size
+        all_up, all_down = m.extremes(rise, np.maximum)[0], m.extremes(sink, np.maximum)[0]
+        self.mover = np.flatnonzero((all_up > 0) | (all_down > 0))
+        up, down = all_up[self.mover], all_down[self.mover]
+        low, _, high, _ = m.bounds(*room)
+        self.low, self.high = low, high
+        self.may_rise = np.isfinite(up) & (self.high[self.mover] >= up)
+        self.may_sink = np.isfinite(down) & (-self.low[self.mover] >= down)
+        self.up, self.down = np.where(self.may_rise, up, 0.0), np.where(self.may_sink, down, 0.0)
+
+    @property
+    def hopeless(self) -> BoolArray:
+        """Movers that must move and can go neither way."""
+        return ~self.may_rise & ~self.may_sink
+
+    # ------------------------------------------------------------------ convex programs
+
+    def start(self) -> SenseArray:
+        """No sense chosen yet (0), except where there is no choice."""
+        s = np.zeros(len(self.mover), np.int8)
+        s[~self.may_rise] = -1
+        s[~self.may_sink] = 1
+        return s
+
+    def rising(self, s: SenseArray) -> BoolArray:
+        """Which cells rise."""
+        m = self.k.movers
+        out = np.zeros(m.n_cells, bool)
+        out[m.cell] = self._sense_of_movers(s)[m.mover] * np.sign(m.ratio) > 0
+        return out
+
+    def _sense_of_movers(self, s: SenseArray) -> SenseArray:
+        """Senses of all movers; 0 for those that need none."""
+        out = np.zeros(self.k.movers.n, np.int8)
+        out[self.mover] = s
+        return out
+
+    def solve(self, s: SenseArray) -> tuple[float, float, FloatArray]:
+        """Return distance, bound and movers with the senses chosen so far; envelopes stand for the others."""
+        m, rises = self.k.movers, self.rising(s)
+        decided = np.zeros(m.n_cells, bool)
+        decided[m.cell] = self._sense_of_movers(s)[m.mover] != 0
+        lower = np.where(decided & rises & (self.cell_up > 0), self.cell_up, self.room[0])
+        upper = np.where(decided & ~rises & (self.cell_down > 0), -self.cell_down, self.room[1])
+        free = s == 0
+        request = Request(mover=self.mover[free], down=self.down[free], up=self.up[free]) if free.any() else None
+        problem = Problem(m, lower, upper, self.d, request=request)
+        self.nodes += 1
+        nowhere = np.full(m.n, np.nan)
+        if (problem.lower > problem.upper).any():
+            return np.inf, np.inf, nowhere
+        with blas_threads():
+            point = InteriorPoint(problem.program(), self.k.projection).run(tolerance=_ROUGH, max_iterations=60)
+        if point.violation < 1e-7 and point.gap < 1e-4 * abs(point.objective):
+            return point.objective, point.objective - point.gap, point.v * problem.unit
+        return (np.inf, -np.inf, nowhere) if self.k.feasible(problem) else (np.inf, np.inf, nowhere)
+
+    # ------------------------------------------------------------------ heuristics
+
+    def dive(self, deadline: float) -> SenseArray:
+        """Choose senses where the envelopes lean, the plainest ones first, until all are chosen."""
+        s = self.start()
+        while (s == 0).any():
+            if clock.now() > deadline:
+                s[s == 0] = 1
+                break
+            _, _, v = self.solve(s)
+            free = np.flatnonzero(s == 0)
+            if np.isnan(v).any():
+                s[free] = 1
+                break
+            middle, half = (self.up - self.down)[free] / 2, (self.up + self.down)[free] / 2
+            lean = (v[self.mover[free]] - middle) / half
+            if np.abs(lean).max() < 1e-3:  # nothing leans: the heaviest decides first
+                weight = self._weights()[free]
+                chosen = np.array([int(np.argmax(weight))])
+                lean[chosen] = np.where(self.up[free][chosen] <= self.down[free][chosen], 1.0, -1.0)
+            else:
+                enough = max(1, len(free) // 8)
+                chosen = np.argsort(-np.abs(lean), kind="stable")[:enough]
+                chosen = np.union1d(chosen, np.flatnonzero(np.abs(lean) >= 1))
+            s[free[chosen]] = np.where(lean[chosen] >= 0, 1, -1)
+        return s
+
+    def _weights(self) -> FloatArray:
+        """What moving each requested mover to its level costs."""
+        m, d = self.k.movers, self.d
+        cost = m.sums((d.absolute + d.largest)[m.cell] * m.size)[self.mover] * (self.up + self.down)
+        return cost + m.sums(d.square[m.cell] * m.size**2)[self.mover] * (self.up + self.down) ** 2
+
+    def improve(self, s: SenseArray, value: float, deadline: float) -> tuple[SenseArray, float]:
+        """Decide blocks of movers exactly while the others keep their senses, until no block gains or time is up.
+
+        Blocks alternate between neighbours, movers that share relations, and random ones.
+        """
+        choice = np.flatnonzero(self.may_rise & self.may_sink)
+        if len(choice) < 2:
+            return s, value
+        A = abs(self.k.movers.relations[:, self.mover[choice]])
+        near = csr_array(A.T @ A)
+        idle = 0
+        while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and clock.now() < deadline:
+            block = self._neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
+            trial, found = self._decide(s, block, value, min(deadline, clock.now() + 10.0))
+            idle = 0 if found < value * (1 - 1e-6) else idle + 1
+            if found < value:
+                s, value = trial, found
+        return s, value
+
+    def _neighbours(self, near: csr_array, choice: IntArray) -> IntArray:
+        """A random mover and those that share relations with it, directly or through others."""
+        block: list[int] = []
+        queue, seen = [int(self.rng.integers(len(choice)))], set()
+        while queue and len(block) < _BLOCK:
+            i = queue.pop(0)
+            if i not in seen:
+                seen.add(i)
+                block.append(int(choice[i]))
+                queue += self.rng.permutation(near.indices[near.indptr[i] : near.indptr[i + 1]]).tolist()
+        return np.array(block)
+
+    def _decide(self, s: SenseArray, block: IntArray, value: float, deadline: float) -> tuple[SenseArray, float]:
+        """Return the best senses of a block, the others as they are."""
+        trial = s.copy()
+        trial[block] = 0
+        if self.linear:
+            trial, _ = self.mixed(trial, s, deadline, gap=1e-4)
+        else:
+            trial, _ = self.branch(trial, s, value, deadline, gap=1e-4, node_limit=200)
+        return trial, (value if (trial == s).all() else self.solve(trial)[0])
+
+    # ------------------------------------------------------------------ proofs
+
+    def branch(
+        self, s: SenseArray, best: SenseArray, value: float, deadline: float, *, gap: float, node_limit: int = 1 << 30
+    ) -> tuple[SenseArray, float]:
+        """Branch and bound over envelopes, best bound first; return the best senses and the bound."""
+        objective, bound, v = self.solve(s)
+        if bound == np.inf:
+            return best, bound
+        heap = [_Node(bound, 0, s, v)]
+        weight, count, closed = self._weights(), 0, np.inf
+        while heap and heap[0].bound < value * (1 - gap):
+            if clock.now() > deadline or count > node_limit:
+                break
+            node = heapq.heappop(heap)
+            inside = self._inside(node, weight)
+            if not inside.any():
+                # every undecided mover is outside its interval: nothing was relaxed
+                s = np.where(node.senses == 0, np.where(self._at(node.v) > 0, 1, -1), node.senses).astype(np.int8)
+                objective, _, _ = self.solve(s)
+                best, value = (s, objective) if objective < value else (best, value)
+                closed = min(closed, node.bound)
+                continue
+            if count % 8 == 0:  # round what is undecided
+                s = np.where(node.senses == 0, np.where(self._at(node.v) >= 0, 1, -1), node.senses).astype(np.int8)
+                objective, _, _ = self.solve(s)
+                best, value = (s, objective) if objective < value else (best, value)
+            j = int(np.argmax(inside))
+            for sense in (1, -1):
+                s = node.senses.copy()
+                s[j] = sense
+                _, bound, v = self.solve(s)
+                count += 1
+                bound = max(bound, node.bound)
+                if bound < value * (1 - gap):
+                    heapq.heappush(heap, _Node(bound, count, s, v))
+                else:
+                    closed = min(closed, bound)
+        return best, min(value, closed, *(node.bound for node in heap[:1]))
+
+    def _at(self, v: FloatArray) -> FloatArray:
+        """Where movers stand between the middles of their intervals and the ends, -1 to 1 and beyond."""
+        lean = (v[self.mover] - (self.up - self.down) / 2) / ((self.up + self.down) / 2)
+        return np.nan_to_num(lean)
+
+    def _inside(self, node: _Node, weight: FloatArray) -> FloatArray:
+        """How much each undecided mover violates its request."""
+        depth = np.where(node.senses == 0, 1.0 - np.abs(self._at(node.v)), 0.0)
+        return np.where(depth > 1e-6, depth * weight, 0.0)
+
+    def mixed(self, s: SenseArray, best: SenseArray, deadline: float, *, gap: float) -> tuple[SenseArray, float]:
+        """Decide what is undecided by a mixed-integer program; return the senses and the bound."""
+        program, free = self._program(s)
+        rises, bound = program.solve(self.solve(best)[2], deadline - clock.now(), gap)
+        self.nodes += 1
+        out = s.copy()
+        out[free] = np.where(rises, 1, -1) if rises is not None else best[free]
+        return out, bound
+
+    def _program(self, s: SenseArray, far: float = _FAR) -> tuple[MixedSenses, IntArray]:
+        program, free = MixedSenses(self.k.movers, self.d, self.low, self.high), np.flatnonzero(s == 0)
+        for sense, level in ((1, self.up), (-1, self.down)):
+            program.hold(self.mover[s == sense], sense, level[s == sense])
+        program.ask(self.mover[free], self.down[free], self.up[free], far)
+        return program, free
+
+    def nearest(self, up: BoolArray, time_limit_s: float) -> BoolArray | None:
+        """Return senses that some table satisfies, as many as possible as given; None when none were found."""
+        m = self.k.movers
+        votes = m.sums(np.where(up[m.cell], 1.0, -1.0) * np.sign(m.ratio) * (self.cell_up + self.cell_down > 0)[m.cell])
+        s = self.start()
+        if self.hopeless.any():
+            return None
+        deadline = clock.now() + time_limit_s
+        for far in _NEAR_FIRST:
+            program, free = self._program(s, far)
+            gap = 0.0 if len(free) <= _FEW else 0.01
+            prefer = np.where(votes[self.mover[free]] >= 0, 1.0, -1.0)
+            rises, _ = program.solve(None, clock.left(deadline), gap, prefer=prefer)
+            if rises is not None:
+                s[free] = np.where(rises, 1, -1)
+                return self.rising(s)
+        return None
+
+
+def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
+    """Search for the best senses within a time limit, until they are proven within the gap of the best.
+
+    Whoever interrupts the search gets the best senses so far.
+    """
+    hunt = _Hunt(search, time_limit_s)
+    if not search.hopeless.any():
+        try:
+            hunt.run(gap)
+        except KeyboardInterrupt:
+            if not np.isfinite(hunt.value):
+                raise
+            hunt.in_time = False
+    return hunt.choice()
+
+
+class _Hunt:
+    """The best senses so far, and what is proven of all others."""
+
+    def __init__(self, search: Senses, time_limit_s: float) -> None:
+        self.search, self.begin, self.limit = search, clock.now(), time_limit_s
+        self.best, self.value = search.start(), np.inf
+        self.bound = np.inf if search.hopeless.any() else 0.0
+        self.in_time = True
+
+    def _offer(self, s: SenseArray, value: float | None = None) -> None:
+        value = self.search.solve(s)[0] if value is None else value
+        if value < self.value:
+            self.best, self.value = s, value
+
+    def run(self, gap: float) -> None:
+        """Try plain choices and a dive, then blocks, then the whole with a proof."""
+        search, deadline = self.search, self.begin + self.limit
+        for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1)):
+            self._offer(s.astype(np.int8))
+        self._offer(search.dive(self.begin + 0.3 * self.limit))
+        undecided = int((search.start() == 0).sum())
+        if undecided > _BLOCK and np.isfinite(self.value):
+            self._offer(*search.improve(self.best, self.value, self.begin + 0.6 * self.limit))
+        if search.linear:
+            found, self.bound = search.mixed(search.start(), self.best, deadline, gap=gap)
+        else:
+            found, self.bound = search.branch(search.start(), self.best, self.value, deadline, gap=gap)
+        if (found != self.best).any():
+            self._offer(found)
+        self.in_time = clock.now() < deadline
+
+    def choice(self) -> Choice:
+        """What was found."""
+        return Choice(
+            up=self.search.rising(self.best),
+            objective=self.value,
+            bound=self.bound if self.bound == np.inf else min(self.bound, self.value),
+            nodes=self.search.nodes,
+            in_time=self.in_time,
+        )

@@ -1,0 +1,130 @@
+"""The choice of senses as a mixed-integer linear program (baena2018 (6)), between movers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_array, csr_array, diags_array
+
+from cellguard._engine.closest.closest_problem import Movers
+from cellguard._engine.closest.distance import Distance
+from cellguard._engine.solvers.mip import solve_mixed
+
+__all__ = ["MixedSenses"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_FAR = 1e6
+"""From here on a limit is meant in typical levels, the same for all movers."""
+
+
+class MixedSenses:
+    """Movers are ``p - q``; one that must choose has ``up y <= p <= high y``, ``down (1 - y) <= q <= -low (1 - y)``.
+
+    Columns are p, q, then one y per mover that must choose, then one maximum per group.
+    """
+
+    def __init__(self, movers: Movers, distance: Distance, low: FloatArray, high: FloatArray) -> None:
+        self.m, self.n = movers, movers.n
+        self.p, self.q = [np.zeros(self.n), np.maximum(high, 0.0)], [np.zeros(self.n), np.maximum(-low, 0.0)]
+        self.cost = movers.sums(distance.absolute[movers.cell] * movers.size)
+        groups = (0, 1) if distance.largest.any() else ()
+        weights = [np.where(distance.group == g, distance.largest, 0.0)[movers.cell] * movers.size for g in groups]
+        largest = [movers.extremes(w, np.maximum)[0] for w in weights]
+        self.largest = [most for most in largest if most.max(initial=0.0) > 0]
+        # weights may be 1e11 or 1e-11: what moving usually costs is the price of everything
+        all_weights = np.concatenate([self.cost, *self.largest])
+        self.price = float(np.median(all_weights[all_weights > 0])) if all_weights.any() else 1.0
+        self.cost = self.cost / self.price
+        self.largest = [most / self.price for most in self.largest]
+
+    def hold(self, mover: IntArray, sense: int, far: FloatArray) -> None:
+        """Let movers go one way, at least so far."""
+        this, other = (self.p, self.q) if sense > 0 else (self.q, self.p)
+        this[0][mover] = far
+        other[1][mover] = 0.0
+
+    def ask(self, mover: IntArray, down: FloatArray, up: FloatArray, far: float = _FAR) -> None:
+        """Let movers choose between the two ways, and go at most so many typical levels."""
+        self.choice, self.down, self.up, self.far = mover, down, up, far
+
+    def solve(
+        self, start: FloatArray | None, time_limit_s: float, gap: float, prefer: FloatArray | None = None
+    ) -> tuple[BoolArray | None, float]:
+        """Return which movers rise (None when no choice was found), and the proven bound.
+
+        Parameters
+        ----------
+        start
+            Movements that satisfy everything, to begin with.
+        time_limit_s, gap
+            When to stop.
+        prefer
+            Senses (1 or -1) to be kept where possible: their number is maximised instead of the
+            distance minimised.
+        """
+        f, n, groups = len(self.choice), self.n, len(self.largest)
+        unit = float(np.median(np.maximum(self.up, self.down))) if f else 1.0
+        p, q = [b / unit for b in self.p], [b / unit for b in self.q]
+        M, lower, upper = self._rows(unit, p[1], q[1])
+        distance = self.cost if prefer is None else np.zeros(n)
+        choice = np.zeros(f) if prefer is None else -prefer
+        point = None
+        if start is not None and np.isfinite(start).all():
+            v = start / unit
+            tau = [float((most * np.abs(v)).max()) for most in self.largest]
+            point = np.concatenate([np.maximum(v, 0.0), np.maximum(-v, 0.0), v[self.choice] > 0, tau])
+        found = solve_mixed(
+            M,
+            lower,
+            upper,
+            np.concatenate([p[0], q[0], np.zeros(f + groups)]),
+            np.concatenate([p[1], q[1], np.ones(f), np.full(groups, np.inf)]),
+            np.concatenate([distance, distance, choice, np.full(groups, 1.0 if prefer is None else 0.0)]),
+            integer=np.concatenate([np.zeros(2 * n, bool), np.ones(f, bool), np.zeros(groups, bool)]),
+            start=point,
+            time_limit_s=max(0.1, time_limit_s),
+            relative_gap=gap,
+            absolute_gap=0.0,
+        )
+        bound = found.bound * self.price * unit if prefer is None else found.bound
+        return (found.x[2 * n : 2 * n + f] > 0.5 if found.found else None), bound
+
+    def _farthest(self, unit: float) -> FloatArray:
+        """How far movers that choose may go: by their own level and those around, or by what is typical of all."""
+        if self.far >= _FAR:
+            return np.full(len(self.choice), self.far)
+        level = np.zeros(self.n)
+        level[self.choice] = np.maximum(self.up, self.down) / unit
+        A = abs(self.m.relations)
+        around = A.T @ (A @ level)  # at least the sum of the levels in every relation of a mover
+        return self.far * np.maximum(around, level)[self.choice]
+
+    def _rows(self, unit: float, high: FloatArray, low: FloatArray) -> tuple[csr_array, FloatArray, FloatArray]:
+        f, n, A = len(self.choice), self.n, self.m.relations
+        up, down = self.up / unit, self.down / unit
+        pick = csr_array((np.ones(f), (np.arange(f), self.choice)), shape=(f, n))
+        top, bottom = (diags_array(np.minimum(b[self.choice], self._farthest(unit))) for b in (high, low))
+        zero, inf = np.zeros(f), np.full(f, np.inf)
+        rows = [
+            [A, -A, None, None],
+            [pick, None, -diags_array(up), None],
+            [pick, None, -top, None],
+            [None, pick, diags_array(down), None],
+            [None, pick, bottom, None],
+        ]
+        none = np.zeros(A.shape[0])
+        sides = [(none, none), (zero, inf), (-inf, zero), (down, inf), (-inf, bottom.diagonal())]
+        for g, most in enumerate(self.largest):
+            capped = np.flatnonzero(most > 0)
+            k = len(capped)
+            size = csr_array((most[capped], (np.arange(k), capped)), shape=(k, n))
+            tau = csr_array((-np.ones(k), (np.arange(k), np.full(k, g))), shape=(k, len(self.largest)))
+            rows.append([size, size, None, tau])
+            sides.append((np.full(k, -np.inf), np.zeros(k)))
+        if not self.largest:
+            rows = [row[:3] for row in rows]
+        M = csr_array(block_array(rows))
+        return M, np.concatenate([s[0] for s in sides]), np.concatenate([s[1] for s in sides])

@@ -1,0 +1,323 @@
+"""One primal-dual interior point for the closest safe table, in every norm.
+
+The problem, between movers v (cells that move together are one mover)::
+
+    min   sum c v + 1/2 q v^2 + cost a + 1/2 curve a^2    a are auxiliaries
+    s.t.  A v = 0                             the relations
+          sign v[mover] + lift a[aux] >= side   one row per inequality
+
+Inequalities have one mover and at most one auxiliary each, which is all that bounds, absolute
+values (``t -/+ v >= 0``, castro2004 (4)), largest deviations (``tau h -/+ v >= 0``, castro2004
+(6)) and soft bounds (``v + e >= l, e >= 0``) need. So a Newton step needs one symmetric system,
+``min 1/2 dv' Theta dv - g dv, A dv = 0`` with a diagonal Theta: :mod:`cellguard._engine.closest.newton_systems`
+solves it in the null space or by the normal equations, whichever is smaller. The method is
+Mehrotra's predictor-corrector (S. J. Wright, Primal-Dual Interior-Point Methods, SIAM 1997,
+chapter 10). Movers start at 0 and never leave ``A v = 0``; only the inequalities start violated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine import clock
+
+__all__ = ["Inequalities", "InteriorPoint", "Point", "Program", "Projection"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_FAR, _NEAR = 100.0, 0.01
+"""First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
+_VIOLATION = 1e-9
+_CLOSE, _PATIENCE = 1e-6, 2
+"""More iterations than this without progress, so close to the end, mean that rounding has the last word."""
+_BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
+"""Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
+_TIGHT = 1e-9
+"""Slacks below this are 0."""
+_NOTHING = 1e-40
+"""Products that shrink by so much are 0."""
+_DIVERGED = 1e14
+"""Products that grow by so much mean that nothing satisfies the rows."""
+
+
+class Projection(Protocol):
+    """Solves ``min 1/2 x' diag(theta) x - g x`` subject to ``A (v + x) = 0``."""
+
+    threads: int
+    """How many cores its factors are worth."""
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta > 0."""
+
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """Return the minimiser for one g; v is 0 unless given, and off the relations by rounding only."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inequalities:
+    """Rows ``sign v[mover] + lift a[aux] >= side``; `lift` 0 where there is no auxiliary."""
+
+    mover: IntArray
+    sign: FloatArray
+    aux: IntArray
+    lift: FloatArray
+    side: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Program:
+    """A separable convex program between movers.
+
+    Auxiliaries ``a[:n_pairs]`` stand in exactly two rows and with one mover (pairs k and
+    k + n_pairs of the rows from `first_pair` on); the last ones may stand with any number.
+    """
+
+    linear: FloatArray
+    quadratic: FloatArray
+    rows: Inequalities
+    aux_cost: FloatArray
+    aux_quadratic: FloatArray
+    constant: float = 0.0
+    n_pairs: int = 0
+    first_pair: int = 0
+
+
+@dataclass(kw_only=True, eq=False)
+class Point:
+    """Where the iteration stands: movers, auxiliaries, slacks and their multipliers."""
+
+    v: FloatArray
+    a: FloatArray
+    slack: FloatArray
+    multiplier: FloatArray
+    objective: float = float("nan")
+    gap: float = float("inf")
+    """Sum of the products of slacks and multipliers: how far the objective is from its bound."""
+    violation: float = float("inf")
+    """Largest violation of a row."""
+    iterations: int = 0
+    converged: bool = False
+
+
+class InteriorPoint:
+    """One run: its state, and its Newton system condensed to the movers.
+
+    Parameters
+    ----------
+    program, projection
+        The problem, and the solver of its Newton systems.
+    scale
+        A typical movement: sets the first slacks.
+    """
+
+    def __init__(self, program: Program, projection: Projection, *, scale: float = 1.0) -> None:
+        self.p, self.projection = program, projection
+        self.n, self.n_aux = len(program.linear), len(program.aux_cost)
+        r = program.rows
+        k, P = program.first_pair, program.n_pairs
+        self.one, self.two, self.rest = slice(k, k + P), slice(k + P, k + 2 * P), slice(k + 2 * P, None)
+        self.pair_mover = r.mover[self.one]
+        self.n_shared = self.n_aux - P
+        self.curved = bool(program.quadratic.any() or program.aux_quadratic.any())
+        self.point = self._start(scale)
+
+    # ------------------------------------------------------------------ the rows as an operator
+
+    def _rows(self, v: FloatArray, a: FloatArray) -> FloatArray:
+        """``G x`` of the inequalities."""
+        r = self.p.rows
+        out = r.sign * v[r.mover]
+        if self.n_aux:
+            k = self.p.first_pair
+            out[k:] += r.lift[k:] * a[r.aux[k:]]
+        return out
+
+    def _movers(self, w: FloatArray) -> FloatArray:
+        """``G' w``, the part on the movers."""
+        r = self.p.rows
+        return _sums(r.mover, r.sign * w, self.n)
+
+    def _aux(self, w: FloatArray) -> FloatArray:
+        """``G' w``, the part on the auxiliaries."""
+        if not self.n_aux:
+            return np.zeros(0)
+        r, k = self.p.rows, self.p.first_pair
+        return _sums(r.aux[k:], r.lift[k:] * w[k:], self.n_aux)
+
+    # ------------------------------------------------------------------ Newton
+
+    def _condense(self, theta: FloatArray) -> None:
+        """Eliminate the auxiliaries from ``Q + G' diag(theta) G`` and factor what is left."""
+        self.theta = theta
+        r, P = self.p.rows, self.p.n_pairs
+        one, two, rest = self.one, self.two, self.rest
+        weight = r.sign**2 * theta
+        weight[one] = weight[two] = 0.0
+        diagonal = self.p.quadratic + np.bincount(r.mover, weight, self.n)
+        if P:  # theta1 theta2 / (theta1 + theta2), without cancellation
+            s1, k1, t1, s2, k2, t2 = r.sign[one], r.lift[one], theta[one], r.sign[two], r.lift[two], theta[two]
+            curve = self.p.aux_quadratic[:P]
+            self.pair_F = k1**2 * t1 + k2**2 * t2 + curve
+            self.pair_E = s1 * k1 * t1 + s2 * k2 * t2
+            left = t1 * t2 * (s1 * k2 - s2 * k1) ** 2 + curve * (s1**2 * t1 + s2**2 * t2)
+            diagonal += np.bincount(self.pair_mover, left / self.pair_F, self.n)
+        self.projection.factor(np.maximum(diagonal, 1e-300))
+        if self.n_shared:
+            which = r.aux[rest] - P
+            coupling = r.sign[rest] * r.lift[rest] * theta[rest]
+            self.border = np.stack(
+                [np.bincount(r.mover[rest], np.where(which == g, coupling, 0.0), self.n) for g in range(self.n_shared)]
+            )
+            F = np.bincount(which, r.lift[rest] ** 2 * theta[rest], self.n_shared)
+            self.behind = np.stack([self.projection.solve(e) for e in self.border])
+            self.schur = np.diag(F) - self.border @ self.behind.T
+
+    def _solve(self, g: FloatArray, h: FloatArray, *, restore: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Solve the condensed system for right-hand sides of movers and auxiliaries."""
+        P = self.p.n_pairs
+        if P:
+            g = g - np.bincount(self.pair_mover, self.pair_E * h[:P] / self.pair_F, self.n)
+        dv = self.projection.solve(g, self.point.v if restore else None)
+        da = np.zeros(self.n_aux)
+        if self.n_shared:
+            shared = np.linalg.solve(self.schur, h[P:] - self.border @ dv)
+            dv = dv - shared @ self.behind
+            da[P:] = shared
+        if P:
+            da[:P] = (h[:P] - self.pair_E * dv[self.pair_mover]) / self.pair_F
+        return dv, da
+
+    # ------------------------------------------------------------------ the method
+
+    def _start(self, scale: float) -> Point:
+        """Movers at 0 and all products of slack and multiplier equal, far from any bound.
+
+        What a mover or a maximum costs decides the product; a larger one (by 100) saves iterations
+        on tables whose values differ by many orders.
+        """
+        p, r = self.p, self.p.rows
+        P, k = p.n_pairs, p.first_pair
+        v, a = np.zeros(self.n), np.zeros(self.n_aux)
+        for g in range(P, self.n_aux):
+            a[g] = _FAR * scale / float(np.median(r.lift[self.rest][r.aux[self.rest] == g]))
+        n_rest = max(1, len(r.side[self.rest]))
+        costs = (p.linear * scale, p.quadratic * scale**2, p.aux_cost[:P] * scale, a[P:] / n_rest)
+        mu = _FAR * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
+        a[:P] = 2.0 * mu / p.aux_cost[:P]
+        slack = np.maximum(np.abs(r.side), _NEAR * scale)
+        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
+        return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
+
+    def run(self, *, tolerance: float = 1e-12, max_iterations: int = 100, deadline: float = float("inf")) -> Point:
+        """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress."""
+        x, best, best_quality, stalled = self.point, replace(self.point), np.inf, 0
+        first = float(x.slack @ x.multiplier) / len(x.slack)
+        for _ in range(max_iterations):
+            self._residuals()
+            nothing_left = (
+                self.mu <= _NOTHING * first
+            )  # where moving costs nothing no gap is small beside the objective
+            if (self.relative_gap <= tolerance or nothing_left) and x.violation <= _VIOLATION:
+                best = replace(x, converged=True)
+                break
+            quality = self.relative_gap + x.violation
+            stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
+            if quality < best_quality:
+                best, best_quality = replace(x), quality
+            if stalled > _PATIENCE or self.mu > _DIVERGED * first or clock.now() > deadline:
+                break
+            try:
+                self._condense(x.multiplier / x.slack)
+            except np.linalg.LinAlgError:
+                break
+            self._advance()
+        self.point = replace(best, iterations=x.iterations)
+        if x.iterations:
+            self._rebalance(_BALANCED)
+        return self.point
+
+    def settle(self, v: FloatArray) -> Point:
+        """Return the point moved to closest movers v that are known exactly, with the multipliers that prove them.
+
+        Rows that are slack there have no multiplier; what this leaves unbalanced goes to the others.
+        """
+        before, r = self.point, self.p.rows
+        one, two = self.one, self.two
+        a = np.maximum(r.side[one] - r.sign[one] * v[r.mover[one]], r.side[two] - r.sign[two] * v[r.mover[two]])
+        slack = self._rows(v, np.concatenate([a, before.a[len(a) :]])) - r.side
+        tight = slack <= _TIGHT * np.maximum(1.0, np.abs(r.side))
+        self.point = replace(
+            before, v=v, slack=np.maximum(slack, 0.0), multiplier=np.where(tight, before.multiplier, 0.0)
+        )
+        try:
+            self._condense(np.where(tight, _HEAVY, 1.0))
+        except np.linalg.LinAlgError:
+            return replace(before, v=v)
+        return self.point if self._rebalance(_STALLED) else replace(before, v=v)
+
+    def _rebalance(self, limit: float) -> bool:
+        """Make the multipliers balance to the last digit; return False if the factors at hand are too inaccurate.
+
+        What rounding left goes to rows with large weights theta, which bear it without harm: there a
+        bound is active. Left on a cell that is free to move it would spoil the proof.
+        """
+        for _ in range(2):
+            self._residuals()
+            dv, da = self._solve(-self.force, -self.aux_force, restore=False)
+            step = -self.theta * self._rows(dv, da)
+            if np.abs(step).max() > limit * self.point.multiplier.max():
+                return False
+            self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
+        return True
+
+    def _residuals(self) -> None:
+        """What the conditions of optimality still miss."""
+        p, x = self.p, self.point
+        self.primal = self._rows(x.v, x.a) - x.slack - p.rows.side
+        self.force: FloatArray = p.quadratic * x.v + p.linear - self._movers(x.multiplier)
+        self.aux_force = p.aux_cost + p.aux_quadratic * x.a - self._aux(x.multiplier)
+        x.gap = float(x.slack @ x.multiplier)
+        x.objective = p.constant + float(
+            p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a + 0.5 * (p.aux_quadratic * x.a) @ x.a
+        )
+        x.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
+        self.mu = x.gap / len(x.slack)
+        self.relative_gap = x.gap / max(abs(x.objective), 1e-300)
+
+    def _direction(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Newton's step towards products of slack and multiplier that are larger by `target`."""
+        s, y = self.point.slack, self.point.multiplier
+        b = (target - y * self.primal) / s
+        dv, da = self._solve(self._movers(b) - self.force, self._aux(b) - self.aux_force)
+        ds = self._rows(dv, da) + self.primal
+        return dv, da, ds, (target - y * ds) / s
+
+    def _advance(self) -> None:
+        """Predict with full steps, then correct towards the centre by what the prediction missed."""
+        x = self.point
+        s, y = x.slack, x.multiplier
+        _, _, ds, dy = self._direction(-s * y)
+        up, down = _step(s, ds), _step(y, dy)
+        sigma = (float((s + up * ds) @ (y + down * dy)) / (self.mu * len(s))) ** 3
+        dv, da, ds, dy = self._direction(sigma * self.mu - s * y - ds * dy)
+        keep = 1.0 - min(0.005, max(1e-6, self.relative_gap))
+        up, down = min(1.0, keep * _step(s, ds)), min(1.0, keep * _step(y, dy))
+        if self.curved:  # the two residuals are tied by the quadratic term
+            up = down = min(up, down)
+        x.v, x.a, x.slack, x.multiplier = x.v + up * dv, x.a + up * da, s + up * ds, y + down * dy
+        x.iterations += 1
+
+
+def _sums(index: IntArray, weight: FloatArray, n: int) -> FloatArray:
+    """Sums of the weights by index."""
+    return np.asarray(np.bincount(index, weight, n), np.float64)
+
+
+def _step(x: FloatArray, dx: FloatArray) -> float:
+    """Longest step (up to 2) that keeps x + step dx at least 0."""
+    return -1.0 / min(-0.5, float((dx / x).min(initial=0.0)))

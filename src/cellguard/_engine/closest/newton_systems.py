@@ -1,0 +1,224 @@
+"""The Newton system of the interior point, in the null space or by the normal equations.
+
+All solve ``min 1/2 x' Theta x - g x`` subject to ``A (v + x) = 0`` with a diagonal Theta, for a v that
+is in the null space up to rounding. Which one is cheapest depends on how many relations and how many
+degrees of freedom there are, see :func:`cheapest`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.sparse import csr_array, tril
+
+from cellguard._engine.closest.cholesky import SparseCholesky
+
+__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
+"""Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
+_CHEAP = 3e-3
+"""Seconds per factor below which the analysis of a sparse one does not pay."""
+
+_HUGE = 2e10
+"""Operations from which on a factor is worth several cores."""
+_STEPS, _PRECISION = 2000, 1e-10
+"""Of conjugate gradients: at most so many steps, to this share of the first residual."""
+
+
+def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
+    """Choose by the cost of one factor.
+
+    Parameters
+    ----------
+    A
+        Independent relations between the movers.
+    basis
+        Makes a basis of their null space.
+    """
+    rank, n = A.shape
+    if rank == 0:
+        return Unrelated()
+    dense = rank**3 / 3 / _DENSE_RATE
+    null = (n - rank) ** 3 / 3 / _DENSE_RATE
+    if null < 10 * max(dense, _CHEAP):
+        N = basis()
+        null += float((np.diff(N.indptr).astype(np.float64) ** 2).sum()) / 2 / _SCATTER_RATE
+    if min(dense, null) < _CHEAP:
+        return NullSpace(N) if null <= dense else DenseNormal(A)
+    sparse = SparseNormal(A)
+    if min(null, dense) < sparse.factors.flops / _SPARSE_RATE:
+        return NullSpace(N) if null <= dense else DenseNormal(A)
+    return sparse
+
+
+class Unrelated:
+    """Movers that no relation binds: each has its own minimum."""
+
+    threads = 1
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        self.theta = theta
+
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - nothing to return to
+        """Return the minimiser for one g."""
+        return g / self.theta
+
+
+class NullSpace:
+    """``x = N u``: a dense Cholesky factor of ``N' Theta N``, one row and column per degree of freedom."""
+
+    threads = 1
+
+    def __init__(self, N: csr_array) -> None:
+        self.N, self.NT = N, csr_array(N.T)
+        self._rows = _arrays(N)
+        self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        from cellguard._core.gram import gram
+
+        self.theta = theta
+        self.shifted = _cholesky(self.S, lambda: gram(*self._rows, theta, self.S.T))
+
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
+        """Return the minimiser for one g."""
+        x: FloatArray = self.N @ dpotrs(self.S, self.NT @ g, lower=1)[0]
+        for _ in range(3 if self.shifted else 0):
+            x += self.N @ dpotrs(self.S, self.NT @ (g - self.theta * x), lower=1)[0]
+        return x
+
+
+class _Normal:
+    """``x = D (g - A' y)`` with ``A D A' y = A D g``: one multiplier per relation."""
+
+    threads = 1
+
+    def __init__(self, A: csr_array) -> None:
+        self.A, self.AT = A, csr_array(A.T)
+        self.AT.sort_indices()
+        self._columns = _arrays(self.AT)
+        self.refinements = 1
+        self.D = np.ones(A.shape[1])
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """Return the minimiser for one g, which also brings v back to the relations."""
+        start = np.zeros(len(g)) if v is None else v
+        x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
+        for _ in range(self.refinements):
+            x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
+        return x
+
+
+class DenseNormal(_Normal):
+    """The normal equations with a dense Cholesky factor."""
+
+    def __init__(self, A: csr_array) -> None:
+        super().__init__(A)
+        self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        from cellguard._core.gram import gram
+
+        self.D = D = 1.0 / theta
+        shift = _cholesky(self.S, lambda: gram(*self._columns, D, self.S.T))
+        self.refinements = 3 if shift else 1
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        y: FloatArray = dpotrs(self.S, b, lower=1)[0]
+        return y
+
+
+class SparseNormal(_Normal):
+    """The normal equations with a sparse Cholesky factor, analysed once."""
+
+    def __init__(self, A: csr_array) -> None:
+        from cellguard._core.gram import places
+
+        super().__init__(A)
+        pattern = csr_array(tril(abs(self.A) @ abs(self.AT)))
+        pattern.sort_indices()
+        self.factors = SparseCholesky(pattern)
+        if self.factors.flops > _HUGE:
+            self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        self.place = places(*self._columns[:2], *_arrays(pattern)[:2])
+        self.entries = np.zeros(pattern.nnz)
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        from cellguard._core.gram import sparse_gram
+
+        self.D = 1.0 / theta
+        start, _, data = self._columns
+        sparse_gram(start, data, self.D, self.place, self.entries)
+        raised = self.factors.factor(self.entries)
+        self.refinements = 3 if raised else 1
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        return self.factors.solve(b)
+
+
+class IterativeNormal(_Normal):
+    """The normal equations by conjugate gradients, scaled by their diagonal: for large tables and square distances.
+
+    With squares Theta has a lower bound, and every relation has a total that hardly stands in others,
+    so that some 30 steps reach ten digits, whatever the size of the table.
+    """
+
+    def __init__(self, A: csr_array) -> None:
+        super().__init__(A)
+        self.squared = csr_array(A.multiply(A))
+
+    def factor(self, theta: FloatArray) -> None:
+        """Prepare for the weights theta."""
+        self.D = 1.0 / theta
+        self.scale = 1.0 / (self.squared @ self.D)
+
+    def _multipliers(self, b: FloatArray) -> FloatArray:
+        y, r = np.zeros_like(b), b.copy()
+        p = self.scale * r
+        size = first = float(r @ p)
+        for _ in range(_STEPS):
+            if size <= _PRECISION**2 * first:
+                return y
+            q = self.A @ (self.D * (self.AT @ p))
+            step = size / float(p @ q)
+            y += step * p
+            r -= step * q
+            z = self.scale * r
+            size, before = float(r @ z), size
+            p = z + (size / before) * p
+        raise np.linalg.LinAlgError
+
+
+def _arrays(M: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    """As the compiled core takes it."""
+    return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
+
+
+def _cholesky(S: FloatArray, build: Callable[[], None]) -> float:
+    """Build and factor S in place, with a larger diagonal where rounding made it indefinite; return by how much."""
+    shift = 0.0
+    while True:
+        build()
+        if shift:
+            S[np.diag_indices(len(S))] *= 1.0 + shift
+        _, info = dpotrf(S, lower=1, overwrite_a=1, clean=0)
+        if info == 0:
+            return shift
+        if shift > 1e-4:
+            raise np.linalg.LinAlgError
+        shift = max(1e-14, 100.0 * shift)

@@ -1,0 +1,1 @@
+"""Two-way tables of counts."""

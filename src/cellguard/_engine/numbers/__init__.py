@@ -1,0 +1,1 @@
+"""Decimals and multiples, exactly."""

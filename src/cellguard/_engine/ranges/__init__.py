@@ -1,0 +1,1 @@
+"""What an attacker can compute: the least and largest value of every cell."""

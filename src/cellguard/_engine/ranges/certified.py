@@ -1,0 +1,129 @@
+"""Witnesses for many views made exact: one exact movement serves all of them, each by the share that it allows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.implied import expand
+from cellguard._engine.ranges.ranges import cell_component, entries, ranges
+from cellguard._engine.ranges.system import free_cells
+from cellguard._engine.ranges.verdicts import Found, Verdicts
+from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+
+__all__ = ["certified"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_MARGIN = 1e-10
+"""A share stays so far inside what a view allows: then floating point shows that it does."""
+_DIGITS = 1e12
+"""Shares are decimals of so many digits."""
+
+
+def certified(found: Found, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: float) -> Verdicts:
+    """Judge by exact movements.
+
+    Parameters
+    ----------
+    found
+        What was found in floating point.
+    lo, hi, point
+        Everybody's interval of each cell, and the true table; decimal numbers, taken as they are printed.
+    deadline
+        Time (of `time.time`) after which nothing more is made exact: what is left is unknown.
+    """
+    views, reduction = found.views, found.system.reduction
+    component = cell_component(found.system)
+    held = np.zeros(len(point), bool)
+    held[views.known_cell[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]] = True
+    room, outside = (lo, hi, point), np.flatnonzero((point < lo) | (point > hi))
+    proof = exact_movements(reduction, found.movements, *room, component, held=held, deadline=deadline)
+    fitting = fitted(found, proof, point, outside)
+    out = fitting.verdicts(point, proof)
+    open_ = np.flatnonzero(~out.safe & ~out.unsafe)
+    if len(open_):
+        rows, cells = found.rows[:, open_].ravel(), np.tile(component[views.cell[open_]], 2)
+        pairs = {(row, c) for row, c in zip(rows.tolist(), cells.tolist(), strict=True) if row >= 0}
+        proof = refine(proof, reduction, found.movements, *room, component, pairs, held=held, deadline=deadline)
+        fitting = fitted(found, proof, point, outside)
+        out = fitting.verdicts(point, proof)
+    return _the_long_way(fitting, out, proof, room, deadline)
+
+
+def fitted(found: Found, proof: ExactMovements, point: FloatArray, outside: IntArray) -> Found:
+    """Return how much of each exact movement lies inside the bounds of each view that uses it; 0 when none does.
+
+    `outside` are cells whose true value lies beyond its interval, by rounding.
+    """
+    views, movements = found.views, proof.as_floats()
+    shares = found.shares.copy()
+    for side in (0, 1):
+        used = np.flatnonzero(found.rows[side] >= 0)
+        request, place = expand(views.known_ptr, views.view[used], used)
+        cell = views.known_cell[place]
+        z = entries(movements, found.rows[side][request], cell)
+        end = np.where(z > 0, views.known_hi[place], views.known_lo[place])
+        room = np.maximum(np.abs(end - point[cell]), 0.0)
+        moving = z != 0
+        limit = np.full(len(z), np.inf)
+        limit[moving] = room[moving] * (1 - _MARGIN) / np.abs(z[moving])
+        # a difference of large numbers may be off by more than the margin
+        blurred = (
+            moving & np.isfinite(end) & (room * _MARGIN < 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell]))))
+        )
+        for i in np.flatnonzero(blurred).tolist():
+            exactly = _exact(end[i]) - _exact(point[cell[i]])
+            limit[i] = float(abs(exactly / Fraction(float(z[i])))) * (1 - _MARGIN)
+        np.minimum.at(shares[side], request, limit)
+    shares = np.where(shares < 1.0, np.floor(shares * _DIGITS) / _DIGITS, shares)
+    if len(outside):  # between a table and a truth beyond its interval by a hair lies nothing that is certain
+        strays = np.append(np.diff(csr_array(movements[:, outside]).indptr) > 0, False)
+        shares[(shares < 1.0) & strays[found.rows]] = 0.0
+    return replace(found, shares=shares)
+
+
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(float(number)))
+
+
+def _the_long_way(
+    found: Found,
+    out: Verdicts,
+    proof: ExactMovements,
+    room: tuple[FloatArray, FloatArray, FloatArray],
+    deadline: float,
+) -> Verdicts:
+    """Ask again for single views what exact movements that many share do not show."""
+    lo, hi, point = room
+    views = found.views
+    open_ = np.flatnonzero(~out.safe & ~out.unsafe)
+    rows, shares, bounds, programs = found.rows.copy(), found.shares.copy(), found.bounds.copy(), found.programs
+    for view in np.unique(views.view[open_]).tolist():
+        if time.time() > deadline:
+            break
+        mine = open_[views.view[open_] == view]
+        own = ranges(
+            found.system.reduction.relations, *views.bounds(view, lo, hi), point, views.cell[mine],
+            lower=views.lower[mine], upper=views.upper[mine], sliding=views.sliding[mine], certify=True,
+            time_limit_s=max(0.0, deadline - time.time()),
+        )  # fmt: skip
+        if own.exact_witnesses is None:
+            continue
+        first = proof.numerators.shape[0]
+        proof = proof.with_more(own.exact_witnesses)
+        rows[:, mine] = [np.where(r >= 0, r + first, -1) for r in (own.low_witness, own.high_witness)]
+        shares[:, mine] = 1.0
+        bounds[0, mine] = np.minimum(bounds[0, mine], point[views.cell[mine]] - own.low_bound)
+        bounds[1, mine] = np.minimum(bounds[1, mine], own.high_bound - point[views.cell[mine]])
+        programs += own.programs
+    if programs == found.programs:
+        return out
+    return replace(found, rows=rows, shares=shares, bounds=bounds, programs=programs).verdicts(point, proof)

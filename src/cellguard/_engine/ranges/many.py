@@ -1,0 +1,151 @@
+"""What many attackers can compute from one release, with everything shared that can be shared.
+
+An attacker with inside knowledge sees the release like everybody, with tighter bounds on a few cells. So the
+relations are reduced once, everybody's programs are solved once, and their movements are witnesses for whoever
+they fit. What relations alone rule out needs no program. What is left is asked by coalitions, and at last
+view by view.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.certified import certified
+from cellguard._engine.ranges.coalitions import Coalitions
+from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
+from cellguard._engine.ranges.parts import Request, part_of, search_all
+from cellguard._engine.ranges.range_search import search
+from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.ranges.tally import Tally
+from cellguard._engine.ranges.verdicts import Found, Verdicts
+from cellguard._engine.ranges.views import Questions, Views
+
+__all__ = ["Verdicts", "Views", "ranges_for"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def ranges_for(
+    relations: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    views: Views,
+    *,
+    certify: bool = False,
+    time_limit_s: float = float("inf"),
+    jobs: int | None = None,
+) -> Verdicts:
+    """Say for each of many attackers which levels he can break.
+
+    Parameters
+    ----------
+    relations
+        Relations of the table, one row each; `point` satisfies them.
+    lo, hi
+        Interval of each cell that the release and what everybody knows leave; contains `point`.
+    point
+        The true table.
+    views
+        What each attacker knows besides, and what is asked. One who knows nothing besides is a view too.
+    certify
+        Make the witnesses exact, and call safe only what those prove.
+    time_limit_s
+        For everything; what it leaves open is neither safe nor unsafe.
+    jobs
+        Parts of the table to search at the same time (see :func:`ranges`).
+
+    Examples
+    --------
+    >>> T = csr_array(np.array([[-1.0, 1, 1, 1]]))
+    >>> lo, hi, a = np.array([9.0, 0, 0, 0]), np.array([9.0, 9, 9, 9]), np.array([9.0, 4, 3, 2])
+    >>> levels = {"lower": np.ones(2), "upper": np.ones(2), "sliding": np.zeros(2)}
+    >>> knows = {"known_cell": np.array([2, 3]), "known_lo": np.array([3.0, 2.0]), "known_hi": np.array([3.0, 2.0])}
+    >>> views = Views(known_ptr=np.array([0, 0, 2]), **knows, view=np.array([0, 1]), cell=np.array([1, 1]), **levels)
+    >>> ranges_for(T, lo, hi, a, views).safe.tolist()
+    [True, False]
+    """
+    deadline = time.time() + time_limit_s
+    down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
+    system = System.of(relations, free_cells(lo, hi, point), down, up)
+    questions = Questions.of(system, views, point)
+    tally = Tally(system, questions)
+    programs = _everybody(tally, Request.of(system, *views.hardest()), deadline, jobs)
+    disclosed = _rule_out(tally, views, point)
+    coalitions = Coalitions(tally, deadline)
+    coalitions.run()
+    programs += coalitions.programs + _one_by_one(tally, deadline)
+    movements = csr_array(tally.movements() @ system.reduction.merged.lift.T)
+    found = Found.of(system, views, tally, movements, disclosed, programs)
+    return certified(found, lo, hi, point, deadline) if certify else found.verdicts(point)
+
+
+def _everybody(tally: Tally, request: Request, deadline: float, jobs: int | None) -> int:
+    """Search for what everybody must hold possible: no view holds more possible."""
+    reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
+    variable = tally.questions.variable
+    tally.bound(np.arange(len(variable)), -reach.low_bound[variable], reach.high_bound[variable])
+    for row in range(pool.shape[0]):
+        tally.learn(pool[[row]].toarray()[0])
+    return reach.programs
+
+
+def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:
+    """Prove what the relations with known cells prove alone; return (views, cells) that they disclose."""
+    s, q = tally.system, tally.questions
+    known = q.known
+    variable = known.key % known.n_variables
+    tight = tightened_room(
+        s.reduction.merged.relations,
+        s.implied_down,
+        s.implied_up,
+        Tightened(
+            n_variables=known.n_variables,
+            key=known.key,
+            down=np.minimum(known.down, s.implied_down[variable]),
+            up=np.minimum(known.up, s.implied_up[variable]),
+        ),
+    )
+    tally.bound(np.arange(len(q)), *tight.of(q.view, q.variable, tally.low_bound, tally.high_bound))
+    stuck = np.flatnonzero((tight.down == 0) & (tight.up == 0))
+    by_variable = csr_array(s.reduction.merged.lift.T)
+    view, place = expand(
+        by_variable.indptr, tight.key[stuck] % tight.n_variables, tight.key[stuck] // tight.n_variables
+    )
+    n = len(point)
+    told = view * n + by_variable.indices[place]
+    own = views.known_view * n + views.known_cell
+    own = own[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]
+    told = np.setdiff1d(told, own)
+    return told // n, told % n
+
+
+def _one_by_one(tally: Tally, deadline: float) -> int:
+    """Ask for each view alone what is still open: bounds are proven as well."""
+    s, q, known = tally.system, tally.questions, tally.questions.known
+    programs = 0
+    for view in np.unique(q.view[tally.open]).tolist():
+        some = tally.open[q.view[tally.open] == view]
+        if not len(some) or time.time() > deadline:
+            continue
+        down, up = s.down.copy(), s.up.copy()
+        mine = tally.known_view == view
+        down[tally.known_variable[mine]], up[tally.known_variable[mine]] = known.down[mine], known.up[mine]
+        variables = np.flatnonzero(np.isin(s.component, s.component[q.variable[some]]))
+        needs = (q.need_high[some], q.need_low[some], q.need_width[some])
+        room = (down[variables], up[variables])
+        part = part_of(s, variables, q.variable[some], needs, exact=False, deadline=deadline, room=room)
+        reach = search(part)
+        programs += reach.programs
+        for v in reach.pool:
+            whole = np.zeros(len(s.up))
+            whole[variables] = v
+            tally.learn(whole)
+        at = np.searchsorted(variables, q.variable[some])
+        tally.bound(some, -reach.low_bound[at], reach.high_bound[at])
+    return programs

@@ -1,0 +1,211 @@
+"""Parts: the search cut into pieces that share nothing, run side by side, and put together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.implied import implied_room
+from cellguard._engine.ranges.range_search import Part, Reach, search
+from cellguard._engine.ranges.system import System
+
+__all__ = ["Request", "part_of", "search_all"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+PART_SIZE = 400
+"""Small components are searched together, up to so many variables."""
+CHUNK_SIZE = 256
+"""Exact ranges of a large component are searched so many variables at a time."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Request:
+    """What is asked, in terms of the variables: one entry per asked cell that can move."""
+
+    cells: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    sliding: FloatArray
+    movable: BoolArray
+    variable: IntArray
+    ratio: FloatArray
+
+    @classmethod
+    def of(cls, system: System, cells: IntArray, lower: FloatArray, upper: FloatArray, sliding: FloatArray) -> Request:
+        reduction = system.reduction
+        movable = reduction.alias[cells] >= 0
+        variable = np.searchsorted(reduction.merged.cells, reduction.alias[cells[movable]])
+        return cls(
+            cells=cells,
+            lower=lower,
+            upper=upper,
+            sliding=sliding,
+            movable=movable,
+            variable=variable,
+            ratio=reduction.ratio[cells[movable]],
+        )
+
+
+def search_all(
+    system: System, request: Request, *, exact: bool, deadline: float, jobs: int | None
+) -> tuple[Reach, csr_array]:
+    """Search every part that is asked about; return what is reached, and the pool of movements as one matrix."""
+    parts = _parts(system, request, exact=exact, deadline=deadline)
+    return _join(system, [variables for _, variables in parts], _run([part for part, _ in parts], jobs))
+
+
+def _parts(system: System, request: Request, *, exact: bool, deadline: float) -> list[tuple[Part, IntArray]]:
+    """Cut the work into parts that do not depend on how many run at the same time."""
+    if len(request.variable) == 0:
+        return []
+    m, size = request.movable, np.abs(request.ratio)
+    forward = request.ratio > 0
+    need_high = np.where(forward, request.upper[m], request.lower[m]) / size
+    need_low = np.where(forward, request.lower[m], request.upper[m]) / size
+    need_width = request.sliding[m] / size
+    wanted = np.zeros(system.n_components, bool)
+    wanted[system.component[request.variable]] = True
+    counts = np.bincount(system.component, minlength=system.n_components)
+    group = np.full(system.n_components, -1, np.int64)
+    number, filled = -1, PART_SIZE
+    for c in np.flatnonzero(wanted):
+        if filled + counts[c] > PART_SIZE:
+            number, filled = number + 1, 0
+        group[c] = number
+        filled += int(counts[c])
+    of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
+    parts = []
+    members = (_members(x, number + 1) for x in (of_variable, of_variable[request.variable]))
+    for variables, asked in zip(*members, strict=True):
+        needs = (need_high[asked], need_low[asked], need_width[asked])
+        part = part_of(system, variables, request.variable[asked], needs, exact=exact, deadline=deadline)
+        parts += [(chunk, variables) for chunk in _chunks(part)]
+    return parts
+
+
+def part_of(
+    system: System,
+    variables: IntArray,
+    asked: IntArray,
+    needs: tuple[FloatArray, FloatArray, FloatArray],
+    *,
+    exact: bool,
+    deadline: float,
+    room: tuple[FloatArray, FloatArray] | None = None,
+) -> Part:
+    """Cut out the components of some variables.
+
+    Parameters
+    ----------
+    system
+        The reduced relations.
+    variables
+        All variables of some components, ascending.
+    asked
+        Which of them are asked about.
+    needs
+        How far up, how far down and how far in all these must reach.
+    exact, deadline
+        See :class:`Part`.
+    room
+        How far the variables can move down and up, when not as the system says.
+    """
+    place = np.full(len(system.up), -1, np.int64)
+    place[variables] = np.arange(len(variables))
+    A = system.reduction.merged.relations
+    first = A.indices[A.indptr[:-1]] if A.shape[0] else np.zeros(0, np.int64)
+    A = _compact(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
+    down, up = (system.down[variables], system.up[variables]) if room is None else room
+    implied = (system.implied_down[variables], system.implied_up[variables])
+    if room is not None:
+        implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
+    return Part(
+        A=A,
+        N=_compact(system.basis[variables]),
+        down=down,
+        up=up,
+        implied_down=implied[0],
+        implied_up=implied[1],
+        component=np.unique(system.component[variables], return_inverse=True)[1].astype(np.int64),
+        asked=place[asked],
+        need_high=needs[0],
+        need_low=needs[1],
+        need_width=needs[2],
+        exact=exact,
+        deadline=deadline,
+    )
+
+
+def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) -> csr_array:
+    """Number the columns anew: by their place, or in order those that are used."""
+    if place is None:
+        used, indices = np.unique(M.indices, return_inverse=True)
+        return csr_array((M.data, indices, M.indptr), shape=(M.shape[0], len(used)))
+    return csr_array((M.data, place[M.indices], M.indptr), shape=(M.shape[0], n_columns))
+
+
+def _members(group: IntArray, n_groups: int) -> list[IntArray]:
+    """Return the indices of the members of each group, in order."""
+    order = np.argsort(group, kind="stable")
+    cuts = np.searchsorted(group[order], np.arange(n_groups + 1))
+    return [order[cuts[g] : cuts[g + 1]] for g in range(n_groups)]
+
+
+def _chunks(part: Part) -> list[Part]:
+    """Split a part with many variables to be followed to their ends."""
+    variables = np.unique(part.asked)
+    if not part.exact or len(variables) <= CHUNK_SIZE:
+        return [part]
+    chunks = []
+    for first in range(0, len(variables), CHUNK_SIZE):
+        mine = np.isin(part.asked, variables[first : first + CHUNK_SIZE])
+        chunks.append(
+            replace(
+                part,
+                asked=part.asked[mine],
+                need_high=part.need_high[mine],
+                need_low=part.need_low[mine],
+                need_width=part.need_width[mine],
+            )
+        )
+    return chunks
+
+
+def _run(parts: list[Part], jobs: int | None) -> list[Reach]:
+    if len(parts) <= 1:
+        return [search(part) for part in parts]
+    from joblib import Parallel, delayed
+
+    found: list[Reach] = Parallel(n_jobs=jobs)(delayed(search)(part) for part in parts)
+    return found
+
+
+def _join(system: System, variables: list[IntArray], reaches: list[Reach]) -> tuple[Reach, csr_array]:
+    """Put the parts together: a row of the pool holds movements of parts that have no variable in common."""
+    k = len(system.up)
+    whole = Reach.start(system.implied_down, system.implied_up)
+    used = np.zeros(k, np.int64)  # rows of the pool that hold something for this variable already
+    row, column, value = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for mine, reach in zip(variables, reaches, strict=True):
+        offset = int(used[mine].max(initial=0))
+        whole.programs += reach.programs
+        whole.high[mine] = np.maximum(whole.high[mine], reach.high)
+        whole.low[mine] = np.minimum(whole.low[mine], reach.low)
+        whole.high_bound[mine] = np.minimum(whole.high_bound[mine], reach.high_bound)
+        whole.low_bound[mine] = np.maximum(whole.low_bound[mine], reach.low_bound)
+        for theirs, ours in ((reach.high_witness, whole.high_witness), (reach.low_witness, whole.low_witness)):
+            ours[mine[theirs >= 0]] = theirs[theirs >= 0] + offset
+        for i, v in enumerate(reach.pool):
+            moving = np.flatnonzero(v)
+            row.append(np.full(len(moving), i + offset))
+            column.append(mine[moving])
+            value.append(v[moving])
+        used[mine] = offset + len(reach.pool)
+    where = (np.concatenate(row), np.concatenate(column))
+    return whole, csr_array((np.concatenate(value), where), shape=(int(used.max(initial=0)), k))

@@ -1,0 +1,319 @@
+"""The search for ranges within one part of a table: which questions to ask the solver, and in which order."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.attacker_program import MovementProgram, Push
+from cellguard._engine.solvers.lp import SolveStatus
+
+__all__ = ["LEVEL_TOLERANCE", "Part", "Reach", "search"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+LEVEL_TOLERANCE = 1e-6
+"""A level is met when this share of it, at most, is missing."""
+_KEEP = 1.0 - LEVEL_TOLERANCE / 2
+"""What the search asks for: half of the tolerance is left for making witnesses exact."""
+_LARGE, _HUGE = 2000, 4000
+"""Parts with so many variables are asked without a program first, and then by small ones around single cells."""
+_DENSE = 4_000_000
+"""Large parts with so few entries in an echelon form are asked by the compiled simplex: programs may stall on them."""
+_AT_ONCE, _FAILURES = 8, 5
+"""Variables asked between two looks at the clock, and failures after which programs, which prove bounds, go on."""
+_WORTHWHILE = 0.02
+"""That is repeated while it settles this share of the open levels."""
+_MAGNITUDE = 1e3
+"""Levels within this factor are served by one unit of the solver."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """Some components of the merged system, with what is asked about their variables."""
+
+    A: csr_array
+    """Independent relations between the variables."""
+    N: csr_array
+    """Basis of their null space."""
+    down: FloatArray
+    """How far each variable can move down."""
+    up: FloatArray
+    """How far each variable can move up."""
+    implied_down: FloatArray
+    """What the relations leave of `down`: a proven bound."""
+    implied_up: FloatArray
+    """What the relations leave of `up`: a proven bound."""
+    component: IntArray
+    """Component of each variable, from 0."""
+    asked: IntArray
+    """Variables that are asked about, once for every cell that is."""
+    need_high: FloatArray
+    """How far up each of them must reach."""
+    need_low: FloatArray
+    """How far down each of them must reach."""
+    need_width: FloatArray
+    """How far apart its ends must be."""
+    exact: bool
+    """Whether both ends are wanted, not only verdicts."""
+    deadline: float
+    """Time (of `time.time`) at which the search stops with what it has."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Reach:
+    """What is known about the variables of a part; a row of `pool` is a feasible movement."""
+
+    high: FloatArray
+    """How far up a feasible movement goes."""
+    low: FloatArray
+    """How far down a feasible movement goes, at most 0."""
+    high_bound: FloatArray
+    """Proven: none goes further up."""
+    low_bound: FloatArray
+    """Proven: none goes further down."""
+    high_witness: IntArray
+    """The row of the pool that goes as far up as any level asks, or as far as it can; -1: none."""
+    low_witness: IntArray
+    """The row of the pool that goes as far down as any level asks, or as far as it can; -1: none."""
+    pool: list[FloatArray] = field(default_factory=list)
+    """Feasible movements."""
+    programs: int = 0
+    """How many linear programs were solved."""
+
+    @classmethod
+    def start(cls, down: FloatArray, up: FloatArray) -> Reach:
+        """Nothing is reached yet, and the room is the only bound."""
+        k = len(up)
+        return cls(
+            high=np.zeros(k),
+            low=np.zeros(k),
+            high_bound=up.copy(),
+            low_bound=-down,
+            high_witness=np.full(k, -1, np.int64),
+            low_witness=np.full(k, -1, np.int64),
+        )
+
+    def keep_needed(self) -> None:
+        """Drop movements that no level needs any more."""
+        needed = np.unique(np.concatenate([self.high_witness, self.low_witness, [-1]]))[1:]
+        place = np.full(len(self.pool) + 1, -1, np.int64)  # the last entry is what -1 finds
+        place[needed] = np.arange(len(needed))
+        self.high_witness, self.low_witness = place[self.high_witness], place[self.low_witness]
+        self.pool = [self.pool[i] for i in needed]
+
+
+def search(part: Part) -> Reach:
+    """Find what the part's variables can reach."""
+    return _Search(part).run()
+
+
+class _Search:
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        k = len(part.up)
+        self.reach = Reach.start(part.implied_down, part.implied_up)
+        self.n_components = int(part.component.max(initial=-1)) + 1
+        self.is_asked = np.zeros(k, bool)
+        self.is_asked[part.asked] = True
+        # the highest level of each variable: beyond it a movement needs no witness
+        self.enough_high, self.enough_low = np.zeros(k), np.zeros(k)
+        np.maximum.at(self.enough_high, part.asked, np.maximum(part.need_high, part.need_width))
+        np.maximum.at(self.enough_low, part.asked, np.maximum(part.need_low, part.need_width))
+        self.given_up = {1: np.zeros(k, bool), -1: np.zeros(k, bool)}
+        levels = np.maximum(self.enough_high, self.enough_low)
+        self.unit = float(levels.max(initial=0.0)) or float(np.min(part.up + part.down, initial=1.0)) or 1.0
+        self.program = MovementProgram(part.A, part.N, part.down, part.up, unit=self.unit)
+
+    def run(self) -> Reach:
+        if len(self.part.up) > _LARGE:
+            if np.prod(self.part.N.shape) <= _DENSE:
+                self._compiled()
+            self._small_movements()
+        for side in (1, -1):
+            self._levels(side)
+        self._widths()
+        if self.part.exact:
+            self._ends()
+        self.reach.programs = self.program.solves
+        self.reach.keep_needed()
+        return self.reach
+
+    # ------------------------------------------------------------------ what is missing
+
+    def _side(self, side: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Levels of the asked cells, and what their variables reach and are bounded by, counted outward."""
+        r = self.reach
+        if side > 0:
+            return self.part.need_high, r.high, r.high_bound
+        return self.part.need_low, -r.low, -r.low_bound
+
+    def _missing(self, side: int) -> tuple[IntArray, FloatArray]:
+        """Return the variables with a level on this side that is neither reached nor proven out of reach.
+
+        Aliases may have different levels: the highest that is still open is the one to reach.
+        """
+        need, got, bound = self._side(side)
+        asked = self.part.asked
+        open_ = (got[asked] < need * _KEEP) & (bound[asked] >= need * (1 - LEVEL_TOLERANCE))
+        open_ &= ~self.given_up[side][asked]
+        variables, place = np.unique(asked[open_], return_inverse=True)
+        level = np.zeros(len(variables))
+        np.maximum.at(level, place, need[open_])
+        return variables, level
+
+    # ------------------------------------------------------------------ verdicts
+
+    def _levels(self, side: int) -> None:
+        """Reach the levels of one side: all open ones at once as long as that helps, then one by one."""
+        together = True
+        while time.time() < self.part.deadline:
+            missing, level = self._missing(side)
+            if len(missing) == 0:
+                return
+            large = level >= level.max() / _MAGNITUDE
+            missing, level = missing[large], level[large]
+            if together and len(missing) > 1:
+                self.program.measure_in(float(level.min()))
+                self._learn(self.program.push_together(missing, level, side, time_limit_s=self._time_left()))
+                left = len(np.intersect1d(self._missing(side)[0], missing))
+                together = len(missing) - left > 0.05 * len(missing)
+                continue
+            self._each_component(missing, level, side)
+            together = True
+
+    def _compiled(self) -> None:
+        """Reach levels by the compiled simplex in the null space: the fewer degrees of freedom the faster."""
+        from cellguard._engine.space.echelon_form import EchelonForm
+
+        part = self.part
+        form = EchelonForm(part.N, part.down, part.up)
+        asked, place = np.unique(part.asked, return_inverse=True)
+        need = np.zeros((3, len(asked)))
+        for level, given in zip(need, (part.need_low, part.need_high, part.need_width), strict=True):
+            np.maximum.at(level, place, given)
+        failures = 0
+        for first in range(0, len(asked), _AT_ONCE):
+            if time.time() > part.deadline or failures >= _FAILURES:
+                return
+            some = slice(first, first + _AT_ONCE)
+            movements, failed = form.reach(asked[some], need[:, some], _FAILURES - failures)
+            failures += failed
+            for v in movements:
+                self._learn(Push.of(self.program.checked(v)))
+
+    def _small_movements(self) -> None:
+        """Reach most levels of a large part by movements of a few variables, without a program over all of them."""
+        from cellguard._engine.ranges.small_movements import SmallMovements
+
+        moves = SmallMovements(self.part.N, self.part.down, self.part.up)
+        while time.time() < self.part.deadline:
+            wanted = [(side, *self._missing(side)) for side in (1, -1)]
+            before = sum(len(variables) for _, variables, _ in wanted)
+            if before == 0:
+                return
+            self._learn(Push.of(moves.piled_up(wanted)))
+            if before - sum(len(self._missing(side)[0]) for side in (1, -1)) < _WORTHWHILE * before:
+                break
+        for side in (1, -1) if len(self.part.up) > _HUGE else ():
+            for j, level in zip(*self._missing(side), strict=True):
+                if time.time() > self.part.deadline:
+                    return
+                self._learn(Push.of(moves.around(int(j), side, float(level))))
+
+    def _each_component(self, missing: IntArray, level: FloatArray, side: int) -> None:
+        """Settle the highest level of every component: components share nothing, one program does for all."""
+        order = np.lexsort((-level, self.part.component[missing]))
+        _, first = np.unique(self.part.component[missing][order], return_index=True)
+        chosen = missing[order][first]
+        self._settle(chosen, side, float(level.min()))
+        still = np.intersect1d(self._missing(side)[0], chosen)
+        self.given_up[side][still] = True
+
+    def _widths(self) -> None:
+        """Sliding levels: both ends of whatever is too narrow so far."""
+        r, asked = self.reach, self.part.asked
+        short = (r.high - r.low)[asked] < self.part.need_width * _KEEP
+        possible = (r.high_bound - r.low_bound)[asked] >= self.part.need_width * (1 - LEVEL_TOLERANCE)
+        self._settle_all(np.unique(asked[short & possible]))
+
+    def _ends(self) -> None:
+        self._settle_all(np.unique(self.part.asked))
+
+    # ------------------------------------------------------------------ one variable per component, to the end
+
+    def _settle_all(self, variables: IntArray) -> None:
+        """Find both ends of the variables, one of each component at a time."""
+        if len(variables) == 0:
+            return
+        component = self.part.component[variables]
+        order = np.argsort(component, kind="stable")
+        first = np.concatenate([[0], np.flatnonzero(np.diff(component[order])) + 1])
+        turn = np.arange(len(variables)) - np.repeat(first, np.diff(np.append(first, len(variables))))
+        by_turn = np.argsort(turn, kind="stable")
+        rounds = np.split(variables[order][by_turn], np.cumsum(np.bincount(turn))[:-1])
+        for side in (1, -1):
+            for chosen in rounds:
+                if time.time() > self.part.deadline:
+                    return
+                self._settle(chosen, side, self.unit)
+
+    def _settle(self, chosen: IntArray, side: int, unit: float) -> None:
+        """Solve for variables of different components to the end, and prove bounds for them."""
+        _, got, bound = self._side(side)
+        chosen = chosen[got[chosen] < bound[chosen]]
+        if len(chosen) == 0:
+            return
+        self.program.measure_in(unit)
+        push = self.program.push(chosen, np.full(len(chosen), float(side)), time_limit_s=self._time_left())
+        if push.status is SolveStatus.UNBOUNDED:
+            if len(chosen) > 1:
+                for j in chosen:
+                    self._settle(np.array([j]), side, unit)
+            else:
+                self._unbounded(int(chosen[0]), side)
+            return
+        self._learn(push)
+        if push.optimal:
+            proven = self.program.bounds_by(push.prices, self.part.component, self.n_components)
+            proven = np.maximum(proven[self.part.component[chosen]], got[chosen])
+            r = self.reach
+            if side > 0:
+                r.high_bound[chosen] = np.minimum(r.high_bound[chosen], proven)
+            else:
+                r.low_bound[chosen] = np.maximum(r.low_bound[chosen], -proven)
+
+    def _unbounded(self, j: int, side: int) -> None:
+        """Replace an infinite range by a witness far beyond every level."""
+        far, one = np.array([10.0 * max(self.program.unit, self.enough_high[j], self.enough_low[j])]), np.array([j])
+        infinite = np.array([np.inf])
+        self.program.cap(one, *((infinite, far) if side > 0 else (far, infinite)))
+        self._learn(self.program.push(one, np.array([float(side)]), time_limit_s=self._time_left()))
+        self.program.uncap(one)
+        if self.part.exact:
+            (self.reach.high if side > 0 else self.reach.low)[j] = side * np.inf
+
+    # ------------------------------------------------------------------ what solutions teach
+
+    def _learn(self, push: Push) -> None:
+        """Tick off everything the movement proves, and keep it if a level needs it as a witness."""
+        v = push.movement
+        if v is None:
+            return
+        r = self.reach
+        higher, lower = self.is_asked & (v > r.high), self.is_asked & (v < r.low)
+        needed_high = higher & (r.high < self.enough_high * _KEEP)
+        needed_low = lower & (-r.low < self.enough_low * _KEEP)
+        r.high[higher], r.low[lower] = v[higher], v[lower]
+        if needed_high.any() or needed_low.any():
+            r.high_witness[needed_high] = r.low_witness[needed_low] = len(r.pool)
+            r.pool.append(v)
+
+    def _time_left(self) -> float:
+        return max(0.01, self.part.deadline - time.time())

@@ -1,0 +1,221 @@
+"""Ranges: the least and greatest value of a cell that an attacker must still hold possible.
+
+The attacker's programs (salazar2004 section 2) are solved for movements ``z = y - a`` around the
+true table: ``T z = 0`` and ``-down <= z <= up``, so that no program is ever infeasible. Before any
+program the relations are reduced: cells that cannot move are disclosed, cells that can only move
+together are one variable, and components that share nothing are solved side by side.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.attacker_program import AttackerProgram
+from cellguard._engine.ranges.integer import search_whole
+from cellguard._engine.ranges.parts import Request, search_all
+from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE, Reach
+from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+
+__all__ = ["AttackerProgram", "Ranges", "cell_component", "entries", "ranges"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ranges:
+    """What an attacker can compute of the cells that were asked for."""
+
+    cells: IntArray
+    """The cells that were asked for."""
+    low: FloatArray
+    """The least value that was attained by a feasible table; the exact end when `exact`."""
+    high: FloatArray
+    """The greatest value that was attained by a feasible table; the exact end when `exact`."""
+    low_bound: FloatArray
+    """Proven: no feasible table has a smaller value."""
+    high_bound: FloatArray
+    """Proven: no feasible table has a greater value."""
+    safe: BoolArray
+    """Cells whose levels are met, shown by the witnesses."""
+    unsafe: BoolArray
+    """Cells of which a proven bound lies inside a level. A cell may be neither: unknown."""
+    disclosed: BoolArray
+    """For every cell of the table: not published, and still known exactly, without any linear program."""
+    exact: bool
+    """Whether whole ranges were asked for, not only verdicts."""
+    witnesses: csr_array
+    """Feasible movements of the whole table, one row each."""
+    exact_witnesses: ExactMovements | None
+    """The same as exact fractions, when `certify`."""
+    low_witness: IntArray
+    """The row of `witnesses` in which each asked cell reaches its lower level; -1: the true table."""
+    high_witness: IntArray
+    """The row of `witnesses` in which each asked cell reaches its upper level; -1: the true table."""
+    programs: int
+    """How many linear programs were solved."""
+
+
+def ranges(
+    relations: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    cells: IntArray,
+    *,
+    lower: FloatArray | None = None,
+    upper: FloatArray | None = None,
+    sliding: FloatArray | None = None,
+    exact: bool = False,
+    integer: bool = False,
+    certify: bool = False,
+    time_limit_s: float = float("inf"),
+    jobs: int | None = None,
+) -> Ranges:
+    """Compute what an attacker can say about some cells.
+
+    Parameters
+    ----------
+    relations
+        Relations of the table, one row each; `point` satisfies them.
+    lo, hi
+        Interval of each cell that the release and the attacker's knowledge leave; contains `point`.
+    point
+        The true table.
+    cells
+        Cells that are asked for.
+    lower, upper, sliding
+        Levels of `cells`, as distances; 0 unless given.
+    exact
+        Compute both ends of every range; otherwise stop where the verdict is known.
+    integer
+        Only whole numbers are possible; both ends are then computed over those. `point` must be whole.
+    certify
+        Make the witnesses exact, and call safe only what those prove.
+    time_limit_s
+        For the whole search; what it leaves open is neither safe nor unsafe.
+    jobs
+        Parts of the table to search at the same time, through joblib: one unless given, or what an
+        enclosing ``joblib.parallel_config`` (threads, processes, Dask, Ray) says.
+
+    Examples
+    --------
+    >>> T = csr_array(np.array([[-1.0, 1, 1]]))
+    >>> lo, hi, a = np.array([9.0, 0, 0]), np.array([9.0, 9, 9]), np.array([9.0, 4, 5])
+    >>> found = ranges(T, lo, hi, a, np.array([1]), exact=True)
+    >>> found.low.tolist(), found.high.tolist()
+    ([0.0], [9.0])
+    """
+    cells = np.asarray(cells, np.int64)
+    levels = [np.zeros(len(cells)) if x is None else np.asarray(x, np.float64) for x in (lower, upper, sliding)]
+    if integer:
+        lo, hi = np.ceil(lo - 1e-9), np.floor(hi + 1e-9)
+    down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
+    system = System.of(relations, free_cells(lo, hi, point), down, up)
+    request = Request.of(system, cells, *levels)
+    deadline = time.time() + time_limit_s
+    if integer:
+        reach, pool = search_whole(system, request, down, up, deadline=deadline)
+    else:
+        reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
+    movements = csr_array(pool @ system.reduction.merged.lift.T)
+    exact = exact or integer
+    if not certify:
+        return _result(system, request, reach, movements, None, point, exact=exact)
+    component = cell_component(system)
+    proof = exact_movements(system.reduction, movements, lo, hi, point, component)
+    found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+    open_ = ~found.safe & ~found.unsafe
+    if open_.any():
+        rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
+        pairs = set(zip(rows.tolist(), np.tile(component[cells[open_]], 2).tolist(), strict=True))
+        pairs = {(row, c) for row, c in pairs if row >= 0}
+        proof = refine(proof, system.reduction, movements, lo, hi, point, component, pairs)
+        found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+    return found
+
+
+def cell_component(system: System) -> IntArray:
+    """Component of each cell; -1 where it cannot move."""
+    reduction = system.reduction
+    moving = reduction.alias >= 0
+    component = np.full(len(moving), -1, np.int64)
+    component[moving] = system.component[reduction.merged.variable[moving]]
+    return component
+
+
+def _result(
+    system: System,
+    request: Request,
+    reach: Reach,
+    movements: csr_array,
+    certificate: ExactMovements | None,
+    point: FloatArray,
+    *,
+    exact: bool,
+) -> Ranges:
+    """Translate from variables to cells, and judge by the witnesses."""
+    n = len(request.cells)
+    m, j, r = request.movable, request.variable, request.ratio
+    forward = r > 0
+
+    def ends(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        both = np.zeros(n), np.zeros(n)
+        both[0][m] = r * np.where(forward, low[j], high[j])
+        both[1][m] = r * np.where(forward, high[j], low[j])
+        return both
+
+    low, high = ends(reach.low, reach.high)
+    low_bound, high_bound = ends(reach.low_bound, reach.high_bound)
+    low_row, high_row = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
+    high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
+    shown_low, shown_high = (entries(movements, row, request.cells) for row in (low_row, high_row))
+    keep = 1 - 0.9 * LEVEL_TOLERANCE  # what is left is for the check of the witnesses in other arithmetic
+    safe = (
+        (shown_high >= request.upper * keep)
+        & (-shown_low >= request.lower * keep)
+        & (shown_high - shown_low >= request.sliding * keep)
+    )
+    keep = 1 - LEVEL_TOLERANCE
+    unsafe = (
+        (high_bound < request.upper * keep)
+        | (-low_bound < request.lower * keep)
+        | (high_bound - low_bound < request.sliding * keep)
+    )
+    if certificate is not None and not exact:
+        low, high = np.minimum(shown_low, 0.0), np.maximum(shown_high, 0.0)
+    a = point[request.cells]
+    return Ranges(
+        cells=request.cells,
+        low=a + low,
+        high=a + high,
+        low_bound=a + low_bound,
+        high_bound=a + high_bound,
+        safe=safe,
+        unsafe=unsafe & ~safe,
+        disclosed=system.free & system.reduction.determined,
+        exact=exact,
+        witnesses=movements,
+        exact_witnesses=certificate,
+        low_witness=low_row,
+        high_witness=high_row,
+        programs=reach.programs,
+    )
+
+
+def entries(matrix: csr_array, rows: IntArray, columns: IntArray) -> FloatArray:
+    """Return the entries at the given places; 0 where the row is -1."""
+    out = np.zeros(len(rows))
+    some = rows >= 0
+    if some.any():
+        matrix.sum_duplicates()  # sorted rows are searched by halving
+        out[some] = np.asarray(matrix[rows[some], columns[some]]).ravel()
+    return out

@@ -1,0 +1,146 @@
+"""What is found for many views, in terms of cells: movements, which of them shows what, and the verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE
+from cellguard._engine.ranges.ranges import entries
+from cellguard._engine.ranges.system import System
+from cellguard._engine.ranges.tally import Tally
+from cellguard._engine.ranges.views import Views
+from cellguard._engine.ranges.witness import ExactMovements
+
+__all__ = ["Found", "Verdicts"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verdicts:
+    """What is found for every request of the views, in their order."""
+
+    low: FloatArray
+    """The least value shown possible."""
+    high: FloatArray
+    """The greatest value shown possible."""
+    low_bound: FloatArray
+    """Proven: no table that the view holds possible has a smaller value."""
+    high_bound: FloatArray
+    """Proven: none has a greater one."""
+    safe: BoolArray
+    """Requests whose levels are met, shown by the witnesses."""
+    unsafe: BoolArray
+    """Requests of which a proven bound lies inside a level; one may be neither: unknown."""
+    disclosed: IntArray
+    """Cells that are not published, and that everybody still knows, seen without a program."""
+    disclosed_to: tuple[IntArray, IntArray]
+    """Views, and cells that their own knowledge discloses to them besides."""
+    witnesses: csr_array
+    """Movements of the whole table that everybody's bounds allow, one row each."""
+    exact_witnesses: ExactMovements | None
+    """The same as exact fractions, when `certify`."""
+    low_witness: IntArray
+    """The row of `witnesses` in which each cell reaches its lower level; -1: the true table."""
+    high_witness: IntArray
+    low_share: FloatArray
+    """How much of that movement the view's own bounds allow: a share of at most 1."""
+    high_share: FloatArray
+    programs: int
+    """How many linear programs were solved."""
+
+    def of(self, requests: slice) -> Verdicts:
+        """Return the verdicts on some requests."""
+        names = ["low", "high", "low_bound", "high_bound", "safe", "unsafe"]
+        names += ["low_witness", "high_witness", "low_share", "high_share"]
+        return replace(self, **{name: getattr(self, name)[requests] for name in names})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """Movements, and which of them shows what; two rows for down and up, a column for each request."""
+
+    system: System
+    views: Views
+    movements: csr_array
+    """Movements of the whole table that everybody's bounds allow, one row each."""
+    rows: IntArray
+    """The movement in which each cell goes furthest; -1: none."""
+    shares: FloatArray
+    """How much of it the view's bounds allow."""
+    bounds: FloatArray
+    """Proven: no cell goes further."""
+    disclosed_to: tuple[IntArray, IntArray]
+    """See :class:`Verdicts`."""
+    programs: int
+
+    @classmethod
+    def of(
+        cls,
+        system: System,
+        views: Views,
+        tally: Tally,
+        movements: csr_array,
+        disclosed_to: tuple[IntArray, IntArray],
+        programs: int,
+    ) -> Found:
+        """Translate what is known of variables: a cell that moves backward swaps the sides."""
+        q, n = tally.questions, len(views.cell)
+        rows, shares, bounds = np.full((2, n), -1, np.int64), np.ones((2, n)), np.zeros((2, n))
+        low = np.stack([tally.low_row, tally.low_share, tally.low_bound])
+        high = np.stack([tally.high_row, tally.high_share, tally.high_bound])
+        for side, (this, other) in enumerate(((low, high), (high, low))):
+            row, share, bound = np.where(q.ratio > 0, this, other)
+            rows[side, q.number], shares[side, q.number] = row.astype(np.int64), share
+            bounds[side, q.number] = bound * np.abs(q.ratio)
+        return cls(
+            system=system,
+            views=views,
+            movements=movements,
+            rows=rows,
+            shares=shares,
+            bounds=bounds,
+            disclosed_to=disclosed_to,
+            programs=programs,
+        )
+
+    def moved(self, movements: csr_array) -> FloatArray:
+        """Return how far down and up the movements, as much of them as is allowed, take each cell."""
+        cell = self.views.cell
+        moved = np.stack([entries(movements, self.rows[side], cell) for side in (0, 1)])
+        return np.maximum(self.shares * moved * np.array([[-1.0], [1.0]]), 0.0)
+
+    def verdicts(self, point: FloatArray, proof: ExactMovements | None = None) -> Verdicts:
+        """Judge by the movements, or by their exact form."""
+        v = self.views
+        movements = self.movements if proof is None else proof.as_floats()
+        down, up = self.moved(movements)
+        keep = 1 - 0.9 * LEVEL_TOLERANCE  # what is left is for the check of the witnesses in other arithmetic
+        safe = (up >= v.upper * keep) & (down >= v.lower * keep) & (up + down >= v.sliding * keep)
+        keep = 1 - LEVEL_TOLERANCE
+        below, above = self.bounds
+        unsafe = (above < v.upper * keep) | (below < v.lower * keep) | (below + above < v.sliding * keep)
+        a = point[v.cell]
+        return Verdicts(
+            low=a - down,
+            high=a + up,
+            low_bound=a - below,
+            high_bound=a + above,
+            safe=safe,
+            unsafe=unsafe & ~safe,
+            disclosed=np.flatnonzero(self.system.free & self.system.reduction.determined),
+            disclosed_to=self.disclosed_to,
+            witnesses=movements,
+            exact_witnesses=proof,
+            low_witness=self.rows[0],
+            high_witness=self.rows[1],
+            low_share=self.shares[0],
+            high_share=self.shares[1],
+            programs=self.programs,
+        )

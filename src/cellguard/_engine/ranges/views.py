@@ -1,0 +1,138 @@
+"""Views: what many attackers know besides a release, and what each of them must not find out.
+
+A view shares the release with all others; it has tighter bounds on a few cells. What is asked of it is
+translated once into the variables of the reduced system that all share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine.ranges.implied import Tightened
+from cellguard._engine.ranges.system import System, free_cells
+
+__all__ = ["Questions", "Views"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Views:
+    """The knowledge of many attackers, and the levels that must be kept against each."""
+
+    known_ptr: IntArray
+    """Where the knowledge of each begins in the next three; one entry more than views."""
+    known_cell: IntArray
+    """Cells on which a view has tighter bounds."""
+    known_lo: FloatArray
+    """Their lower bounds in its eyes."""
+    known_hi: FloatArray
+    """Their upper bounds in its eyes."""
+    view: IntArray
+    """Which view each request is about, ascending."""
+    cell: IntArray
+    """The cell that is asked for."""
+    lower: FloatArray
+    """How far down it must be able to go."""
+    upper: FloatArray
+    """How far up."""
+    sliding: FloatArray
+    """How wide its range must be."""
+
+    def __len__(self) -> int:
+        return len(self.known_ptr) - 1
+
+    @property
+    def known_view(self) -> IntArray:
+        """Whose each piece of knowledge is."""
+        return np.repeat(np.arange(len(self)), np.diff(self.known_ptr))
+
+    def bounds(self, view: int, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the bounds of all cells in the eyes of a view, given everybody's."""
+        mine = slice(self.known_ptr[view], self.known_ptr[view + 1])
+        cells = self.known_cell[mine]
+        if not len(cells):
+            return lo, hi
+        lo, hi = lo.copy(), hi.copy()
+        np.maximum.at(lo, cells, self.known_lo[mine])
+        np.minimum.at(hi, cells, self.known_hi[mine])
+        return lo, hi
+
+    def hardest(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return every cell that is asked for, with the highest of its levels."""
+        cells, place = np.unique(self.cell, return_inverse=True)
+        highest = []
+        for level in (self.lower, self.upper, self.sliding):
+            most = np.zeros(len(cells))
+            np.maximum.at(most, place, level)
+            highest.append(most)
+        return cells, highest[0], highest[1], highest[2]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Questions:
+    """The requests of all views about variables that can move, and what the views know of variables."""
+
+    number: IntArray
+    """Of each question, the request it stands for."""
+    view: IntArray
+    variable: IntArray
+    ratio: FloatArray
+    """Movement of the cell divided by that of its variable."""
+    need_high: FloatArray
+    """How far up the variable must be able to go."""
+    need_low: FloatArray
+    """How far down."""
+    need_width: FloatArray
+    """How far apart its ends must be."""
+    known: Tightened
+    """What each view leaves of the variables' room, where that is less than everybody does."""
+
+    @classmethod
+    def of(cls, system: System, views: Views, point: FloatArray) -> Questions:
+        """Translate cells into variables."""
+        reduction = system.reduction
+        variable_of = reduction.merged.variable
+        number = np.flatnonzero(variable_of[views.cell] >= 0)
+        cell = views.cell[number]
+        ratio, variable = reduction.ratio[cell], variable_of[cell]
+        size, forward = np.abs(ratio), ratio > 0
+        lower, upper = views.lower[number], views.upper[number]
+        return cls(
+            number=number,
+            view=views.view[number],
+            variable=variable,
+            ratio=ratio,
+            need_high=np.where(forward, upper, lower) / size,
+            need_low=np.where(forward, lower, upper) / size,
+            need_width=views.sliding[number] / size,
+            known=_knowledge(system, views, point),
+        )
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def _knowledge(system: System, views: Views, point: FloatArray) -> Tightened:
+    """Return the room of the variables that a view narrows; everything else it leaves to all."""
+    reduction = system.reduction
+    k = len(system.up)
+    variable = reduction.merged.variable[views.known_cell]
+    some = variable >= 0
+    cell, variable, view = views.known_cell[some], variable[some], views.known_view[some]
+    ratio = reduction.ratio[cell]
+    size, forward = np.abs(ratio), ratio > 0
+    lo, hi = views.known_lo[some], views.known_hi[some]
+    open_ = free_cells(lo, hi, point[cell])
+    below, above = (np.where(open_, np.maximum(x, 0.0), 0.0) for x in (point[cell] - lo, hi - point[cell]))
+    down = np.where(forward, below, above) / size
+    up = np.where(forward, above, below) / size
+    tighter = (down < system.down[variable]) | (up < system.up[variable])
+    view, variable = view[tighter], variable[tighter]
+    down, up = np.minimum(down[tighter], system.down[variable]), np.minimum(up[tighter], system.up[variable])
+    return Tightened.joined(k, view * k + variable, down, up)

@@ -1,0 +1,334 @@
+"""Witnesses made exact: a solver's movement becomes integers that satisfy every relation and every bound.
+
+A floating-point solution satisfies nothing exactly. Its free parameters are rounded to a grid of
+fractions, all other cells follow from them by integer arithmetic, and where a bound is then missed by
+a hair the movement is pulled towards the true table. The result needs no tolerance to be checked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine.ranges.exact_fractions import Solved, careful_movement
+from cellguard._engine.space.reduce import Reduction, reduce
+
+__all__ = ["ExactMovements", "exact_movements", "refine"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_FINE = (720720, 27720, 2520, 60, 1)
+"""Vertices of tables are mostly whole or have small denominators: these grids hold them exactly."""
+_LARGEST = 2.0**51
+"""Numerators stay below this, so that floating point still tells neighbours apart."""
+_COARSE = 10**6
+"""A parameter that may only move in steps of so many units is left to fractions."""
+_HUGE = np.int64(4_000_000_000_000_000_000)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExactMovements:
+    """Movements of all cells as exact fractions: ``numerators / denominator``, one row each."""
+
+    numerators: csr_array
+    """Whole numbers (int64), movements by cells."""
+    denominator: IntArray
+    """One per cell."""
+    careful: Mapping[int, Mapping[int, Fraction]] = field(default_factory=dict)
+    """Movements that whole numbers of limited length cannot hold: by row, then by cell."""
+
+    def as_floats(self) -> csr_array:
+        """Return the nearest floating-point movements."""
+        k = self.numerators
+        plain = csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
+        if not self.careful:
+            return plain
+        where = [(row, cell, float(m)) for row, moved in self.careful.items() for cell, m in moved.items()]
+        rows, cells, values = (np.array(x) for x in zip(*where, strict=True))
+        return csr_array(plain + csr_array((values, (rows, cells)), shape=k.shape))
+
+    def with_more(self, other: ExactMovements) -> ExactMovements:
+        """Return these movements and, after them, others whose fractions may be of another kind."""
+        n = self.numerators.shape[0]
+        more = csr_array(other.numerators.shape, dtype=np.int64)
+        careful = {n + row: other.row(row) for row in range(other.numerators.shape[0])}
+        return ExactMovements(
+            numerators=csr_array(vstack([self.numerators, more])),
+            denominator=self.denominator,
+            careful={**self.careful, **careful},
+        )
+
+    def row(self, number: int) -> dict[int, Fraction]:
+        """Return one movement, by cell."""
+        k = self.numerators
+        span = slice(k.indptr[number], k.indptr[number + 1])
+        cells = k.indices[span]
+        triples = zip(cells.tolist(), k.data[span].tolist(), self.denominator[cells].tolist(), strict=True)
+        return {i: Fraction(n, d) for i, n, d in triples if n} | dict(self.careful.get(number, {}))
+
+
+def exact_movements(
+    reduction: Reduction,
+    movements: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    component: IntArray,
+    *,
+    held: BoolArray | None = None,
+    deadline: float = float("inf"),
+) -> ExactMovements:
+    """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
+
+    Parameters
+    ----------
+    reduction
+        Of the relations, with the free cells of the movements.
+    movements
+        One row each, from a solver.
+    lo, hi, point
+        Interval of each cell, and the table that moves; decimal numbers, taken as they are printed.
+    component
+        Of each cell; movements of different components are independent.
+    held
+        Cells that must stand still exactly in every movement in which they do not move: somebody knows them.
+    deadline
+        Time (of `time.time`) after which movements are replaced by none.
+    """
+    n = len(point)
+    components = component + 1  # 0: cells that cannot move
+    n_components = int(components.max(initial=0)) + 1
+    largest = np.zeros(n_components)
+    size = abs(movements)
+    np.maximum.at(largest, components[size.indices], size.data)
+    denominator = np.array([_grid(m) for m in largest.tolist()], np.int64)[components]
+    cells = np.unique(movements.indices)
+    below, above = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    below[cells], above[cells] = _whole_room(lo[cells], hi[cells], point[cells], denominator[cells])
+    T = _whole_relations(reduction.relations)
+    if T is None or movements.shape[0] == 0:
+        return ExactMovements(numerators=csr_array(movements.shape, dtype=np.int64), denominator=denominator)
+    maker = _Maker(T=T, denominator=denominator, below=below, above=above, components=components)
+    basis = _Basis.of(reduction)
+    # aliases move together: one of them stands for all
+    held = np.zeros(n, bool) if held is None else held
+    held_cells = np.unique(reduction.alias[held & (component >= 0)])
+    rows = []
+    for i in range(movements.shape[0]):
+        z = movements[[i]].toarray()[0]
+        late = time.time() > deadline
+        made = np.zeros(n, np.int64) if late else maker.make(z, basis, held_cells[z[held_cells] == 0])
+        rows.append(csr_array(made[None, :]))
+    return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
+
+
+def refine(
+    exact: ExactMovements,
+    reduction: Reduction,
+    movements: csr_array,
+    lo: FloatArray,
+    hi: FloatArray,
+    point: FloatArray,
+    component: IntArray,
+    where: Iterable[tuple[int, int]],
+    *,
+    held: BoolArray | None = None,
+    deadline: float = float("inf"),
+) -> ExactMovements:
+    """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
+    numerators, careful = exact.numerators.tolil(), dict(exact.careful)
+    memory: dict[bytes, Solved | None] = {}
+    for row, c in sorted(where):
+        z = movements[[row]].toarray()[0]
+        mine = own = np.flatnonzero(component == c)
+        if time.time() > deadline:
+            break
+        if held is not None:
+            mine = mine[(z[mine] != 0) | ~held[mine]]
+        if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
+            mine = mine[z[mine] != 0]
+        found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
+        if found is not None:
+            careful[row] = {**careful.get(row, {}), **found}
+            numerators[row, own] = 0
+    return ExactMovements(numerators=csr_array(numerators), denominator=exact.denominator, careful=careful)
+
+
+def _grid(largest: float) -> int:
+    """Choose the denominator of a component whose largest movement is given."""
+    fine = next((f for f in _FINE if largest * f < _LARGEST), 1)
+    while fine < 10**14 and largest * fine * 10 < _LARGEST:
+        fine *= 10
+    return fine
+
+
+def _whole_room(lo: FloatArray, hi: FloatArray, point: FloatArray, unit: IntArray) -> tuple[IntArray, IntArray]:
+    """Room below and above in whole units, rounded inward: exact for decimal numbers as they are printed."""
+    digits = next((q for q in range(10) if all(_has_digits(x, q) for x in (lo, hi, point))), None)
+    if digits is None:
+        return _fraction_room(lo, point, unit, -1), _fraction_room(hi, point, unit, 1)
+    scale = 10.0**digits
+
+    def room(difference: FloatArray) -> IntArray:
+        far = ~(difference * unit / scale < float(_HUGE) / 2)
+        steps = np.where(far, 0.0, difference).astype(np.int64)
+        whole, rest = np.divmod(unit, 10**digits)  # steps * unit / scale without overflow
+        return np.where(far, _HUGE, steps * whole + steps * rest // 10**digits)
+
+    at = np.rint(point * scale)
+    with np.errstate(invalid="ignore"):
+        return np.maximum(room(at - np.rint(lo * scale)), 0), np.maximum(room(np.rint(hi * scale) - at), 0)
+
+
+def _fraction_room(end: FloatArray, point: FloatArray, unit: IntArray, sign: int) -> IntArray:
+    """Room on one side in whole units, by fractions: for numbers with many digits."""
+    steps = [
+        int(sign * (Fraction(repr(e)) - Fraction(repr(p))) * u) if np.isfinite(e) else int(_HUGE)
+        for e, p, u in zip(end.tolist(), point.tolist(), unit.tolist(), strict=True)
+    ]
+    return np.array([min(max(k, 0), int(_HUGE)) for k in steps], np.int64)
+
+
+def _has_digits(x: FloatArray, digits: int) -> bool:
+    """Whether the finite numbers are decimals with at most so many digits after the point."""
+    x = x[np.isfinite(x)]
+    scaled = np.rint(x * 10.0**digits)
+    return bool((np.abs(scaled) < 2.0**52).all() and (scaled / 10.0**digits == x).all())
+
+
+def _whole_relations(T: csr_array) -> csr_array | None:
+    """Return the relations multiplied so that every coefficient is whole, or None."""
+    for digits in range(7):
+        scaled = T.data * 10.0**digits
+        whole = np.rint(scaled)
+        if (np.abs(scaled - whole) <= 1e-9 * np.abs(scaled)).all() and (whole / 10.0**digits == T.data).all():
+            return csr_array((whole.astype(np.int64), T.indices, T.indptr), shape=T.shape)
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Basis:
+    """The null space in whole numbers: ``cells = numerators @ (parameters / denominator)``."""
+
+    parameters: IntArray
+    numerators: csr_array
+    denominator: IntArray
+    """Of each parameter: only its multiples move all cells by whole units."""
+
+    @classmethod
+    def of(cls, reduction: Reduction) -> _Basis:
+        N = reduction.basis
+        denominator = np.ones(N.shape[1], np.int64)
+        data = N.data
+        broken = np.flatnonzero(np.abs(data - np.rint(data)) > 1e-9)
+        if len(broken):
+            values, where = np.unique(np.round(data[broken], 9), return_inverse=True)
+            parts = [Fraction(v).limit_denominator(1000).denominator for v in values.tolist()]
+            for j, d in zip(N.indices[broken].tolist(), (parts[k] for k in where.tolist()), strict=True):
+                denominator[j] = min(lcm(int(denominator[j]), d), _COARSE)  # lcm with it stays beyond it
+            data = np.where(denominator[N.indices] < _COARSE, data * denominator[N.indices], 0.0)
+        whole = csr_array((np.rint(data).astype(np.int64), N.indices, N.indptr), shape=N.shape)
+        return cls(parameters=reduction.parameters, numerators=whole, denominator=denominator)
+
+    def complete(self, z: FloatArray, hold: _Hold | None = None) -> IntArray:
+        """Round the parameters of a movement, in units, and let all other cells follow."""
+        steps = np.rint(z[self.parameters] / self.denominator).astype(np.int64)
+        return np.asarray(self.numerators @ (steps if hold is None else hold.corrected(steps)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Hold:
+    """Cells that must not move: rounding the parameters moves them by a few units, a few other units take that back."""
+
+    rows: csr_array
+    """Of the basis, for the cells that are held."""
+    chosen: IntArray
+    """A parameter for each of them."""
+    factors: Any
+    """Of the square matrix between both, in floating point."""
+
+    @classmethod
+    def of(cls, basis: _Basis, cells: IntArray) -> _Hold | None:
+        """Choose parameters that few of the held cells depend on; None when there are none, or too few."""
+        from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+        from scipy.sparse.linalg import splu
+
+        rows = csr_array(basis.numerators[cells])
+        rows = csr_array(rows[np.flatnonzero(np.diff(rows.indptr))])
+        if not rows.shape[0]:
+            return None
+        used = np.bincount(rows.indices, minlength=rows.shape[1])
+        weight = csr_array((used[rows.indices] * np.abs(rows.data).astype(np.float64), rows.indices, rows.indptr))
+        weight.resize(rows.shape)
+        try:
+            _, chosen = min_weight_full_bipartite_matching(weight)
+            factors = splu(rows[:, chosen].astype(np.float64).tocsc())
+        except (ValueError, RuntimeError):  # the cells depend on each other
+            return None
+        return cls(rows=rows, chosen=chosen.astype(np.int64), factors=factors)
+
+    def corrected(self, steps: IntArray) -> IntArray:
+        """Return the parameters changed so that the cells stand still, if whole numbers can do that."""
+        change = self.factors.solve(-(self.rows @ steps).astype(np.float64))
+        if not (np.abs(change) < _LARGEST).all():
+            return steps
+        out = steps.copy()
+        out[self.chosen] += np.rint(change).astype(np.int64)
+        return out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Maker:
+    T: csr_array
+    denominator: IntArray
+    below: IntArray
+    above: IntArray
+    components: IntArray
+
+    def make(self, movement: FloatArray, basis: _Basis, held: IntArray) -> IntArray:
+        """Make one movement exact; components that resist stay where they are, and so do all cells that are held."""
+        z = movement * self.denominator
+        z = np.where(np.abs(z) < 2 * _LARGEST, z, 0.0)
+        hold = _Hold.of(basis, held) if len(held) else None
+        k, bad = self._pull(z, basis, hold)
+        bad[self.components[held[k[held] != 0]]] = True
+        if bad.any():  # a cell at an end without room: what the solver calls zero must be zero
+            retry = bad[self.components]
+            largest = np.zeros(len(bad))
+            np.maximum.at(largest, self.components, np.abs(z))
+            moving = retry & (np.abs(z) > 1e-12 * largest[self.components])
+            again, still = self._pull(np.where(moving, z, 0.0), _Basis.of(reduce(self.T.astype(np.float64), moving)))
+            k = np.where(retry, again, k)
+            bad = bad & still
+        return np.where(bad[self.components], np.int64(0), k)
+
+    def _pull(self, z: FloatArray, basis: _Basis, hold: _Hold | None = None) -> tuple[IntArray, BoolArray]:
+        """Complete the movement, pulling each component towards no movement until its bounds hold."""
+        n_components = int(self.components.max(initial=0)) + 1
+        share = np.ones(n_components)
+        for margin in (1e-15, 1e-14, 1e-13, 1e-12, 1e-11):
+            k = basis.complete(z * share[self.components], hold)
+            limit = np.ones(len(z))
+            over, under = k > self.above, -k > self.below
+            limit[over] = self.above[over] / k[over]
+            limit[under] = self.below[under] / -k[under]
+            least = np.ones(n_components)
+            np.minimum.at(least, self.components, limit)
+            if (least == 1.0).all():
+                break
+            share = np.where(least < 1.0, share * least * (1 - margin), share)
+        wrong = (k > self.above) | (-k > self.below)
+        wrong[self.T[np.flatnonzero(self.T @ k)].indices] = True
+        bad = share < 1 - 1e-6
+        bad[self.components[wrong]] = True
+        return k, bad

@@ -1,0 +1,1 @@
+"""The structure of a table: reduction, echelon forms, networks, grids of cells."""

@@ -1,0 +1,140 @@
+"""Tables that are networks: every movement is a circulation, and every attack a cut.
+
+Two-dimensional tables are networks, and stay so when one of the dimensions is hierarchical: a cell is an arc between
+two of its relations (a line and a column). What can flow through an arc is then what the narrowest cut around
+it lets through, which needs no linear program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from cellguard._engine.space.reduce import Reduction
+
+__all__ = ["Network", "adjacency"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Arcs between relations. A cell that moves up carries what it moves from its tail to its head."""
+
+    cells: IntArray
+    """The table's cell of each arc: those that can move."""
+    tail: IntArray
+    head: IntArray
+    n_nodes: int
+    """The last node is the outside."""
+
+    @classmethod
+    def of(cls, reduction: Reduction) -> Network | None:
+        """Recognise the network of what is left of a table; None if none is seen.
+
+        Some relations follow from others (the line of a subtotal from the lines below it). Relations are taken as
+        long as no cell lies in three of them, those first whose cells lie in few; they are enough if their rank is.
+        """
+        cells = np.flatnonzero(~reduction.determined)
+        T = csr_array(reduction.relations[:, cells])
+        T.eliminate_zeros()
+        T = csr_array(T[_few_per_cell(T)])
+        if T.nnz and not (np.abs(T.data) == 1.0).all():
+            return None
+        by_cell = T.tocsc()
+        by_cell.sort_indices()
+        count = np.diff(by_cell.indptr)
+        first, second = by_cell.indptr[:-1][count > 0], by_cell.indptr[:-1][count > 1] + 1
+        pairs = by_cell.indices[first[count[count > 0] > 1]], by_cell.indices[second]
+        opposed = by_cell.data[first[count[count > 0] > 1]] * by_cell.data[second] < 0
+        turn = _turned(T.shape[0], *pairs, opposed)
+        if turn is None:
+            return None
+        outside = T.shape[0]
+        ends = np.full((2, len(cells)), outside, np.int64)  # tail and head
+        enters = by_cell.data * turn[by_cell.indices] > 0
+        arc = np.repeat(np.arange(len(cells)), count)
+        ends[enters.astype(np.int64), arc] = by_cell.indices
+        network = cls(cells, ends[0], ends[1], outside + 1)
+        return network if network._rank() == len(cells) - reduction.degrees_of_freedom else None
+
+    def _rank(self) -> int:
+        one = np.ones(len(self.tail), np.bool_)
+        graph = csr_array((one, (self.tail, self.head)), shape=(self.n_nodes, self.n_nodes))
+        return int(self.n_nodes - connected_components(graph, directed=False)[0])
+
+    @cached_property
+    def arcs(self) -> tuple[IntArray, IntArray]:
+        """For every node its arcs: where they begin in the list, and their numbers, ``~j`` where arc j enters."""
+        return adjacency(self.tail, self.head, self.n_nodes)
+
+    def ways(self, node: int) -> tuple[IntArray, IntArray]:
+        """Return the arcs that leave a node, and those that enter it; not those that do both."""
+        begin, arcs = self.arcs
+        here = arcs[begin[node] : begin[node + 1]]
+        leaving, entering = here[here >= 0], ~here[here < 0]
+        return leaving[self.head[leaving] != node], entering[self.tail[entering] != node]
+
+    def narrow(
+        self, cell: IntArray, sign: FloatArray, level: FloatArray, upper: FloatArray, lower: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.int8]]:
+        """Look for the cut that keeps each arc from moving by its level, if there is one.
+
+        Returns
+        -------
+        tuple
+            How far each arc moves, at most its level; and a row of nodes for each that falls short: 1 on the near
+            side of the first narrowest cut, 2 beyond the last, 0 in between.
+        """
+        from cellguard._core.mincut import narrow
+
+        return narrow((self.tail, self.head, *self.arcs), cell, sign > 0, level, upper, lower)
+
+
+def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray]:
+    """Return for every node its arcs: where they begin, and their numbers, ``~j`` where arc j enters.
+
+    >>> start, arcs = adjacency(np.array([0, 1]), np.array([1, 2]), 3)
+    >>> start.tolist(), arcs.tolist()
+    ([0, 1, 3, 4], [0, -1, 1, -2])
+    """
+    ends = np.stack([tail, head], axis=1).ravel()
+    order = np.argsort(ends, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=n_nodes))])
+    return start, np.where(order % 2 == 0, order // 2, ~(order // 2))
+
+
+def _few_per_cell(T: csr_array) -> IntArray:
+    """Relations of which no cell needs more than two, as many as are found in one pass."""
+    lengths = np.diff(T.indptr)
+    degree = np.bincount(T.indices, minlength=T.shape[1])
+    crowded = np.add.reduceat(np.append(degree[T.indices], 0), T.indptr[:-1]) / np.maximum(lengths, 1)
+    left = np.full(T.shape[1], 2, np.int8)
+    seen: set[bytes] = set()
+    taken = []
+    for row in np.argsort(crowded, kind="stable"):
+        cells = T.indices[T.indptr[row] : T.indptr[row + 1]]
+        if len(cells) and left[cells].all() and (key := np.sort(cells).tobytes()) not in seen:
+            seen.add(key)
+            left[cells] -= 1
+            taken.append(row)
+    return np.sort(np.array(taken, np.int64))
+
+
+def _turned(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntArray | None:
+    """Signs of the relations such that a cell enters one of its two and leaves the other; None if there are none."""
+    # two copies of every relation, as it is and turned; which copies go together
+    start = np.concatenate([one, one + n])
+    end = np.concatenate([np.where(opposed, other, other + n), np.where(opposed, other + n, other)])
+    graph = csr_array((np.ones(len(start), np.bool_), (start, end)), shape=(2 * n, 2 * n))
+    group = connected_components(graph, directed=False)[1]
+    if (group[:n] == group[n:]).any():
+        return None
+    return np.where(group[:n] < group[n:], 1, -1)

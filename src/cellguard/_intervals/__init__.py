@@ -1,1 +1,0 @@
-"""The parts of interval protection; :func:`cellguard.intervals` is the way in."""

@@ -1,1 +1,0 @@
-"""Parts of :func:`cellguard.suppress`: construct, clean up, improve, prove."""

@@ -1,0 +1,174 @@
+"""Count tables, and the rule by which their small cells are suppressed: what minami2019's attacker knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
+from cellguard.exceptions import InputError
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+
+__all__ = ["KNOWLEDGE", "CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
+
+KNOWLEDGE = ("rule", "mechanism", "algorithm")
+"""How much an attacker knows, see :mod:`cellguard.check.attack.matching`."""
+_LOSSES = ("cells", "counts")
+_TIE_BITS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRule:
+    """A deterministic optimal suppression of a frequency table, with its parameters (minami2019 definition 4).
+
+    Counts below the minimum are sensitive; the range of each must keep a width; among the patterns
+    that do, the one of least loss is chosen, and among those of equal loss the first in a fixed order.
+
+    >>> CountRule(minimum=5, width=8)
+    CountRule(minimum=5, width=8, zeros=True, loss='cells', order=0)
+    """
+
+    minimum: int = 5
+    """The minimum frequency: a smaller count is sensitive."""
+    width: int = 8
+    """The least width of the range of a sensitive cell."""
+    zeros: bool = True
+    """Whether a zero is sensitive."""
+    loss: str = "cells"
+    """What is lost with a suppressed cell: ``"cells"`` counts it as one, ``"counts"`` by its count."""
+    order: int = 0
+    """Number of the fixed order between patterns of equal loss. It is public, like the rest of the rule."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("minimum", 1), ("width", 1), ("order", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or value != int(value) or value < least:
+                raise InputError(f"{name} {value!r}: a whole number of at least {least} is needed.")
+            object.__setattr__(self, name, int(value))
+        if self.loss not in _LOSSES:
+            raise InputError(f"loss {self.loss!r} is not known.", hint=f"one of {', '.join(_LOSSES)}.")
+
+    def sensitive(self, counts: FloatArray) -> BoolArray:
+        """Return which counts are sensitive."""
+        return np.asarray((counts < self.minimum) & ((counts > 0) | self.zeros))
+
+    def law(self, grid: Grid) -> CountLaw:
+        """Return the rule for the counts of a grid, which are counted from their known lower bound."""
+        r, c = grid.cells.shape
+        ties = np.random.default_rng([self.order, r, c]).integers(1, 1 << _TIE_BITS, (r, c))
+        by_cell = self.loss == "cells"
+        if not by_cell and grid.counts.sum() >= 1 << 24:
+            raise InputError("the counts are too large for a loss by counts.", hint="use loss='cells'.")
+        return CountLaw(
+            minimum=max(0, self.minimum - grid.least),
+            smallest=0 if self.zeros or grid.least > 0 else 1,
+            width=self.width,
+            base=ties + UNIT * (1 if by_cell else grid.least),
+            slope=0 if by_cell else UNIT,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Grid:
+    """The inner cells of a two-way table whose margins are published."""
+
+    cells: IntArray
+    """Index of each cell in its table, by row and column."""
+    counts: IntArray
+    """The counts (confidential where suppressed), less `least`."""
+    least: int
+    """What every attacker knows a cell to be at least."""
+
+    def pattern(self, suppressed: BoolArray) -> BoolArray:
+        """Return the part of a pattern that lies in the grid."""
+        return np.asarray(suppressed[self.cells])
+
+
+def require_counts(table: Table) -> None:
+    """Refuse a table whose cells are not counts."""
+    a = table.values
+    bad = (a < 0) | (a != np.rint(a)) | (table.lb != np.rint(table.lb))
+    if bad.any():
+        raise InputError(
+            f"{table.name}: not a count table; {table.label(int(np.argmax(bad)))} is not a whole number of at least 0.",
+            hint="the matching attack is for frequency tables, whose widths do not depend on the values "
+            "(minami2019 section 3).",
+        )
+
+
+def rule_of(table: Table) -> CountRule:
+    """Return the rule that the table's sensitive cells and levels show, where they leave no doubt.
+
+    The width is the sliding level that all sensitive cells share; the minimum frequency is 5 when
+    that separates sensitive cells from the others, or the only number that does; cells are lost by
+    their counts when those are the table's weights.
+    """
+    s = table.sensitive
+    widths = np.unique(table.sliding[s])
+    inner = ~table.fixed
+    if not s.any() or len(widths) != 1 or widths[0] < 1:
+        raise InputError(
+            f"{table.name}: the rule cannot be told from the table.",
+            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
+        )
+    least, most = table.values[s].max() + 1, table.values[inner & ~s].min(initial=np.inf)
+    zeros = not (table.values[inner & ~s] == 0).any()
+    if not zeros:
+        most = table.values[inner & ~s & (table.values > 0)].min(initial=np.inf)
+    if not least <= 5 <= most and least != most:
+        raise InputError(
+            f"{table.name}: the minimum frequency cannot be told from the table.",
+            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
+        )
+    counts = bool((table.weights[inner] == table.values[inner]).all())
+    return CountRule(
+        minimum=5 if least <= 5 <= most else int(least),
+        width=int(np.ceil(widths[0])),
+        zeros=zeros,
+        loss="counts" if counts else "cells",
+    )
+
+
+def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
+    """Return the inner cells of a two-way table with published margins; None for any other table.
+
+    Inner cells are those that nothing adds up to. They form a grid when each lies in two relations
+    and the relations fall into two families, rows and columns, that cross in one cell each.
+    """
+    T = table.relations
+    inner = np.ones(table.n_cells, bool)
+    inner[T.indices[T.data < 0]] = False
+    n = int(inner.sum())
+    if n == 0 or n > MAX_LINES**2 or (suppressed & ~inner).any() or not np.isin(T.data, (-1.0, 1.0)).all():
+        return None
+    least = np.unique(table.lb[inner])
+    if table.rhs.any() or np.isfinite(table.ub[inner]).any() or len(least) != 1 or not np.isfinite(least[0]):
+        return None
+    lines = [np.sort(T.indices[a:b][T.data[a:b] > 0]) for a, b in zip(T.indptr[:-1], T.indptr[1:], strict=True)]
+    lines = [line for line in lines if inner[line].any()]
+    if not all(inner[line].all() for line in lines):
+        return None
+    cells = _crossed(lines, np.flatnonzero(inner))
+    if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
+        return None
+    start = int(least[0])
+    return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
+
+
+def _crossed(lines: list[IntArray], inner: IntArray) -> IntArray | None:
+    """Arrange the inner cells by row and column, or return None when they do not form a grid."""
+    rows = [line for line in lines if not np.isin(line, lines[0]).any() or line is lines[0]]
+    columns = [line for line in lines if np.isin(line, lines[0]).any() and line is not lines[0]]
+    rows, columns = (sorted(family, key=lambda line: int(line[0])) for family in (rows, columns))
+    if len(rows) * len(columns) != len(inner):
+        return None
+    if columns and columns[0][0] == rows[0][0] and columns[0][1] < rows[0][1]:
+        rows, columns = columns, rows  # rows are read first
+    by_column = {int(c): j for j, column in enumerate(columns) for c in column}
+    out = np.full((len(rows), len(columns)), -1, np.int64)
+    for i, row in enumerate(rows):
+        for c in row:
+            out[i, by_column.get(int(c), 0)] = c
+    whole = np.array_equal(np.sort(out, axis=None), inner) and sum(map(len, lines)) == 2 * len(inner)
+    return out if whole else None

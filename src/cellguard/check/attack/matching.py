@@ -1,0 +1,344 @@
+"""The matching attack: what a suppression tells an attacker who knows the algorithm (minami2019).
+
+He lists the tables that agree with what is published (candidates), suppresses each, and keeps those
+that give the published pattern (survivors). The survivors' values of a cell are its effective
+feasibility interval. Three attackers, each knowing more than the one before:
+
+``"rule"``
+    which counts are sensitive, and the width each must keep;
+``"mechanism"``
+    also that the pattern is the cheapest under positive weights, but not the weights (they were
+    drawn at random and kept secret): a candidate survives when no part of the pattern suffices for it;
+``"algorithm"``
+    the deterministic algorithm with all its parameters: a candidate survives when its optimum is the
+    pattern.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cellguard._engine.counts import twoway
+from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.check.attack.sampling import inner_cells, sample
+from cellguard.exceptions import InputError, ReleaseError
+from cellguard.nouns.release import Suppression
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+
+__all__ = ["MatchingAttack", "matching_attack"]
+
+_LIMIT = 50_000_000
+"""Nodes of an attack: a few minutes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MatchingAttack:
+    """What the attacker learned of the suppressed cells, one entry each in the table's order.
+
+    Confidential: it is what the release lets somebody compute of hidden cells.
+    """
+
+    suppression: Suppression = field(repr=False)
+    """What was attacked."""
+    rule: CountRule
+    """What the attacker knows of the algorithm."""
+    knows: str
+    """How much of it he uses: rule, mechanism or algorithm."""
+    cells: IntArray = field(repr=False)
+    """Indices of the suppressed cells."""
+    feasible_lower: FloatArray = field(repr=False)
+    """Feasibility intervals: what the margins and the published cells alone leave open."""
+    feasible_upper: FloatArray = field(repr=False)
+    """Their upper ends."""
+    lower: FloatArray = field(repr=False)
+    """Effective intervals from outside: no survivor has a smaller value (proven)."""
+    upper: FloatArray = field(repr=False)
+    """No survivor has a greater value (proven)."""
+    inner_lower: FloatArray = field(repr=False)
+    """Effective intervals from inside: the smallest value of a survivor that was found; NaN without one."""
+    inner_upper: FloatArray = field(repr=False)
+    """The greatest value of a survivor that was found."""
+    exact: bool
+    """Whether inside and outside are settled, so that the intervals are exact."""
+    approach: str
+    """``"enumeration"`` of all candidates, or ``"sampling"`` of some."""
+    work: int
+    """Nodes or candidates that were tried."""
+    seconds: float
+    """How long it took."""
+
+    @property
+    def primary(self) -> BoolArray:
+        """Which of the suppressed cells are sensitive."""
+        return np.asarray(self.suppression.table.sensitive[self.cells])
+
+    @property
+    def width(self) -> FloatArray:
+        """Width of the effective intervals, from outside."""
+        return self.upper - self.lower
+
+    @property
+    def unsafe(self) -> BoolArray:
+        """Sensitive cells that are proven narrower than the rule promises (minami2019 section 4.2)."""
+        return np.asarray(self.primary & (self.width < self.rule.width))
+
+    @property
+    def safe(self) -> BoolArray:
+        """Sensitive cells that survivors prove to be as wide as the rule promises."""
+        return np.asarray(self.primary & (self.inner_upper - self.inner_lower >= self.rule.width))
+
+    @property
+    def disclosed(self) -> BoolArray:
+        """Sensitive cells whose count the attacker knows exactly."""
+        return np.asarray(self.primary & (self.width == 0))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON object of the command line: numbers of cells, no cell's value."""
+        primary, unsafe, safe = (int(mask.sum()) for mask in (self.primary, self.unsafe, self.safe))
+        widths = self.width[self.unsafe].astype(int)
+        return {
+            "method": "match",
+            "knows": self.knows,
+            "approach": self.approach,
+            "exact": self.exact,
+            "suppressed": len(self.cells),
+            "primary": primary,
+            "unsafe": unsafe,
+            "safe": safe,
+            "undecided": primary - unsafe - safe,
+            "disclosed": int(self.disclosed.sum()),
+            "unsafe_share": unsafe / primary if primary else 0.0,
+            "widths_of_unsafe": np.bincount(widths, minlength=self.rule.width).tolist(),
+            "required_width": self.rule.width,
+            "work": self.work,
+            "seconds": self.seconds,
+        }
+
+    def candidates(self, limit: int = 100_000) -> IntArray:
+        """Return the tables that agree with what is published, one row of suppressed cells each.
+
+        At most `limit`; of a table that is not two-way, an error.
+        """
+        grid = _require_grid(self.suppression)
+        found = twoway.candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
+        place = np.searchsorted(self.cells, grid.cells)
+        hidden = grid.pattern(self.suppression.suppressed)
+        out = np.zeros((len(found), len(self.cells)), np.int64)
+        out[:, place[hidden]] = found[:, hidden] + grid.least
+        return out
+
+    def count_candidates(self, limit: int = 10**12) -> int:
+        """Return how many candidates there are; what reaches `limit` is a lower bound."""
+        grid = _require_grid(self.suppression)
+        return twoway.count_candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
+
+
+def matching_attack(
+    suppression: Suppression,
+    rule: CountRule | None = None,
+    *,
+    knows: str | None = None,
+    cells: str = "all",
+    limit: int = _LIMIT,
+    algorithm: Callable[[Table], BoolArray] | None = None,
+    samples: int = 200,
+    seed: int = 0,
+) -> MatchingAttack:
+    """Attack a suppressed frequency table with the knowledge of how it was suppressed.
+
+    Of a two-way table with published margins all candidates are dealt with, and the intervals are
+    exact: only what is published is used. Of any other table some candidates are tried, beginning
+    with the true one: survivors bound the intervals from inside, the feasibility intervals from
+    outside, and nothing is exact.
+
+    Parameters
+    ----------
+    suppression
+        The suppression of a frequency table.
+    rule
+        The algorithm and its parameters; by default what the suppression was made with, or what the
+        table's sensitive cells and levels show.
+    knows
+        ``"rule"``, ``"mechanism"`` or ``"algorithm"`` (see the module); by default the mechanism for a
+        suppression made with ``resist="matching"``, otherwise the algorithm.
+    cells
+        ``"all"`` suppressed cells, or only the ``"primary"`` ones.
+    limit
+        Nodes of the search. Ends of intervals that are not settled by then keep what is proven: the
+        attack is not exact.
+    algorithm
+        The algorithm itself, from a table to the cells it suppresses, where the rule alone does not
+        say: for tables that are not two-way, or for another algorithm than the optimum. With it
+        candidates are tried, not listed.
+    samples, seed
+        How many candidates are tried, and which.
+
+    Examples
+    --------
+    >>> from cellguard import examples
+    >>> attack = matching_attack(examples.minami2019_table1(k=0), CountRule(minimum=5, width=8), knows="mechanism")
+    >>> attack.candidates().tolist()[0], attack.count_candidates()
+    ([14, 9, 9, 0], 10)
+    >>> attack.summary()["unsafe"]
+    0
+    """
+    begin = time.perf_counter()
+    rule = _rule(suppression, rule)
+    knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
+    if knows not in KNOWLEDGE:
+        raise InputError(f"knows {knows!r} is not known.", hint=f"one of {', '.join(KNOWLEDGE)}.")
+    if cells not in ("all", "primary"):
+        raise InputError(f"cells {cells!r} is not known.", hint="one of all, primary.")
+    _check_pattern(suppression, rule)
+    grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
+    if grid is None:
+        intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
+    else:
+        _check_rule(suppression, rule, grid, knows, limit)
+        intervals = _listed(suppression, rule, grid, knows, cells, limit)
+    return MatchingAttack(
+        suppression=suppression,
+        rule=rule,
+        knows=knows,
+        cells=np.flatnonzero(suppression.suppressed),
+        seconds=time.perf_counter() - begin,
+        **intervals,
+    )
+
+
+def _listed(
+    suppression: Suppression, rule: CountRule, grid: Grid, knows: str, cells: str, limit: int
+) -> dict[str, Any]:
+    """Intervals over all candidates of a two-way table."""
+    pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
+    wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
+    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
+    found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+    order = np.argsort(grid.cells[pattern])
+
+    def hidden(values: IntArray) -> FloatArray:
+        return values[pattern][order].astype(np.float64) + grid.least
+
+    nobody = (found.inner_low > found.inner_high)[pattern][order]
+    return {
+        "feasible_lower": hidden(low),
+        "feasible_upper": hidden(high),
+        "lower": hidden(found.low),
+        "upper": hidden(found.high),
+        "inner_lower": np.where(nobody, np.nan, hidden(found.inner_low)),
+        "inner_upper": np.where(nobody, np.nan, hidden(found.inner_high)),
+        "exact": found.finished and cells == "all",
+        "approach": "enumeration",
+        "work": found.work,
+    }
+
+
+def _sampled(
+    suppression: Suppression,
+    rule: CountRule,
+    knows: str,
+    algorithm: Callable[[Table], BoolArray] | None,
+    samples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Intervals of any table, from inside and outside."""
+    if knows == "algorithm" and algorithm is None:
+        raise InputError(
+            f"{suppression.table.name}: not a two-way table with published margins; the rule alone does not say "
+            "how it was suppressed.",
+            hint="give the algorithm, a function from a table to its suppressed cells; or knows='mechanism' or 'rule'.",
+        )
+    if samples < 1:
+        raise InputError(f"samples {samples}: at least 1 is needed.")
+    found = sample(suppression, rule, knows, algorithm, samples=samples, seed=seed)
+    if not found.survived:
+        raise _not_reproduced(suppression, rule, knows)
+    return {
+        "feasible_lower": found.low,
+        "feasible_upper": found.high,
+        "lower": found.low,
+        "upper": found.high,
+        "inner_lower": found.inner_low,
+        "inner_upper": found.inner_high,
+        "exact": False,
+        "approach": "sampling",
+        "work": found.tried,
+    }
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def _rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
+    if not isinstance(suppression, Suppression):
+        raise InputError(
+            f"the matching attack is for suppressions, not for {type(suppression).__name__}.",
+            hint="cg.attack has the scenarios against adjusted tables.",
+        )
+    suppression._require_published()
+    require_counts(suppression.table)
+    if rule is not None:
+        if not isinstance(rule, CountRule):
+            raise InputError(f"rule: a CountRule is needed, not {type(rule).__name__}.")
+        return rule
+    made_with = suppression.options.get("rule")
+    return CountRule(**made_with) if isinstance(made_with, dict) else rule_of(suppression.table)
+
+
+def _require_grid(suppression: Suppression) -> Grid:
+    grid = grid_of(suppression.table, suppression.suppressed)
+    if grid is None:
+        raise InputError(
+            f"{suppression.table.name}: not a two-way table with published margins.",
+            hint="candidates of other tables are tried, not listed.",
+        )
+    return grid
+
+
+def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
+    """Refuse a pattern that shows a sensitive cell, and a rule that makes others sensitive than the table."""
+    table = suppression.table
+    judged = inner_cells(table) & ~table.fixed
+    small = judged & rule.sensitive(table.values)
+    shown = (small | (table.sensitive & ~table.fixed)) & ~suppression.suppressed
+    if shown.any():
+        raise ReleaseError(
+            f"{table.label(int(np.argmax(shown)))}: the cell is sensitive and was left published.",
+            hint="the pattern must hide its primary cells; is the minimum frequency of the rule right?",
+        )
+    other = judged & (small != table.sensitive)
+    if other.any():
+        raise InputError(
+            f"{table.label(int(np.argmax(other)))}: the rule and the table disagree on whether it is sensitive.",
+            hint="give the rule by which the table's sensitive cells were chosen.",
+        )
+
+
+def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: str, limit: int) -> None:
+    """Refuse a rule by which the table would not have been suppressed like this."""
+    if knows == "mechanism" and suppression.details.get("decoys"):
+        return  # more than the sensitive cells was protected, so a part of the pattern may suffice
+    law, pattern = rule.law(grid), grid.pattern(suppression.suppressed)
+    if knows == "algorithm":
+        optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=limit)
+        same = nodes > limit or (optimum is not None and np.array_equal(optimum, pattern))
+    else:
+        same = twoway.is_safe(grid.counts, pattern, law)
+        same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))
+    if not same:
+        raise _not_reproduced(suppression, rule, knows)
+
+
+def _not_reproduced(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
+    hints = {
+        "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
+        "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",
+        "algorithm": "its optimum is another pattern: give the rule, loss and order that made the release.",
+    }
+    return InputError(f"{suppression.table.name}: the rule does not reproduce the pattern.", hint=hints[knows])

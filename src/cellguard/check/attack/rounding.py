@@ -1,0 +1,261 @@
+"""Who knows how tables are rounded and perturbed: what he believes, how much it narrows, and how often he is right.
+
+The audit takes from a release what is certain: no cell moved farther than it says. An attacker who has
+read the manual can believe more.
+
+========  ==========================================================================================
+levels    certain, for who knows that a cell is sensitive and which share of it its levels are: a
+          published value that leaves ``a - p a`` and ``a + q a`` possible tells that a is no nearer to the
+          ends of ``v -/+ d`` than that
+nearest   probable, and false where coins were used: cells go to the nearest multiple as far as
+          the relations allow
+========  ==========================================================================================
+
+**nearest** is exact for rounding by the plain distance: v is a nearest rounding of a when some prices of
+the relations explain it. With ``e = a - v``, bases r, weights w and a vector ``h = T' y`` of prices, a step
+of one base up costs ``w (r - 2 e) - r h >= 0`` and one down ``w (r + 2 e) + r h >= 0``, hence
+
+    | e + r h / (2 w) | <= r / 2,        T e = 0,
+
+which is a linear program: with one base and unit weights the errors that are possible are the projection
+of a cube of half the size on the tables that add up to 0. (Levels, larger steps and proofs that stopped at
+a gap only add to what is possible; whether the truth is in it is counted, not assumed.) A perturbed value
+that is a multiple is taken for half a base from the truth, any other for a whole one.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, diags_array, hstack, vstack
+
+from cellguard._engine.numbers.multiples import off_base
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard.exceptions import ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.nouns.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels
+from cellguard.nouns.release import Perturbation, Rounding
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray
+
+__all__ = ["KNOWLEDGE", "MethodAttack", "method_attack"]
+
+KNOWLEDGE = ("nearest", "levels")
+"""What the attacker adds to what the release says."""
+_FAR = 1e-6
+"""Noise of a program, relative to the distance."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MethodAttack:
+    """What an attacker who knows the method believes of the sensitive cells."""
+
+    method: str
+    """round or perturb."""
+    knowledge: str
+    """What he added: nearest or levels."""
+    cells: IntArray = field(repr=False)
+    """The sensitive cells that were attacked."""
+    low: FloatArray = field(repr=False)
+    """Least value of each that fits his belief; NaN when no table does."""
+    high: FloatArray = field(repr=False)
+    """Greatest value of each that fits his belief."""
+    held: BoolArray = field(repr=False)
+    """Cells whose true value lies in between."""
+    missed: BoolArray = field(repr=False)
+    """Cells whose true value lies in between, closer than their levels."""
+    exact: BoolArray = field(repr=False)
+    """Cells of which only the true value is left."""
+    width: float
+    """Mean width of what is left, as a share of what the release says."""
+    within_half: float
+    """Share of the sensitive cells that moved by at most half of what the release says."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether any table fits what he believes."""
+        return bool(np.isfinite(self.low).all())
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in words."""
+        if not len(self.cells):
+            return "nothing to attack: no cell is sensitive."
+        if not self.fits:
+            return "withstood: no table fits what he believes; what he knows of the method is not how it was made."
+        n, close = len(self.cells), int(self.missed.sum())
+        if self.exact.any():
+            return f"disclosed: {int(self.exact.sum())} of {n} sensitive cells are left one value, the true one."
+        if close:
+            return f"weak: {close} of {n} sensitive cells are narrowed below their levels, and the truth is there."
+        return f"withstood: every one of {n} sensitive cells keeps its levels, or he is wrong about it."
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON object of the command line."""
+        n = max(1, len(self.cells))
+        return {
+            "method": self.method,
+            "knowledge": self.knowledge,
+            "cells": len(self.cells),
+            "fits": self.fits,
+            "held_pct": 100.0 * float(self.held.sum()) / n,
+            "missed_pct": 100.0 * float(self.missed.sum()) / n,
+            "exact": int(self.exact.sum()),
+            "width_pct": 100.0 * self.width,
+            "within_half_pct": 100.0 * self.within_half,
+            "verdict": self.verdict,
+            "seconds": {"total": self.seconds},
+        }
+
+
+def method_attack(
+    release: Rounding | Perturbation,
+    knowledge: str = "nearest",
+    *,
+    cells: int = 200,
+    seed: int = 0,
+) -> MethodAttack:
+    """Attack a rounded or perturbed table with what is known of the method.
+
+    Parameters
+    ----------
+    release
+        A rounding or a perturbation.
+    knowledge
+        What the attacker adds to what the release says: ``"nearest"`` or ``"levels"``.
+    cells
+        So many sensitive cells are attacked at most.
+    seed
+        Chooses them.
+
+    Examples
+    --------
+    The first of three cells and a total is published as 20: the base leaves 16 to 24, the nearest multiple less.
+
+    >>> import cellguard as cg
+    >>> row = cg.Table.from_equations([21, 52, 34, 107], [[3, 0, 1, 2]], sensitive=[0], sliding=2, weights=1.0)
+    >>> found = method_attack(cg.round(row, base=5))
+    >>> found.low.tolist(), found.high.tolist(), found.held.tolist()
+    ([16.25], [23.75], [True])
+    """
+    begin = time.perf_counter()
+    if knowledge not in KNOWLEDGE:
+        near = did_you_mean(knowledge, KNOWLEDGE)
+        raise UnknownCodeError(
+            f"knowledge {knowledge!r} is not known.", hint=near or f"known are {', '.join(KNOWLEDGE)}."
+        )
+    if not release.published:
+        raise ReleaseError("there is no release to attack.")
+    need = required_levels(release.table, attackers_of(release.table)[0])
+    chosen = np.arange(len(need.cells))
+    if len(chosen) > cells:
+        chosen = np.sort(np.random.default_rng(seed).choice(chosen, cells, replace=False))
+    belief = _Belief(release, need, knowledge)
+    low, high = belief.ranges(need.cells[chosen])
+    return _judged(release, need, chosen, knowledge, low, high, begin)
+
+
+def _judged(
+    release: Rounding | Perturbation,
+    need: Levels,
+    chosen: IntArray,
+    knowledge: str,
+    low: FloatArray,
+    high: FloatArray,
+    begin: float,
+) -> MethodAttack:
+    t, s = release.table, need.cells[chosen]
+    a = t.values[s]
+    lo, hi = (x[s] for x in release.published_bounds())
+    noise = _FAR * np.maximum(1.0, hi - lo)
+    with np.errstate(invalid="ignore"):
+        held = (low <= a + noise) & (a <= high + noise)
+        keep = 1 - float(LEVEL_TOLERANCE)
+        narrow = (
+            (a - low < need.lower[chosen] * keep - noise)
+            | (high - a < need.upper[chosen] * keep - noise)
+            | (high - low < need.sliding[chosen] * keep - noise)
+        )
+        exact = held & (high - low <= 2 * noise)
+        width = (
+            float(np.mean((high - low) / np.maximum(hi - lo, noise))) if len(s) and np.isfinite(low).all() else np.nan
+        )
+    moved = np.abs(release.values - t.values)[need.cells]
+    half = release.distance[need.cells] / 2
+    return MethodAttack(
+        method=release.method, knowledge=knowledge, cells=s, low=low, high=high, held=held, missed=held & narrow,
+        exact=exact, width=width, within_half=float(np.mean(moved <= half + 1e-9)) if len(moved) else float("nan"),
+        seconds=time.perf_counter() - begin,
+    )  # fmt: skip
+
+
+class _Belief:
+    """A linear program over the errors ``e = a - v`` that fit what the attacker believes."""
+
+    def __init__(self, release: Rounding | Perturbation, need: Levels, knowledge: str) -> None:
+        t, v = release.table, release.values
+        self.v = v
+        lo, hi = release.published_bounds()
+        low, high = lo - v, hi - v
+        T = t.relations
+        if knowledge == "levels":
+            low, high = _no_nearer_than_levels(t.values, v, need, low, high)
+        elif isinstance(release, Perturbation):
+            near = _at_multiple(release) & ~t.fixed
+            half = release.distance / 2
+            low, high = np.where(near, np.maximum(low, -half), low), np.where(near, np.minimum(high, half), high)
+        if knowledge == "nearest" and isinstance(release, Rounding):
+            moving, priced = ~t.fixed, t.weights > 0  # a cell that costs nothing has no price
+            prices = csr_array(diags_array(release.base / np.where(priced, 2 * t.weights, 2)) @ T.T)[moving]
+            errors = csr_array(diags_array(priced.astype(np.float64)))[moving]
+            half = np.where(priced, release.base, 0.0)[moving] / 2
+            A = csr_array(vstack([hstack([T, csr_array((T.shape[0], T.shape[0]))]), hstack([errors, prices])]))
+            below, above = (np.concatenate([t.rhs - T @ v, side]) for side in (-half, half))
+            free = np.full(T.shape[0], np.inf)
+            low, high = np.concatenate([low, -free]), np.concatenate([high, free])
+        else:
+            A, below, above = T, t.rhs - T @ v, t.rhs - T @ v
+        self.program = LinearProgram(A, below, above, low, high, presolve=True, simplex="dual", tolerance=1e-9)
+
+    def ranges(self, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the least and greatest value of some cells; NaN where no table fits."""
+        ends = np.full((2, len(cells)), np.nan)
+        for k, cell in enumerate(cells.tolist()):
+            one = np.array([cell])
+            self.program.set_costs(one, np.ones(1))
+            for side, maximize in enumerate((False, True)):
+                found = self.program.solve(maximize=maximize)
+                if found.optimal:
+                    ends[side, k] = self.v[cell] + found.objective
+            self.program.set_costs(one, np.zeros(1))
+            if k == 0 and np.isnan(ends[:, 0]).all():
+                break  # nothing fits, whichever cell is asked for
+            self.program.options(presolve="off")  # the last vertex is the better start
+        return ends[0], ends[1]
+
+
+def _at_multiple(release: Perturbation) -> BoolArray:
+    if release.base is None:
+        return np.zeros(release.table.n_cells, bool)
+    return ~off_base(release.values, release.base)
+
+
+def _no_nearer_than_levels(
+    values: FloatArray, v: FloatArray, need: Levels, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Narrow the errors of sensitive cells by their levels, as shares of the value that the attacker knows.
+
+    The method leaves ``a - p a >= v - d`` and ``a + q a <= v + d``, so a lies between ``(v - d) / (1 - p)`` and
+    ``(v + d) / (1 + q)``.
+    """
+    s = need.cells
+    a = np.maximum(np.abs(values[s]), 1e-300)
+    p, q = np.minimum(need.lower / a, 0.999), need.upper / a
+    low, high = low.copy(), high.copy()
+    least, most = v[s] + low[s], v[s] + high[s]
+    low[s] = np.where(least > 0, least / (1 - p), least) - v[s]
+    high[s] = np.where(most > 0, most / (1 + q), most) - v[s]
+    return low, high

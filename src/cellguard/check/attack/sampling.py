@@ -1,0 +1,169 @@
+"""The matching attack on tables whose candidates cannot be listed: some are tried.
+
+A survivor that was found is one: the survivors' hull bounds the effective intervals from inside. From
+outside there are only the feasibility intervals. What lies between is not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.space.lattice import Lattice
+from cellguard._engine.space.reduce import reduce
+from cellguard.check.attack.counts import CountRule
+from cellguard.nouns.release import Suppression
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+
+__all__ = ["Sampled", "as_counted", "inner_cells", "sample"]
+
+_TRIES = 3
+"""Candidates that are tried on the way to a cell's extreme."""
+_STEPS = 20
+"""Random moves between two candidates."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sampled:
+    """Intervals of the suppressed cells from outside and inside, and how many candidates were tried."""
+
+    low: FloatArray
+    high: FloatArray
+    inner_low: FloatArray
+    inner_high: FloatArray
+    tried: int
+    survived: int
+
+
+def inner_cells(table: Table) -> BoolArray:
+    """Return the cells that nothing adds up to: those that a count rule judges."""
+    inner = np.ones(table.n_cells, bool)
+    inner[table.relations.indices[table.relations.data < 0]] = False
+    return inner
+
+
+def as_counted(table: Table, rule: CountRule, counts: FloatArray) -> Table:
+    """Return the table as it would be with other counts: what the rule makes sensitive, at its width."""
+    sensitive = inner_cells(table) & rule.sensitive(counts) & ~table.fixed
+    none = np.zeros(table.n_cells)
+    return table.with_(
+        values=counts,
+        sensitive=sensitive,
+        lower=none,
+        upper=none,
+        sliding=np.where(sensitive, float(rule.width), 0.0),
+        weights=counts if np.array_equal(table.weights, table.values) else table.weights,
+        counts=None if table.counts is None else counts,
+        statistics=None,
+    )
+
+
+def sample(
+    suppression: Suppression,
+    rule: CountRule,
+    knows: str,
+    algorithm: Callable[[Table], BoolArray] | None,
+    *,
+    samples: int,
+    seed: int,
+) -> Sampled:
+    """Try candidates: half of them by random walks, half where a sensitive cell is at its extremes.
+
+    The true table is the first: it must survive, or the pattern was not made this way.
+    """
+    table, hidden = suppression.table, suppression.suppressed
+    cells = np.flatnonzero(hidden)
+    lo, hi = suppression.published_bounds()
+    found = ranges(table.relations, lo, hi, table.values, cells, exact=True)
+    low, high = np.ceil(found.low_bound - 1e-6), np.floor(found.high_bound + 1e-6)
+    test = _Test(suppression, rule, cells[high - low < rule.width], knows, algorithm)
+    hunt = _Hunt(Lattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
+    rng = np.random.default_rng(seed)
+    truth = np.rint(table.values).astype(np.int64)
+    if hunt.try_one(truth):
+        hunt.around(truth, samples // 2, rng)
+        wanted = [c for c in cells.tolist() if table.sensitive[c]]
+        for turn in range(samples if wanted else 0):
+            hunt.towards(truth, wanted[turn // 2 % len(wanted)], 1 if turn % 2 else -1, rng)
+    return Sampled(
+        low=low, high=high, inner_low=hunt.low, inner_high=hunt.high, tried=hunt.tried, survived=hunt.survived
+    )
+
+
+class _Test:
+    """Whether a candidate leads to the published pattern."""
+
+    def __init__(
+        self,
+        suppression: Suppression,
+        rule: CountRule,
+        weak: IntArray,
+        knows: str,
+        algorithm: Callable[[Table], BoolArray] | None,
+    ) -> None:
+        self.table, self.hidden, self.rule = suppression.table, suppression.suppressed, rule
+        self.weak, self.knows, self.algorithm = weak, knows, algorithm
+
+    def survives(self, x: IntArray) -> bool:
+        """Judge a candidate by what the attacker knows."""
+        candidate = as_counted(self.table, self.rule, x.astype(np.float64))
+        if candidate.sensitive[self.weak].any() or (candidate.sensitive & ~self.hidden).any():
+            return False
+        if self.knows == "algorithm":
+            return self.algorithm is not None and np.array_equal(self.algorithm(candidate), self.hidden)
+        return self.knows == "rule" or not any(self._spare(candidate, i) for i in np.flatnonzero(self.hidden).tolist())
+
+    def _spare(self, candidate: Table, cell: int) -> bool:
+        """Whether the pattern would be safe without the cell."""
+        if candidate.sensitive[cell]:
+            return False
+        hidden = self.hidden.copy()
+        hidden[cell] = False
+        sensitive = candidate.sensitive_cells
+        T = candidate.relations
+        if reduce(T, hidden).determined[sensitive].any():  # seen without a linear program
+            return False
+        lo, hi = (np.where(hidden, bound, candidate.values) for bound in candidate.bounds())
+        width = candidate.sliding[sensitive]
+        return bool(ranges(T, lo, hi, candidate.values, sensitive, sliding=width).safe.all())
+
+
+class _Hunt:
+    """The survivors so far."""
+
+    def __init__(self, lattice: Lattice, survives: Callable[[IntArray], bool], cells: IntArray, samples: int) -> None:
+        self.lattice, self.survives, self.cells, self.samples = lattice, survives, cells, samples
+        self.low, self.high = np.full(len(cells), np.nan), np.full(len(cells), np.nan)
+        self.tried = self.survived = 0
+
+    def try_one(self, x: IntArray) -> bool:
+        """Try a candidate; a survivor widens the hull."""
+        self.tried += 1
+        if not self.survives(x):
+            return False
+        self.survived += 1
+        here = x[self.cells].astype(np.float64)
+        self.low, self.high = np.fmin(self.low, here), np.fmax(self.high, here)
+        return True
+
+    def around(self, x: IntArray, tries: int, rng: np.random.Generator) -> None:
+        """Walk about; a walk goes on from a survivor and returns to it when it has lost the way."""
+        while self.tried < tries:
+            y = self.lattice.walk(x, int(rng.integers(1, _STEPS)), rng)
+            if self.try_one(y):
+                x = y
+
+    def towards(self, x: IntArray, cell: int, sign: int, rng: np.random.Generator) -> None:
+        """Try a cell's extreme, then candidates on the way to it, until one survives."""
+        path = self.lattice.climb(x, cell, sign, _STEPS, rng)
+        for k in range(_TRIES, 0, -1):
+            if self.tried >= self.samples:
+                return
+            if path and self.try_one(path[(len(path) * k - 1) // _TRIES]):
+                return
+            if not path:
+                self.tried += 1
+                return

@@ -1,0 +1,374 @@
+"""Releases made elsewhere: read what another program published, and refuse what does not fit the table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.hierarchy import nearest_codes
+from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table, residuals
+
+if TYPE_CHECKING:
+    from cellguard._io.release_columns import PublishedColumns
+
+__all__ = ["check_release", "read_release"]
+
+_TOLERANCE = 1e-7
+"""How far, relative to a cell, what is published may miss the truth by rounding alone."""
+_HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "d", "true", "yes", "1"}
+"""Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
+_SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
+_PUBLISHED = "what stands in the file is published: leave the value out, or write x in its place"
+
+
+def read_release(
+    table: Table,
+    path: str | Path,
+    *,
+    method: str | None = None,
+    base: ArrayLike | None = None,
+    step: int = 1,
+    distance: ArrayLike | None = None,
+    keep_multiples: bool = False,
+    ignore: Collection[str] = (),
+    marks_only: bool = False,
+) -> Release:
+    """Read a release of a table from a file that any program may have written.
+
+    What stands in the file is published: a value beside the mark of a withheld cell, a second column of
+    numbers, or one that nothing explains is refused.
+
+    Parameters
+    ----------
+    table
+        The true table.
+    path
+        ``.csv`` or ``.parquet`` with a row per cell: the dimensions' codes, or a column `cell` with the
+        index, or neither if the rows are in the table's order; then a value and possibly a status
+        (withheld cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
+        end. Or a text file with the index of a secondary suppression in each line, as suppression
+        solvers write them.
+    method
+        ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
+    base, step
+        Of a rounded table: its base, or one per cell; cells moved by less than `step` bases.
+    distance
+        Of a perturbed table: how far, at most, cells moved; one number, or one per cell. Its base will do.
+    keep_multiples
+        Of a rounded table: sensitive multiples of the base were let stay (:func:`cellguard.round`).
+    ignore
+        Columns that say nothing about the table's values.
+    marks_only
+        The file is an internal one: the values beside the marks of withheld cells will not be published.
+    """
+    text = Path(path)
+    if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
+        from cellguard._io.frames import read_frame
+        from cellguard._io.release_columns import read_columns
+
+        columns = read_columns(text, read_frame(path), table.dimensions, ignore=ignore)
+        how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
+        return _Reader(table, text, columns, marks_only).release(method, how)
+    return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
+
+
+def _release(table: Table, method: str, **published: Any) -> Release:
+    kinds: dict[str, type[Release]] = {
+        "suppress": Suppression,
+        "intervals": Intervals,
+        "round": Rounding,
+        "perturb": Perturbation,
+        "adjust": Adjustment,
+    }
+    if method not in kinds:
+        raise InputError(
+            f"unknown method {method!r}.", hint=did_you_mean(method, kinds) or f"known: {', '.join(kinds)}."
+        )
+    return kinds[method](table=table, status=Status.FEASIBLE, objective=0.0, options={"source": "file"}, **published)
+
+
+def _answer_of_a_solver(table: Table, path: Path) -> BoolArray:
+    """Read indices of suppressed cells, one per line."""
+    from cellguard._io.files import read_bytes
+
+    out = np.zeros(table.n_cells, bool)
+    for number, line in enumerate(read_bytes(path).decode("utf-8", "replace").splitlines(), start=1):
+        word = line.strip()
+        if word and not (word.isdecimal() and len(word) < 19 and int(word) < table.n_cells):
+            raise FormatError.at(path, number, f"a cell's index, 0..{table.n_cells - 1}, is needed.")
+        if word:
+            out[int(word)] = True
+    return out
+
+
+# ---------------------------------------------------------------------- columns
+
+
+class _Reader:
+    """The columns of a published file, brought into the order of the table's cells."""
+
+    def __init__(self, table: Table, path: Path, columns: PublishedColumns, marks_only: bool) -> None:
+        self.table, self.path, self.marks_only = table, path, marks_only
+        cells = _cells(table, path, columns)
+
+        def ordered(column: list[str] | None) -> list[str] | None:
+            if column is None:
+                return None
+            out = np.empty(table.n_cells, dtype=object)
+            out[cells] = column
+            return [str(x) for x in out]
+
+        self.status = ordered(columns.status)
+        self.value, self.lower, self.upper = (ordered(x) for x in (columns.value, columns.lower, columns.upper))
+
+    def release(self, method: str | None, how: Mapping[str, Any]) -> Release:
+        """Return the release of a method, or of the one that the columns speak of."""
+        if self.lower is not None or self.upper is not None:
+            return self._intervals(method)
+        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank(self.value)
+        if method is None:
+            method = "suppress" if self.status is not None or blank.any() else _guess(how)
+        if method == "suppress":
+            return self._suppression(blank)
+        if self.value is None or blank.any():
+            raise ReleaseError(f"{self.path}: every cell needs a value when the method is {method!r}.")
+        return _moved(self.table, method, _numbers(self.table, self.path, self.value, np.nan), how)
+
+    def _intervals(self, method: str | None) -> Release:
+        if self.lower is None or self.upper is None or method not in (None, "intervals"):
+            raise FormatError.at(
+                self.path, 1, "has a lower or an upper end of the values, which is published with them.",
+                hint="intervals have both; another release has neither: leave the columns out of the file.",
+            )  # fmt: skip
+        low, high = (
+            _numbers(self.table, self.path, x, end) for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
+        )
+        if self.value is not None:
+            _refuse(self.table, ~_blank(self.value) & (low != high), "has an interval, and a value beside it.",
+                    f"{_PUBLISHED}.")  # fmt: skip
+        return _release(self.table, "intervals", lower=low, upper=high)
+
+    def _suppression(self, blank: BoolArray) -> Release:
+        hidden = blank
+        if self.status is not None:
+            hidden = self._hidden(self.status)
+            _refuse(self.table, blank & ~hidden, "the status says published, and there is no value.")
+            if self.value is not None and not self.marks_only:
+                _refuse(self.table, hidden & ~blank, "is marked as withheld, and a value stands beside the mark.",
+                        f"{_PUBLISHED}; say marks_only of an internal file.")  # fmt: skip
+        release = _release(self.table, "suppress", suppressed=hidden)
+        if self.value is not None:
+            shown = ["nan" if h else v for h, v in zip(hidden.tolist(), self.value, strict=True)]
+            published = _numbers(self.table, self.path, shown, np.nan)
+            slack = _TOLERANCE * np.maximum(1.0, np.abs(self.table.values))
+            wrong = ~hidden & ~(np.abs(published - self.table.values) <= slack)
+            _refuse(
+                self.table, wrong, "the published value is not the table's.", "was the release made from this table?"
+            )
+        return release
+
+    def _hidden(self, status: list[str]) -> BoolArray:
+        for k, mark in enumerate(status):
+            if mark.lower() not in _HIDDEN | _SHOWN:
+                known = ", ".join(sorted((_HIDDEN | _SHOWN) - {""}))
+                word = "" if any(c.isdigit() for c in mark) else f" {mark[:20]!r}"  # a number may be a value
+                raise FormatError.at(
+                    self.path, None, f"{self.table.label(k)}: unknown status{word}.", hint=f"known: {known}."
+                )
+        return np.array([mark.lower() in _HIDDEN for mark in status])
+
+
+def _blank(words: list[str]) -> BoolArray:
+    from cellguard._io.release_columns import BLANKS
+
+    return np.array([word.lower() in BLANKS for word in words])
+
+
+def _guess(how: Mapping[str, Any]) -> str:
+    if how["base"] is not None:
+        return "round"
+    if how["distance"] is not None:
+        return "perturb"
+    raise InputError(
+        "the file has a value for every cell, and nothing says how they were made.",
+        hint="give the method (round with its base, perturb with its distance, or adjust).",
+    )
+
+
+def _moved(table: Table, method: str, values: FloatArray, how: Mapping[str, Any]) -> Release:
+    """Make a release of values that differ from the true ones; `how` is what was published with them."""
+    if method == "adjust":
+        return _release(table, method, values=values)
+    if method == "round":
+        base = _per_cell(table, how["base"], "a rounded table needs its base")
+        if how["step"] < 1:
+            raise InputError(f"step {how['step']!r}: a whole number of at least 1 is needed.")
+        return _release(table, method, values=values, base=base, step=how["step"], keep_multiples=how["keep_multiples"])
+    room = how["distance"] if how["distance"] is not None else how["base"]
+    room = _per_cell(table, room, "a perturbed table needs the distance that was published with it")
+    return _release(table, method, values=values, distance=room)
+
+
+def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
+    """Return one positive number per cell."""
+    numbers = np.asarray(np.nan if given is None else given, np.float64)
+    if numbers.ndim and numbers.shape != (table.n_cells,):
+        raise InputError(f"{what}: {numbers.size} numbers were given for {table.n_cells} cells.")
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise InputError(f"{what}, a positive number.")
+    return np.broadcast_to(numbers, table.n_cells).copy()
+
+
+def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
+    """Return the cell of each row, by codes, by index, or by order; every cell once."""
+    rows = columns.rows
+    if columns.codes is not None:
+        cells = _by_codes(table, path, columns.codes)
+    elif columns.cell is not None:
+        bad = next((i for i, w in enumerate(columns.cell) if not (w.isdecimal() and len(w) < 19)), None)
+        if bad is not None:
+            raise FormatError.at(path, bad + 2, "the column `cell` must hold the cell's index.")
+        cells = np.array([int(w) for w in columns.cell], np.int64)
+    else:
+        cells = np.arange(rows, dtype=np.int64)
+    if rows != table.n_cells or len(np.unique(cells)) != rows or cells.max(initial=-1) >= table.n_cells:
+        raise ReleaseError(
+            f"{path}: {rows} rows, {len(np.unique(cells))} different cells; the table has {table.n_cells} cells.",
+            hint="a release has one row for every cell of its table, totals included.",
+        )
+    return cells
+
+
+def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
+    from cellguard._io.frames import guarded
+
+    shape = [len(c) for c in table.codes]
+    place = np.zeros(len(codes[0]), np.int64)
+    for d, column in enumerate(codes):
+        # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
+        index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
+        if not index.keys() >= set(column):
+            index = {"": 0} | {code: i for i, code in enumerate(table.codes[d])}
+        unknown = next((c for c in column if c not in index), None)
+        if unknown is not None:
+            raise UnknownCodeError(
+                f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
+                hint=nearest_codes(unknown, table.codes[d]),
+            )
+        place = place * shape[d] + np.array([index[c] for c in column], np.int64)
+    mine = np.ravel_multi_index(tuple(table.coordinates.T.astype(np.int64)), shape)
+    order = np.argsort(mine)
+    found = np.searchsorted(mine[order], place)
+    found = np.minimum(found, len(mine) - 1)
+    missing = mine[order][found] != place
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        shown = ", ".join(f"{d}={column[row]}" for d, column in zip(table.dimensions, codes, strict=True))
+        raise ReleaseError(f"{path}: the table has no cell ({shown}).")
+    return order[found].astype(np.int64)
+
+
+def _numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
+    from cellguard._io.release_columns import BLANKS
+
+    out = np.empty(len(words))
+    for k, word in enumerate(words):
+        text = word.replace(",", ".") if "," in word and "." not in word else word
+        try:
+            out[k] = blank if word.lower() in BLANKS else float(text)
+        except ValueError:
+            raise FormatError.at(path, None, f"{table.label(k)}: not a number.") from None
+    return out
+
+
+# ---------------------------------------------------------------------- does the release fit its table?
+
+
+def check_release(release: Release) -> None:
+    """Refuse a release that does not fit its table or contradicts it (:class:`ReleaseError`)."""
+    table = release.table
+    for f in fields(release):
+        value = getattr(release, f.name)
+        if isinstance(value, np.ndarray) and value.shape != (table.n_cells,):
+            raise ReleaseError(f"the release has {value.size} cells in {f.name!r}, its table {table.n_cells}.")
+    published = release.point_values()
+    if isinstance(release, Suppression):
+        protected = np.maximum(table.lower, np.maximum(table.upper, table.sliding)) > 0
+        _refuse(
+            table,
+            table.sensitive & ~release.suppressed & (protected | ~table.fixed),
+            "the cell is sensitive and was left published.",
+            "suppress every sensitive cell, or take it off the list of sensitive ones.",
+        )
+        return
+    _refuse(table, np.isnan(published) & ~_open_interval(release), "there is no value.")
+    slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
+    if isinstance(release, Adjustment):
+        bad = (published < table.lb - slack) | (published > table.ub + slack)
+        _refuse(table, bad, "the published value lies outside the known bounds.")
+    else:
+        if isinstance(release, Rounding | Perturbation):  # a base is nothing beside a large value
+            slack = 1e-12 * np.maximum(1.0, np.abs(table.values))
+        lo, hi = release.published_bounds(Attacker(name="nobody"))
+        _refuse(table, ~((lo <= table.values + slack) & (hi >= table.values - slack)),
+                "the published interval does not contain the true value.")  # fmt: skip
+    if isinstance(release, Rounding):
+        _check_multiples(release)
+    elif isinstance(release, Adjustment | Perturbation):
+        _check_additive(table, published)
+    elif isinstance(release, Intervals):
+        _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
+
+
+def _open_interval(release: Release) -> BoolArray:
+    """Cells published as (-inf, inf), which have no middle."""
+    if isinstance(release, Intervals):
+        return np.isinf(release.lower) & np.isinf(release.upper)
+    return np.zeros(release.table.n_cells, bool)
+
+
+def _check_multiples(release: Rounding) -> None:
+    """Refuse a rounded table with a number that is no multiple of its base, or that does not add up exactly."""
+    from cellguard._engine.numbers.multiples import decimals, off_base, whole_residuals
+
+    table, digits = release.table, decimals(release.base)
+    if digits is None:
+        raise ReleaseError("a base has more than nine decimals.")
+    _refuse(table, off_base(release.values, release.base), "the published value is no multiple of the base.",
+            "is this the base with which the table was rounded?")  # fmt: skip
+    residual = whole_residuals(table.relations, table.rhs, release.values, digits)
+    if residual is None:
+        _check_additive(table, release.values)
+    elif (bad := residual != 0).any():
+        _refuse_relations(table, bad, int(np.argmax(bad)))
+
+
+def _check_additive(table: Table, published: FloatArray) -> None:
+    residual, allowed = residuals(table.relations, table.rhs, published)
+    bad = np.abs(residual) > 100 * allowed
+    if bad.any():
+        _refuse_relations(table, bad, int(np.argmax(np.abs(residual) - allowed)))
+
+
+def _refuse_relations(table: Table, bad: BoolArray, worst: int) -> None:
+    raise ReleaseError(
+        f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
+        f"the worst is {table.relation_label(worst)}.",
+        hint="was the release made from this table, and were all its cells read?",
+    )
+
+
+def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        more = int(bad.sum()) - 1
+        also = f" (and {more} more)" if more else ""
+        raise ReleaseError(f"{table.label(first)}{also}: {what}", hint=hint)

@@ -1,0 +1,401 @@
+"""Witnesses: tables that prove a release safe, and their check by fractions alone.
+
+A cell is safe when some table agrees with everything the attacker knows and has the cell at its
+upper level, and another at its lower level. The check needs no solver and no tolerance but the one on
+the levels, which is stated: relations hold exactly, bounds hold exactly. Numbers are taken as they
+are printed, so 0.1 is a tenth. A file of witnesses holds confidential tables: keep it internal.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.check.read_release import check_release
+from cellguard.exceptions import FormatError, ReleaseError
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.levels import (
+    LEVEL_TOLERANCE,
+    Levels,
+    attackers_of,
+    movement_levels,
+    required_levels,
+    with_respondents,
+)
+from cellguard.nouns.release import Adjustment, Release
+
+__all__ = ["Proof", "Verification", "asked_of", "read_proofs", "verify", "write_proofs"]
+
+_FORMAT = "cellguard witnesses 2"
+_OLDER = "cellguard witnesses 1"
+"""In which every attacker has tables of his own."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proof:
+    """What shows that a release withstands one attacker."""
+
+    attacker: str
+    """Name of the attacker."""
+    cells: Sequence[int]
+    """Cells that are shown safe."""
+    low: Sequence[int]
+    """For each of them the table in which it is at its lower level; -1: the true table itself."""
+    high: Sequence[int]
+    """For each of them the table in which it is at its upper level."""
+    tables: Sequence[Mapping[int, Fraction]]
+    """Values of the cells that differ from the true table; attackers may share them."""
+    low_share: Sequence[Fraction] | None = None
+    """How much of the way from the true table to `low` it is, for each cell; all of it unless given."""
+    high_share: Sequence[Fraction] | None = None
+    """How much of the way from the true table to `high` it is."""
+
+    def shares(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
+        """Return both shares, written out."""
+        every = [Fraction(1)] * len(self.cells)
+        return self.low_share or every, self.high_share or every
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """Whether witnesses prove a release safe."""
+
+    checked: int
+    """Cells to be protected, over all attackers."""
+    tables: int
+    """Tables that were checked."""
+    problems: tuple[str, ...] = field(default=())
+    """What is wrong, in the table's labels; never a value."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every cell is proven safe against every attacker; where none is sensitive, nothing is proven."""
+        return not self.problems and self.checked > 0
+
+
+# ---------------------------------------------------------------------- what is asked
+
+
+def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
+    """Return the attackers of a release and what each must not narrow.
+
+    A respondent is asked about what his own knowledge can touch: cells that hang together, through relations and
+    cells that are not published, with one of his. Of all others he knows what everybody knows.
+    """
+    table = release.table
+    asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of(table)]
+    if not everywhere or not any(a.derived for a, _ in asked):
+        return asked
+    part = _parts(release)
+    out = []
+    for attacker, need in asked:
+        if attacker.derived:
+            touched = np.unique(part[attacker.cells])
+            need = need.some(np.isin(part[need.cells], touched[touched >= 0]))  # noqa: PLW2901 - narrowed
+        if len(need.cells) or not attacker.derived:
+            out.append((attacker, need))
+    return out
+
+
+def _parts(release: Release) -> NDArray[np.int64]:
+    """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    table = release.table
+    lo, hi = release.published_bounds()
+    free = hi > lo
+    T = table.relations.tocoo()
+    relation, cell = T.coords
+    inside = free[cell]
+    size = table.n_cells + table.n_relations
+    edges = (cell[inside], table.n_cells + relation[inside])
+    graph = coo_array((np.ones(int(inside.sum()), np.int8), edges), shape=(size, size))
+    component = connected_components(graph, directed=False)[1][: table.n_cells]
+    return np.where(free, component, -1).astype(np.int64)
+
+
+# ---------------------------------------------------------------------- the check
+
+
+def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> Verification:
+    """Check by exact arithmetic, without a solver, that the proofs show a release safe.
+
+    What is published must first be a release of its kind: it contains the truth, adds up, keeps to the known
+    bounds, is made of multiples (:func:`cellguard.check.read_release.check_release`). No proof is about anything else.
+
+    Parameters
+    ----------
+    release
+        What is published, with its table.
+    proofs
+        One for every attacker, see :func:`read_proofs`.
+    integer
+        Whether the tables must hold whole numbers only; those of a table of counts must in any case.
+    """
+    try:
+        check_release(release)
+    except ReleaseError as error:
+        return Verification(checked=0, tables=0, problems=(error.message,))
+    if isinstance(release, Adjustment):
+        return _verify_adjustment(release)
+    release = replace(release, table=with_respondents(release.table))
+    table = release.table
+    integer = integer or table.integer
+    by_name = {proof.attacker: proof for proof in proofs}
+    check = _Check(release, integer=integer)
+    checked = 0
+    for attacker, need in asked_of(release):
+        checked += len(need.cells)
+        proof = by_name.get(attacker.name)
+        if proof is None:
+            check.problems.append(f"attacker {attacker.name!r}: no witnesses.")
+            continue
+        check.tables(proof.tables)
+        found = (*check.knowledge(attacker, proof), *check.levels(proof, need))
+        check.problems += [f"attacker {attacker.name!r}: {p}" for p in found]
+    return Verification(checked=checked, tables=check.n_tables, problems=tuple(check.problems))
+
+
+class _Check:
+    """The truth and what is published as fractions, converted cell by cell when they are needed."""
+
+    def __init__(self, release: Release, *, integer: bool) -> None:
+        self.table, self.integer = release.table, integer
+        self.lo, self.hi = release.published_bounds()
+        self.as_it_is = release.as_it_is()
+        self.columns = self.table.relations.tocsc()
+        self.n_tables = 0
+        self.problems: list[str] = []
+        self._seen: list[Sequence[Mapping[int, Fraction]]] = []
+        self._truth_inside: dict[int, bool] = {}
+
+    def truth(self, cell: int) -> Fraction:
+        return _exact(self.table.values[cell])
+
+    def tables(self, tables: Sequence[Mapping[int, Fraction]]) -> None:
+        """Check tables against what everybody knows, once however many attackers share them."""
+        if any(tables is seen for seen in self._seen):
+            return
+        self._seen.append(tables)
+        for number, values in enumerate(tables):
+            self.problems += [f"table {self.n_tables + number}: {p}" for p in self.feasible(values)]
+        self.n_tables += len(tables)
+
+    def feasible(self, values: Mapping[int, Fraction]) -> Iterator[str]:
+        """Say what is wrong with a table: cells outside their interval, relations that do not hold."""
+        T = self.columns
+        sums: dict[int, Fraction] = defaultdict(Fraction)
+        for cell, value in values.items():
+            if not 0 <= cell < self.table.n_cells:
+                yield f"there is no cell {cell}."
+                continue
+            if not _inside(value, self.lo[cell], self.hi[cell]):
+                yield f"{self.table.label(cell)} is not in the interval that everybody knows."
+            if self.integer and value.denominator != 1:
+                yield f"{self.table.label(cell)} is not a whole number."
+            movement = value - self.truth(cell)
+            span = slice(T.indptr[cell], T.indptr[cell + 1])
+            for relation, coefficient in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True):
+                sums[relation] += _exact(coefficient) * movement
+        for relation, residual in sums.items():
+            if residual:
+                yield f"{self.table.relation_label(relation)} does not hold."
+
+    def knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
+        """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does."""
+        known = list(zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True))
+        used = {*zip(proof.low, proof.shares()[0], strict=True), *zip(proof.high, proof.shares()[1], strict=True)}
+        for row, share in sorted(used):
+            if not -1 < row < len(proof.tables):
+                continue
+            values = proof.tables[row]
+            if not 0 <= share <= 1:
+                yield f"table {row} is used beyond its end."
+            if share != 1:
+                yield from self._between(values, share)
+            for cell, lo, hi in known:
+                a = self.truth(cell)
+                if cell in values and not _inside(a + share * (values[cell] - a), lo, hi):
+                    yield f"{self.table.label(cell)} is not in the interval that he knows, in table {row}."
+
+    def _between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
+        """Say what is wrong with a table between the true one and another.
+
+        Intervals that contain both contain it; that the truth is in them is looked up once.
+        """
+        if id(values) not in self._truth_inside:
+            cells = (cell for cell in values if 0 <= cell < self.table.n_cells)
+            self._truth_inside[id(values)] = all(_inside(self.truth(c), self.lo[c], self.hi[c]) for c in cells)
+        if not self._truth_inside[id(values)]:
+            yield "a true value is not in its interval: nothing is known of the tables between."
+        if self.integer and any((share * (v - self.truth(c))).denominator != 1 for c, v in values.items()):
+            yield "part of the way to a table of whole numbers there is none."
+
+    def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
+        """Say which cells are not shown to reach their levels."""
+        low_share, high_share = proof.shares()
+        low, high = zip(proof.low, low_share, strict=True), zip(proof.high, high_share, strict=True)
+        rows = dict(zip(proof.cells, zip(low, high, strict=True), strict=True))
+        keep, asked = 1 - LEVEL_TOLERANCE, need.any()
+        for k, cell in enumerate(need.cells.tolist()):
+            if cell not in rows or not all(-1 <= row < len(proof.tables) for row, _ in rows[cell]):
+                yield f"{self.table.label(cell)} has no witnesses."
+                continue
+            if self.as_it_is[cell] and asked[k]:
+                yield f"{self.table.label(cell)} is published as it is."
+            a = self.truth(cell)
+            down, up = (share * (proof.tables[row].get(cell, a) - a) if row >= 0 else 0 for row, share in rows[cell])
+            reached = (("lower", -down, need.lower[k]), ("upper", up, need.upper[k]))
+            for name, distance, level in (*reached, ("sliding", up - down, need.sliding[k])):
+                if distance < _exact(level) * keep:
+                    yield f"{self.table.label(cell)} does not reach its {name} level."
+
+
+def _inside(value: Fraction, lo: float, hi: float) -> bool:
+    """Whether a number is in an interval; infinite ends hold everything."""
+    return not ((np.isfinite(lo) and value < _exact(lo)) or (np.isfinite(hi) and value > _exact(hi)))
+
+
+def _verify_adjustment(release: Adjustment) -> Verification:
+    """Every sensitive cell at least its level away from the truth: the release is its own witness."""
+    table = release.table
+    keep = 1 - LEVEL_TOLERANCE
+    checked, problems = 0, []
+    for attacker in attackers_of(table):
+        need = movement_levels(table, attacker)
+        checked += len(need.cells)
+        for k, cell in enumerate(need.cells.tolist()):
+            moved = _exact(release.values[cell]) - _exact(table.values[cell])
+            ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
+            if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
+                problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
+    return Verification(checked=checked, tables=1, problems=tuple(problems))
+
+
+def _exact(number: float) -> Fraction:
+    """Return the number as it is printed.
+
+    >>> _exact(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(repr(float(number)))
+
+
+# ---------------------------------------------------------------------- files
+
+
+def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> None:
+    """Write witnesses (``.json`` or ``.json.gz``), atomically: confidential, for :func:`verify` only."""
+    from cellguard._io.files import atomic_writer
+
+    tables, begins = _distinct(proofs)
+    content = {
+        "format": _FORMAT,
+        "confidential": True,
+        "method": release.method,
+        "cells": release.table.n_cells,
+        "integer": integer,
+        "tables": [{str(cell): _text(value) for cell, value in t.items()} for t in tables],
+        "attackers": [_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
+    }
+    packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
+    if str(path).endswith(".gz"):
+        packed = gzip.compress(packed, mtime=0)
+    with atomic_writer(path, "wb", private=True) as stream:
+        cast("IO[bytes]", stream).write(packed)
+
+
+def _distinct(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
+    """Return all tables, those that attackers share once, and where the tables of each proof begin."""
+    tables: list[Mapping[int, Fraction]] = []
+    place: dict[int, int] = {}
+    for proof in proofs:
+        if id(proof.tables) not in place:
+            place[id(proof.tables)] = len(tables)
+            tables += proof.tables
+    return tables, [place[id(proof.tables)] for proof in proofs]
+
+
+def _entry(proof: Proof, first: int) -> dict[str, Any]:
+    """Write a proof whose tables begin at the given place; shares only where one is not the whole way."""
+    entry: dict[str, Any] = {"name": proof.attacker, "cells": list(proof.cells)}
+    for name, rows, share in (("low", proof.low, proof.low_share), ("high", proof.high, proof.high_share)):
+        entry[name] = [row + first if row >= 0 else row for row in rows]
+        if share is not None and any(x != 1 for x in share):
+            entry[f"{name}_share"] = [_text(x) for x in share]
+    return entry
+
+
+def _text(value: Fraction) -> str:
+    """Write a fraction exactly: as a decimal where it is one.
+
+    >>> _text(Fraction(25, 2)), _text(Fraction(1, 3)), _text(Fraction(-7))
+    ('12.5', '1/3', '-7')
+    """
+    denominator = value.denominator
+    for digits in range(19):
+        if 10**digits % denominator == 0:
+            whole = str(abs(value.numerator) * (10**digits // denominator)).rjust(digits + 1, "0")
+            number = whole if digits == 0 else f"{whole[:-digits]}.{whole[-digits:]}"
+            return ("-" if value < 0 else "") + number
+    return str(value)
+
+
+def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[Proof], bool]:
+    """Read a file of witnesses; return the proofs, and whether their tables must hold whole numbers only."""
+    from cellguard._io.files import read_bytes
+
+    try:
+        content = json.loads(read_bytes(path))
+        kind = content.get("format") if isinstance(content, dict) else None
+        if kind not in (_FORMAT, _OLDER):
+            raise FormatError.at(path, None, "is not a file of witnesses.", hint=f"its format must be {_FORMAT!r}.")
+        shared = None if kind == _OLDER else _tables(content["tables"])
+        proofs = [_proof(entry, shared) for entry in content["attackers"]]
+        integer, cells = bool(content["integer"]), int(content["cells"])
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, RecursionError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError.at(path, None, "is damaged, or was written by something else.") from None
+    if n_cells is not None and cells != n_cells:
+        raise FormatError.at(path, None, f"is for a table of {cells} cells, not of {n_cells}.")
+    return proofs, integer
+
+
+def _proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
+    lists = [entry[name] for name in ("cells", "low", "high")]
+    if len({len(x) for x in lists}) != 1 or not all(type(i) is int for x in lists for i in x):
+        raise ValueError
+    shares = [[_number(x) for x in entry[name]] if name in entry else None for name in ("low_share", "high_share")]
+    if any(x is not None and len(x) != len(lists[0]) for x in shares):
+        raise ValueError
+    return Proof(
+        attacker=str(entry["name"]),
+        cells=lists[0],
+        low=lists[1],
+        high=lists[2],
+        tables=_tables(entry["tables"]) if shared is None else shared,
+        low_share=shares[0],
+        high_share=shares[1],
+    )
+
+
+def _tables(entries: Any) -> list[dict[int, Fraction]]:
+    return [{int(cell): _number(text) for cell, text in t.items()} for t in entries]
+
+
+def _number(text: Any) -> Fraction:
+    """Read a decimal or a fraction of reasonable length: ``1e999999999`` would fill the memory."""
+    if not isinstance(text, str) or len(text) > 400 or "e" in text.lower():
+        raise ValueError
+    return Fraction(text)

@@ -1,0 +1,226 @@
+"""Respondents as attackers: who contributed to a cell knows more about it than a stranger.
+
+A respondent who is alone in a withheld cell knows it; two cells that hide each other then hide
+nothing from him. One of two respondents knows that the cell is at least his own contribution. A
+holding knows this of every cell it is in. Each becomes an :class:`Attacker` that the methods and the
+audit treat like any other (salazar2004 section 2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.data.rules.statistics import CellStatistics
+from cellguard.exceptions import InputError
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.table import Table
+
+__all__ = ["insiders", "knows_contributors", "with_insiders"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
+    """Return the table with its respondents among the attackers (see :func:`insiders`)."""
+    known = tuple(a for a in table.attackers if not a.derived)
+    return table.with_(attackers=known + insiders(table, at_most=at_most, scope=scope), insiders=True)
+
+
+def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[Attacker, ...]:
+    """Return the respondents who could undo a release, as attackers.
+
+    Parameters
+    ----------
+    table
+        Made by :func:`cellguard.data.tabulate`, or with the numbers of contributors, with rules applied: what is
+        sensitive is to be protected against them too, except from those who are alone in it.
+    at_most
+        1: who is alone in a cell. 2: also who shares a cell with one other.
+    scope
+        ``"near"``: methods plan against an insider for the sensitive cells in a relation with a cell he has inside
+        knowledge of, and for what the audit finds besides. ``"all"``: for every sensitive cell from the start.
+
+    Examples
+    --------
+    >>> import cellguard as cg
+    >>> firms = {"region": ["N", "N", "S", "S", "W", "W", "W"], "size": ["a", "b", "a", "b", "a", "b", "b"],
+    ...          "x": [9.0, 7.0, 8.0, 6.0, 5.0, 4.0, 3.0]}
+    >>> t = cg.tabulate(firms, ["region", "size"], "x").apply(cg.MinFrequency(2, percent=10))
+    >>> insiders(t, at_most=1)[0]
+    Attacker('insider 1', tighter bounds on 4 cells)
+    """
+    if at_most not in {1, 2}:
+        raise InputError(f"at_most={at_most!r}: 1 or 2 is needed.")
+    if scope not in ("near", "all"):
+        raise InputError(f"scope={scope!r}: 'near' or 'all' is needed.")
+    who, cell, amount, alone = _by_identity(table) if _knows_who(table) else _by_counts(table)
+    few = np.asarray(_counts(table))[cell] <= at_most
+    chosen = np.unique(who[alone | (few & table.sensitive[cell])])
+    near = _Neighbours(table) if scope == "near" else None
+    start = np.searchsorted(who, [chosen, chosen + 1])
+    out: list[Attacker] = []
+    for first, last in start.T.tolist():
+        mine = slice(first, last)
+        out.append(_attacker(table, f"{_NAME} {len(out) + 1}", cell[mine], amount[mine], alone[mine], near))
+    return tuple(out)
+
+
+_NAME = "insider"
+Knowledge = tuple[IntArray, IntArray, FloatArray, NDArray[np.bool_]]
+"""Who knows something of which cell, how much is his own, and whether he is alone there; ordered by who."""
+
+
+def knows_contributors(table: Table) -> bool:
+    """Say whether the table can tell who is alone in a cell.
+
+    Of a table of counts a respondent knows that he is in a cell, not that nobody else is: what he gave, one, says
+    nothing about the others.
+    """
+    return not table.integer and (_knows_who(table) or table.counts is not None)
+
+
+def _knows_who(table: Table) -> bool:
+    cells = table.statistics
+    return isinstance(cells, CellStatistics) and cells.contributors is not None and cells.units >= 2
+
+
+def _counts(table: Table) -> FloatArray:
+    if _knows_who(table):
+        return np.asarray(table.statistics.count, np.float64)
+    if table.counts is None:
+        raise InputError(
+            "the table does not know who contributed to its cells, nor how many did.",
+            hint="make it with cg.tabulate, or give the numbers of contributors (counts=...).",
+        )
+    return table.counts
+
+
+def _by_identity(table: Table) -> Knowledge:
+    """Respondents and holdings, each with every cell he is among the largest of."""
+    cells: CellStatistics = table.statistics
+    contributors = np.asarray(cells.contributors)
+    cell, column = np.nonzero(contributors >= 0)
+    who = contributors[cell, column]
+    alone = cells.count[cell] == 1
+    # his own share; a contribution to another variable says nothing about this one
+    own = np.zeros(len(cell)) if cells.shadow else cells.top[cell, column]
+    if cells.top_weights is not None:
+        own = own * np.minimum(cells.top_weights[cell, column], 1.0)
+    return _ordered(who, cell, np.where(alone, table.values[cell], own), alone)
+
+
+def _by_counts(table: Table) -> Knowledge:
+    """Whoever must be there by the numbers alone: one for each lone cell, two for each cell of two.
+
+    Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count = _counts(table)
+    T = table.relations.tocoo()
+    lone = count == 1
+    relation, cell = (x[lone[T.coords[1]]] for x in T.coords)
+    totals = T.coords[0][lone[T.coords[1]] & (T.data < 0)]
+    mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
+    n = table.n_cells
+    size = n + table.n_relations
+    graph = coo_array((np.ones(int(mine.sum()), np.int8), (cell[mine], n + relation[mine])), shape=(size, size))
+    group = connected_components(graph, directed=False)[1][:n]
+    alone = np.flatnonzero(lone)
+    who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
+    top = getattr(table.statistics, "top", None)
+    if top is not None and top.shape[1] and not table.statistics.shadow:
+        pairs = np.flatnonzero((count == 2) & table.sensitive)
+        first = np.minimum(top[pairs, 0], table.values[pairs])
+        who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]
+        cells, amounts = [*cells, pairs, pairs], [*amounts, first, table.values[pairs] - first]
+    everybody = np.concatenate(who)
+    return _with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
+
+
+def _with_totals(
+    table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]
+) -> Knowledge:
+    """Add what everybody knows of the totals over his cells: they are at least what he gave."""
+    from scipy.sparse import coo_array, csr_array
+
+    T, n = table.relations.tocoo(), table.n_cells
+    total = np.full(table.n_relations, -1, np.int64)
+    total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
+    part = (T.data > 0) & (total[T.coords[0]] >= 0)
+    whole, below = total[T.coords[0][part]], T.coords[1][part]
+    # of a total with a single part that is not known to be empty, the part is as large as the total
+    filled = part & ~(table.fixed & (table.values == 0))[T.coords[1]]
+    single = np.bincount(T.coords[0][filled], minlength=table.n_relations) == 1
+    only = filled & single[T.coords[0]]
+    start = np.concatenate([below, total[T.coords[0][only]]])
+    end = np.concatenate([whole, T.coords[1][only]])
+    up = csr_array(coo_array((np.ones(len(start)), (start, end)), shape=(n, n)))
+    people, row = np.unique(who, return_inverse=True)
+    gave = np.zeros(len(people))
+    np.maximum.at(gave, row, amount)
+    own = csr_array(coo_array((np.ones(len(row)), (row, cell)), shape=(len(people), n)))
+    above, step = own * 0, own
+    for _ in range(64):  # no classification is deeper
+        step = csr_array(step @ up)
+        step.data[:] = 1.0
+        before = above.nnz
+        above = csr_array((above + step) > 0).astype(np.float64)
+        if step.nnz == 0 or above.nnz == before:
+            break
+    above = csr_array(above - above.multiply(own > 0))
+    above.eliminate_zeros()
+    more = above.tocoo()
+    who = np.concatenate([who, people[more.coords[0]]])
+    cell = np.concatenate([cell, more.coords[1]])
+    amount = np.concatenate([amount, gave[more.coords[0]]])
+    return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(more.nnz, bool)]))
+
+
+def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]) -> Knowledge:
+    order = np.lexsort((cell, who))
+    return who[order], cell[order].astype(np.int64), amount[order], alone[order]
+
+
+class _Neighbours:
+    """Which cells stand in a relation with given ones."""
+
+    def __init__(self, table: Table) -> None:
+        self.rows, self.columns = table.relations, table.relations.tocsc()
+
+    def of(self, cells: IntArray) -> IntArray:
+        T, C = self.rows, self.columns
+        relations = np.concatenate([C.indices[C.indptr[c] : C.indptr[c + 1]] for c in cells] or [cells[:0]])
+        return np.concatenate([T.indices[T.indptr[r] : T.indptr[r + 1]] for r in np.unique(relations)] or [cells[:0]])
+
+
+def _attacker(
+    table: Table, name: str, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_], near: _Neighbours | None
+) -> Attacker:
+    """Return the attacker: what he knows, and the sensitive cells near it that he does not."""
+    # where contributions may be negative, a part says nothing about the whole
+    tells = alone | ((table.lb[cell] >= 0) & (amount > table.lb[cell]))
+    cell, amount, alone = cell[tells], amount[tells], alone[tells]
+    target = table.sensitive_cells if near is None else np.unique(near.of(cell[alone | table.sensitive[cell]]))
+    wanted = np.setdiff1d(target[table.sensitive[target]], cell[alone])
+    low, high = np.minimum(amount, table.values[cell]), np.where(alone, table.values[cell], table.ub[cell])
+    low = np.maximum(low, table.lb[cell])
+    known_low, known_high = table.lb[wanted], table.ub[wanted]
+    both, at, of = np.intersect1d(wanted, cell, assume_unique=True, return_indices=True)
+    if len(both):
+        known_low[at], known_high[at] = low[of], high[of]
+    a = table.values[wanted]
+    return Attacker(
+        name=name,
+        derived=True,
+        cells=cell,
+        lb=low,
+        ub=high,
+        sensitive=wanted,
+        lower=np.minimum(table.lower[wanted], a - known_low),
+        upper=np.minimum(table.upper[wanted], known_high - a),
+        sliding=np.minimum(table.sliding[wanted], known_high - known_low),
+    )

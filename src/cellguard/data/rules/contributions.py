@@ -1,0 +1,112 @@
+"""Contributions of cells that come ready-made: columns of a frame beside the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.data.rules.statistics import CellStatistics, FloatArray
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
+
+__all__ = ["with_contributions"]
+
+
+def with_contributions(
+    table: Table,
+    frame: Any,
+    *,
+    top: Sequence[str] = (),
+    counts: str | None = None,
+    shadow: str | None = None,
+    known_zeros: bool = True,
+) -> Table:
+    """Return the table with what a frame of its cells says about their contributions.
+
+    Parameters
+    ----------
+    table
+        A table with dimensions, made from the same frame.
+    frame
+        One row per cell: codes in columns called like the dimensions. Cells without a row must be
+        empty: what is not known of a cell cannot be judged.
+    top
+        Columns of the largest contributions, in any order.
+    counts
+        Column with the number of contributors, when the table does not know it yet.
+    shadow
+        Column with the total of the contributions, when they are not those of the value.
+    known_zeros
+        Whether everybody knows which cells have no contributor (:meth:`Table.with_known_zeros`).
+
+    Examples
+    --------
+    >>> import cellguard as cg
+    >>> frame = {"region": ["Total", "N", "S"], "value": [330, 300, 30], "first": [300, 300, 20], "n": [4, 1, 3]}
+    >>> t = cg.Table.from_frame(frame, ["region"], counts="n", top=["first"])
+    >>> t.apply(cg.Dominance(1, 95)).sensitive_cells
+    array([1])
+    """
+    from cellguard._io.frames import columns_of, numbers
+
+    columns = columns_of(frame)
+    for name in (*top, *(c for c in (counts, shadow) if c is not None)):
+        if name not in columns:
+            raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, columns))
+    cell = _rows(table, columns)
+
+    def spread(name: str) -> FloatArray:
+        out = np.full(table.n_cells, np.nan)
+        out[cell] = numbers(columns[name], name)
+        return out
+
+    count = table.counts if table.counts is not None else None if counts is None else spread(counts)
+    if count is None:
+        raise InputError("the number of contributors is not known.", hint="name its column: counts='freq'.")
+    total = np.abs(table.values) if shadow is None else spread(shadow)
+    largest = np.column_stack([spread(name) for name in top]) if top else np.zeros((table.n_cells, 0))
+    empty = (np.nan_to_num(count) == 0) & (table.values == 0)
+    count = np.where(empty, 0.0, count)
+    _refuse(table, np.isnan(count) | (count < 0), "the number of contributors is missing or negative.")
+    _refuse(table, ~empty & np.isnan(total), "the total of its contributions is missing.")
+    # a cell with fewer contributors than columns has blanks behind the last of them
+    known = np.isfinite(largest).sum(axis=1)
+    short = ~empty & (known < np.minimum(count, largest.shape[1]))
+    _refuse(table, short, "its largest contributions are missing.", "list them for totals too.")
+    contributions = -np.sort(-np.abs(np.nan_to_num(largest)), axis=1)
+    statistics = CellStatistics(
+        value=table.values,
+        total=np.where(empty, 0.0, total),
+        count=count,
+        weight=count,
+        top=contributions,
+        units=len(top),
+        shadow=shadow is not None,
+    )
+    table = table.with_(statistics=statistics, counts=count)
+    return table.with_known_zeros(empty) if known_zeros else table
+
+
+def _rows(table: Table, columns: dict[str, Any]) -> NDArray[np.int64]:
+    """Return the cell of each row."""
+    from cellguard._engine.space.cell_grid import keys_of, locate
+    from cellguard._io.frames import encode
+
+    index = []
+    for d, name in enumerate(table.dimensions):
+        position = {code: i for i, code in enumerate(table.codes[d])}
+        codes, place = encode(columns[name])
+        index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
+    sizes = [len(codes) for codes in table.codes]
+    return locate(keys_of(table.coordinates, sizes), keys_of(np.column_stack(index), sizes), sizes)
+
+
+def _refuse(table: Table, bad: NDArray[np.bool_], what: str, hint: str | None = None) -> None:
+    if bad.any():
+        more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
+        raise InputError(f"{table.label(int(np.argmax(bad)))}{more}: {what}", hint=hint)

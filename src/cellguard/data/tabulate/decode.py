@@ -1,0 +1,282 @@
+"""From columns of codes to places in hierarchies, and what to say when a code does not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine.space.cell_grid import keys_of
+from cellguard._io.frames import encode
+from cellguard.data.tabulate.holdings import Shared
+from cellguard.data.tabulate.request import Finest, Roles
+from cellguard.data.tabulate.rollup import Cells, FloatArray, IntArray, Items
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.nouns.hierarchy import ABSENT, Hierarchy, nearest_codes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Decoded", "decode", "hierarchies_of", "in_order", "is_digits"]
+
+_SHOWN = 5
+
+
+# ---------------------------------------------------------------- hierarchies
+
+
+def hierarchies_of(
+    by: Mapping[str, Any],
+    seen: Mapping[str, Iterable[str]],
+    missing: Mapping[str, Sequence[str]],
+    total: str | Mapping[str, str] | None,
+) -> dict[str, Hierarchy]:
+    """Make the hierarchy of each dimension; codes that stand for "missing" lie right below the total."""
+
+    def total_of(name: str) -> str | None:
+        return total if total is None or isinstance(total, str) else total.get(name)
+
+    out = {}
+    for name, given in by.items():
+        absent = [code for code in missing.get(name, ()) if code]
+        if isinstance(given, tuple) and given and all(isinstance(h, Hierarchy) for h in given):
+            h = Hierarchy.join(*given)
+        else:
+            h = _hierarchy(given, in_order(set(seen[name]) - set(absent)), total_of(name))
+        out[name] = _with_codes(h, [code for code in absent if code not in h.codes])
+    return out
+
+
+def is_digits(given: Any) -> bool:
+    """Whether a hierarchy is given as the digits of each level of its codes."""
+    return isinstance(given, (list, tuple)) and bool(given) and all(type(n) is int for n in given)
+
+
+def _hierarchy(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
+    if is_digits(given):
+        return Hierarchy.from_digits(codes, given, total=total or "Total")
+    return Hierarchy.of(given, codes=codes if given is None else (), total=total)
+
+
+def in_order(codes: Iterable[str]) -> list[str]:
+    """Sort codes as people do: by the number they all begin with (50-249 before 250+), otherwise as text."""
+    listed = sorted(codes)
+    first = {code: found[0] for code in listed if (found := re.match("[0-9]+", code))}
+    return sorted(listed, key=lambda code: int(first[code])) if len(first) == len(listed) else listed
+
+
+def _with_codes(h: Hierarchy, codes: Sequence[str]) -> Hierarchy:
+    if not codes:
+        return h
+    below = np.zeros((len(h.parents), len(codes)), np.int64)
+    below[h.parents[:, 0] == ABSENT] = ABSENT
+    labels = (*h.labels, *codes) if h.labels != h.codes else ()
+    return Hierarchy((*h.codes, *codes), np.hstack([h.parents, below]), labels)
+
+
+# ---------------------------------------------------------------- codes
+
+
+class _Codes:
+    """Turns columns of codes into coordinates."""
+
+    def __init__(
+        self, names: Sequence[str], hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]]
+    ) -> None:
+        self.names, self.hierarchies, self.missing = names, hierarchies, missing
+        self.position = [{code: i for i, code in enumerate(h.codes)} for h in hierarchies]
+        self.is_leaf = [np.isin(np.arange(len(h)), h.leaves) for h in hierarchies]
+
+    def coordinates(self, table: pa.Table, records: IntArray | None = None) -> NDArray[np.int32]:
+        """Return a row of code indices per row of the table; codes that do not fit are refused."""
+        columns = [self._column(d, table.column(f"d{d}"), records) for d in range(len(self.names))]
+        return np.column_stack(columns).astype(np.int32)
+
+    def _column(self, d: int, column: Any, records: IntArray | None) -> IntArray:
+        name, h = self.names[d], self.hierarchies[d]
+        codes, index = encode(column)
+        null = next(iter(self.missing.get(name, ())), "")
+        place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
+        if records is None:
+            return place
+        nothing = place[(index < 0)] < 0
+        if nothing.any():
+            raise InputError(
+                f"dimension {name!r}: {int(records[index < 0].sum())} records have no code.",
+                hint=f"missing gives them a code of their own: {{{name!r}: 'unknown'}}, or in a job "
+                'missing = ["unknown"] in the section of the dimension.',
+            )
+        self._refuse(name, codes, index, records, place < 0, "that the hierarchy does not have", h)
+        inner = (place >= 0) & ~self.is_leaf[d][place]
+        self._refuse(name, codes, index, records, inner, "that are totals of other codes", h)
+        return place
+
+    def _refuse(
+        self,
+        name: str,
+        codes: Sequence[str],
+        index: IntArray,
+        records: IntArray,
+        wrong: NDArray[np.bool_],
+        what: str,
+        h: Hierarchy,
+    ) -> None:
+        if not wrong.any():
+            return
+        bad = sorted({codes[i] for i in index[wrong].tolist()})
+        shown = ", ".join(repr(code) for code in bad[:_SHOWN]) + (", ..." if len(bad) > _SHOWN else "")
+        hint = nearest_codes(bad[0], h.codes) if "not have" in what else "code records at the finest level."
+        raise UnknownCodeError(
+            f"dimension {name!r}: {int(records[wrong].sum())} records have {len(bad)} codes {what}: {shown}.",
+            hint=hint or f"add the codes to the hierarchy, or say missing={{{name!r}: ...}}.",
+        )
+
+
+# ---------------------------------------------------------------- the finest cells
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """The finest cells with their coordinates, sorted."""
+
+    cells: Cells
+    items: Items
+    shared: Shared | None
+    measures: tuple[str, ...]
+    """Names of the columns of ``cells.sums``."""
+
+
+def decode(
+    finest: Finest, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]]
+) -> Decoded:
+    """Turn what a database answered into arrays; codes that the hierarchies do not have are refused."""
+    codes = _Codes(roles.dimensions, hierarchies, missing)
+    sizes = [len(h) for h in hierarchies]
+    table = finest.cells
+    coordinates = codes.coordinates(table, _numbers(table, "records").astype(np.int64))
+    keys = keys_of(coordinates, sizes)
+    others = (*(f"d{d}" for d in range(len(sizes))), "protected", "top")
+    measures = tuple(c for c in table.column_names if c not in others)
+    sums = np.column_stack([_numbers(table, name) for name in measures])
+    largest = np.full(len(keys), -1.0)
+    if roles.waiver:
+        largest = np.nan_to_num(_numbers(table, "protected"), nan=-1.0)
+    who_top, who_shared = _holders(finest)
+    large = _large(finest, codes, keys, sizes)
+    order = np.argsort(keys, kind="stable")
+    if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
+        order, keys, coordinates, sums, largest = _joined(keys, coordinates, sums, largest)
+    items, ptr = _items(large, keys[order], who_top)
+    cells = Cells(
+        coordinates=coordinates[order],
+        sums=sums[order],
+        largest=largest[order],
+        ptr=ptr,
+        items=np.arange(len(items.value), dtype=np.int64),
+    )
+    shared = None if finest.shared is None or not len(finest.shared) else _shared(finest.shared, codes, who_shared)
+    return Decoded(cells=cells, items=items, shared=shared, measures=measures)
+
+
+def _joined(
+    keys: IntArray, coordinates: NDArray[np.int32], sums: FloatArray, largest: FloatArray
+) -> tuple[IntArray, IntArray, NDArray[np.int32], FloatArray, FloatArray]:
+    """Add up rows of one cell; happens when null and a missing code are one."""
+    distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    place = place.ravel()
+    added = np.column_stack([np.bincount(place, weights=column) for column in sums.T]).astype(np.float64)
+    most = np.full(len(distinct), -1.0)
+    np.maximum.at(most, place, largest)
+    return np.arange(len(distinct)), distinct, coordinates[first], added, most
+
+
+def _numbers(table: pa.Table, name: str) -> FloatArray:
+    return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+
+def _holders(finest: Finest) -> tuple[IntArray | None, IntArray | None]:
+    """Number the holdings by the order of their names: the same holding has the same number in both."""
+    if finest.shared is None:
+        return None, None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    top = finest.top.column("h") if finest.top is not None else finest.shared.column("h").slice(0, 0)
+    names = pa.chunked_array([*top.chunks, *finest.shared.column("h").chunks], type=top.type).combine_chunks()
+    if pa.types.is_dictionary(names.type):
+        names = names.dictionary_decode()
+    encoded = names.dictionary_encode()
+    rank = np.empty(len(encoded.dictionary), np.int64)
+    rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
+    number = rank[encoded.indices.to_numpy()]
+    return number[: len(top)], number[len(top) :]
+
+
+class _Large(NamedTuple):
+    """Large contributions and the keys of their cells, in any order."""
+
+    key: IntArray
+    value: FloatArray
+    weight: FloatArray
+    request: FloatArray
+
+
+def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
+    """Return the large contributions, from a list per cell or from a table of them."""
+    if "top" in finest.cells.column_names:
+        lists = finest.cells.column("top").combine_chunks()
+        key = np.repeat(keys, lists.value_lengths().to_numpy(zero_copy_only=False))
+        value = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+        return _Large(key, value, np.ones(len(key)), np.zeros(len(key)))
+    table = finest.top
+    if table is None:
+        return _Large(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
+    n, names = len(table), table.column_names
+    return _Large(
+        keys_of(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
+        _numbers(table, "x"),
+        _numbers(table, "w") if "w" in names else np.ones(n),
+        _numbers(table, "r") if "r" in names else np.zeros(n),
+    )
+
+
+def _items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
+    """Sort large contributions by cell and size, and return where each cell's begin."""
+    cell = np.searchsorted(keys, large.key)
+    number = np.zeros(len(cell), np.int64) if who is None else who
+    order = np.lexsort((number, large.weight, -large.request, -large.value, cell))
+    items = Items(
+        value=large.value[order],
+        weight=large.weight[order],
+        request=large.request[order].astype(np.int8),
+        who=np.arange(len(order)) if who is None else number[order],
+    )
+    return items, np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(keys)))]).astype(np.int64)
+
+
+def _shared(table: pa.Table, codes: _Codes, who: IntArray | None) -> Shared:
+    """Bring the rows of shared holdings into a fixed order, so that their sums are the same in every run."""
+    names = table.column_names
+    coordinates, number = codes.coordinates(table), cast("IntArray", who)
+    order = np.lexsort((number, *coordinates.T))
+
+    def column(name: str, otherwise: FloatArray) -> FloatArray:
+        return _numbers(table, name) if name in names else otherwise
+
+    x, n = _numbers(table, "sx"), _numbers(table, "n")
+    nothing = np.zeros(len(x))
+    return Shared(
+        coordinates=coordinates[order],
+        who=number[order],
+        x=x[order],
+        ax=column("ax", np.abs(x))[order],
+        wax=column("wax", np.abs(x))[order],
+        w=column("sw", n)[order],
+        n=n[order],
+        waived=column("q", nothing)[order].astype(bool),
+        request=column("r", nothing)[order].astype(np.int8),
+    )

@@ -1,0 +1,327 @@
+"""Records in the process: frames, CSV and Parquet files, DuckDB relations. DuckDB works out of core."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from glob import glob
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
+
+from cellguard._io.frames import MAX_HEADER, check_width, header_of
+from cellguard.data.tabulate import sql
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
+from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["DuckRecords"]
+
+T = TypeVar("T")
+
+_VIEW = "_cellguard_records"
+"""What a query calls the records; unlikely to be the name of anything in a user's own database."""
+
+
+class DuckRecords:
+    """Records that DuckDB reads; what it spills goes to a private folder that vanishes with this object."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation, connection: duckdb.DuckDBPyConnection | None = None) -> None:
+        self._relation = relation
+        self._connection = connection
+        self._types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+        self._names: Sequence[str] = list(relation.columns)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    # ------------------------------------------------------------------ where from
+
+    @classmethod
+    def connect(cls, *, threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
+        """Return a database in memory that spills to a private folder."""
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET preserve_insertion_order = false")
+        if threads is not None:
+            connection.execute(f"SET threads = {int(threads)}")
+        if memory_limit is not None:
+            try:
+                connection.execute(f"SET memory_limit = {sql.text(memory_limit)}")
+            except duckdb.Error:
+                raise InputError(f"memory_limit={memory_limit!r} is no size.", hint="for example '4GB'.") from None
+        return connection
+
+    @classmethod
+    def from_frame(cls, frame: Any, columns: Sequence[str], **options: Any) -> DuckRecords:
+        """Take the records of a frame (pandas, polars, pyarrow, or a dict of columns)."""
+        table, names = _arrow(frame, columns)
+        connection = cls.connect(**options)
+        records = cls._spilling(connection, connection.from_arrow(table))
+        records._names = names
+        return records
+
+    @classmethod
+    def from_files(cls, path: str | Path, *, encoding: str | None = None, **options: Any) -> DuckRecords:
+        """Take the records of Parquet or CSV files; `path` may hold wildcards."""
+        import duckdb
+
+        files = sorted(glob(str(path), recursive=True)) or [str(path)]  # noqa: PTH207  (absolute patterns too)
+        for name in files:
+            if not Path(name).is_file():
+                raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+        connection = cls.connect(**options)
+        kind = _kind(files[0])
+        try:
+            if kind == "parquet":
+                relation = connection.read_parquet(files)
+                check_width(files[0], len(relation.columns))
+                return cls._spilling(connection, relation)
+            return cls._spilling(connection, _read_csv(connection, files, encoding))
+        except duckdb.Error as error:  # its text may hold records: it stays here
+            connection.close()
+            raise FormatError.at(
+                path, None, f"cannot be read as {kind} ({type(error).__name__}).", hint="is the file complete?"
+            ) from None
+
+    @classmethod
+    def _spilling(cls, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> DuckRecords:
+        records = cls(relation, connection)
+        records._folder = tempfile.TemporaryDirectory(prefix="cellguard-")  # mode 0700
+        connection.execute(f"SET temp_directory = {sql.text(records._folder.name)}")
+        return records
+
+    def close(self) -> None:
+        """Close the database, if it is our own, and remove what it spilled; leave a user's as it was."""
+        if self._connection is not None:
+            self._connection.close()
+        else:
+            self._relation.query(_VIEW, f"DROP VIEW IF EXISTS {_VIEW}")
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    # ------------------------------------------------------------------ what they say
+
+    def columns(self) -> Sequence[str]:
+        """Return the names of the columns."""
+        return self._names
+
+    def only(self, where: Mapping[str, str]) -> None:
+        """Leave out records with other codes."""
+        wanted = (f"CAST({sql.name(column)} AS VARCHAR) = {sql.text(code)}" for column, code in where.items())
+        self._relation = self._relation.filter(" AND ".join(wanted))
+
+    def _run(self, query: str) -> pa.Table:
+        return self._asked(lambda: self._relation.query(_VIEW, query).to_arrow_table())
+
+    def _asked(self, question: Callable[[], T]) -> T:
+        """Ask the database, and turn its errors into ours.
+
+        It answers in a thread of its own: DuckDB does not see Ctrl-C everywhere, and makes an error of it elsewhere.
+        """
+        import duckdb
+
+        with ThreadPoolExecutor(1) as thread:
+            answer = thread.submit(question)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                if self._connection is not None:
+                    self._connection.interrupt()
+                raise
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
+            except duckdb.Error as error:
+                raise _failure(error) from None
+
+    def _keep(self, table: str, query: str) -> str:
+        """Return something to select from; in a database of our own the rows are computed once."""
+        if self._connection is None:
+            return f"({query}) AS {table}"
+        import duckdb
+
+        with suppress(duckdb.Error):
+            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+        self._asked(lambda: self._relation.query(_VIEW, query).create(table))
+        return table
+
+    def _number(self, column: str, decimal: str) -> str:
+        """Return SQL for a column as numbers, NULL where it is none."""
+        name = sql.name(column)
+        if self._types[column] != "VARCHAR":
+            return f"TRY_CAST({name} AS DOUBLE)"
+        text = f"trim({name})"
+        if decimal != ".":
+            text = f"replace({text}, {sql.text(decimal)}, '.')"
+        return f"TRY_CAST({text} AS DOUBLE)"
+
+    def _given(self, column: str) -> str:
+        """Return SQL for whether a record has an entry at all."""
+        name, kind = sql.name(column), self._types[column]
+        if kind == "VARCHAR":
+            return f"({name} IS NOT NULL AND trim({name}) <> '')"
+        if kind in ("DOUBLE", "FLOAT"):
+            return f"({name} IS NOT NULL AND NOT isnan({name}))"
+        return f"({name} IS NOT NULL)"
+
+    def distinct(self, columns: Sequence[str]) -> pa.Table:
+        """Return the combinations of codes that occur in some columns."""
+        wanted = ", ".join(f"CAST({sql.name(column)} AS VARCHAR) AS c{i}" for i, column in enumerate(columns))
+        return self._run(f"SELECT DISTINCT {wanted} FROM {_VIEW}")
+
+    def facts(self, roles: Roles) -> Facts:
+        """Look at the records once."""
+        wanted = ["count(*) AS records"]
+        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        for part, column in roles.numeric.items():
+            x, given = self._number(column, roles.decimal), self._given(column)
+            weighted = f"{x} * {self._number(roles.weight, roles.decimal)}" if roles.weight and part != "weight" else x
+            wanted += [
+                f"count(*) FILTER (NOT {given}) AS missing_{part}",
+                f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_{part}",
+                f"count(*) FILTER (isfinite({x}) AND {x} < 0) AS negative_{part}",
+                f"coalesce(sum(abs({weighted})) FILTER (isfinite({x})), 0) AS absolute_{part}",
+            ]
+            if part in ("value", "shadow"):
+                wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
+        if roles.holding:
+            wanted.append(f"count(*) FILTER (NOT {self._given(roles.holding)}) AS missing_holding")
+        return facts_of(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
+
+    # ------------------------------------------------------------------ added up
+
+    def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
+        """Add up the records, and keep enough of the largest contributions to fill `units` units."""
+        items = self._records(roles)
+        if roles.holding:
+            items = self._keep("items", sql.holdings(roles, scales, items))
+        codes = [f"d{i}" for i in range(len(roles.dimensions))]
+        by = ", ".join(codes)
+        sums = [*codes, *sql.measures(roles, scales)]
+        plain = not (roles.weight or roles.request or roles.holding)
+        if units and plain:  # the largest numbers and nothing about them: they come along in the same pass
+            sums.append(f"max(x, {units}) AS top")
+        cells = self._run(f"SELECT {', '.join(sums)} FROM {items} GROUP BY {by}")
+        top = shared = None
+        alone = "WHERE cells = 1" if roles.holding else ""
+        if units and not plain:
+            order = "ORDER BY " + ", ".join(["x DESC", *roles.present(weight="w", request="r DESC", holding="h")])
+            window = f"OVER (PARTITION BY {by} {order} ROWS UNBOUNDED PRECEDING)"
+            place = f"sum(w) {window} - w" if roles.weight else f"row_number() {window} - 1"
+            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
+            top = self._run(
+                f"SELECT {', '.join(kept)} FROM (SELECT *, {place} AS place FROM {items} {alone}) WHERE place < {units}"
+            )
+        if roles.holding:
+            kept = [*codes, "h", "sx", "n", *roles.present(weight="ax, wax, sw", waiver="q", request="r")]
+            shared = self._run(f"SELECT {', '.join(kept)} FROM {items} WHERE cells > 1")
+        return Finest(cells, top, shared)
+
+    def _records(self, roles: Roles) -> str:
+        """Return SQL for the records with their columns named by their parts."""
+        weight = self._number(roles.weight, roles.decimal) if roles.weight else None
+        value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
+        looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
+        columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
+        columns += [f"{sql.times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
+        if roles.cost:
+            columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")
+        if roles.holding:
+            columns.append(f"{self._holding(roles.holding) if roles.standalone else sql.name(roles.holding)} AS h")
+        if roles.waiver:
+            columns.append(f"{self._truth(roles.waiver)} AS q")
+        if roles.request:
+            kinds = " ".join(
+                f"WHEN trim(CAST({sql.name(roles.request)} AS VARCHAR)) = {sql.text(code)} THEN {kind}"
+                for kind, code in enumerate(roles.request_codes[:2], 1)
+            )
+            columns.append(f"CASE {kinds} ELSE 0 END AS r")
+        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        return f"(SELECT {', '.join(columns)} FROM {_VIEW} {where}) AS items"
+
+    def _holding(self, column: str) -> str:
+        """Return SQL for the holding of a record; one without gets a holding of its own, by its number."""
+        name = sql.name(column)
+        return f"CASE WHEN {self._given(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || row_number() OVER () END"
+
+    def _truth(self, column: str) -> str:
+        name = sql.name(column)
+        if self._types[column] == "VARCHAR":
+            return f"coalesce(lower(trim({name})) IN ('1', 'true', 't', 'yes', 'y'), false)"
+        return f"coalesce(CAST({name} AS BOOLEAN), false)"
+
+
+def _failure(error: duckdb.Error) -> CellguardError:
+    """Return our own error: the text of the database's may hold records, so it stays here."""
+    import duckdb
+
+    kind = type(error).__name__
+    if isinstance(error, (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)):
+        return InternalError(f"the database does not understand the question ({kind})")
+    return InputError(
+        f"the records cannot be added up ({kind}).",
+        hint="are the files complete, with numbers where numbers are expected, and is there enough disk?",
+    )
+
+
+def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]:
+    """Return the columns of a frame that are needed, without copying where its library allows, and all names."""
+    import pyarrow as pa
+
+    from cellguard._io.frames import columns_of
+
+    if not isinstance(frame, (pa.Table, Mapping)):
+        import narwhals as nw
+
+        with suppress(TypeError):
+            native = nw.from_native(frame, eager_only=True)
+            try:
+                return native.select([c for c in native.columns if c in columns]).to_arrow(), native.columns
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                raise InputError(
+                    "a column of the frame mixes kinds of values.", hint="make it text or numbers."
+                ) from None
+    given = columns_of(frame)
+    return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
+
+
+def _kind(path: str) -> str:
+    return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
+
+
+def _read_csv(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], encoding: str | None
+) -> duckdb.DuckDBPyRelation:
+    """Read CSV files as text: whether 01 is a code or a number is decided by its part."""
+    with _stream(files[0]) as stream:
+        head = stream.read(MAX_HEADER + 1)
+    if not head.strip():
+        raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
+    _, delimiter = header_of(files[0], head)
+    encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
+    names_of_files = ", ".join(sql.text(name) for name in files)
+    options = f"header = true, all_varchar = true, delim = {sql.text(delimiter)}, quote = '\"', escape = '\"'"
+    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {sql.text(encoding)})")
+
+
+def _stream(path: str) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb"))  # noqa: PTH123
+
+
+def _is_utf8(path: str) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with _stream(path) as stream:
+            while chunk := stream.read(1 << 24):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True

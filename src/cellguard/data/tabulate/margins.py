@@ -1,0 +1,179 @@
+"""The statistics of all margins of a crossing, and their place in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard.data.rules.statistics import CellStatistics
+from cellguard.data.tabulate.holdings import Judged
+from cellguard.data.tabulate.request import Roles, Scale
+from cellguard.data.tabulate.rollup import Cells, FloatArray, IntArray, Items
+
+__all__ = ["Part", "exact", "in_order", "statistics_of", "with_records"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """All margins of one crossing, with their statistics."""
+
+    dimensions: tuple[int, ...]
+    """Which dimensions of the table are crossed."""
+    keys: IntArray
+    """The cells, numbered in the grid of these dimensions, in rising order."""
+    statistics: CellStatistics
+    cost: FloatArray | None
+
+
+def exact(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray:
+    """Put the two halves of an exact sum together."""
+    return sums[f"{name}0"] / scale.whole + sums[f"{name}1"] / (scale.whole * scale.part)
+
+
+def statistics_of(
+    roles: Roles,
+    scales: Mapping[str, Scale],
+    sums: Mapping[str, FloatArray],
+    margins: Cells,
+    items: Items,
+    units: int,
+    keys: IntArray,
+    judged: Judged | None,
+) -> CellStatistics:
+    """Return the statistics of the margins; shared holdings are judged apart and join here."""
+    value = exact(sums, "y", scales["value"])
+    total = exact(sums, "x", scales["total"]) if "total" in scales else value
+    count = sums["n"]
+    weight = exact(sums, "w", scales["weight"]) if roles.weight else count
+    largest, ptr, chosen = margins.largest, margins.ptr, margins.items
+    if judged is not None:
+        at = locate(keys, judged.keys, [int(keys.max()) + 1])
+        count = _plus(count, at, judged.count)
+        weight = _plus(weight, at, judged.weight) if roles.weight else count
+        total = _plus(total, at, judged.total) if "total" in scales else total
+        largest = largest.copy()
+        largest[at] = np.maximum(largest[at], judged.largest)
+        items, ptr, chosen = _with_judged(margins, items, judged, at, units)
+    top, listed = _padded(ptr, chosen, items.value)
+    return CellStatistics(
+        value=value,
+        total=total,
+        count=count,
+        weight=weight,
+        top=top,
+        top_weights=_padded(ptr, chosen, items.weight)[0] if roles.weight else None,
+        units=units,
+        protected=np.where(largest >= 0, largest, np.nan) if roles.waiver else None,
+        request=_first(ptr, chosen, items.request) if roles.request else None,
+        contributors=np.where(listed, _padded(ptr, chosen, items.who)[0], -1),
+        shadow=roles.shadow is not None,
+    )
+
+
+def _plus(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
+    out = x.copy()
+    out[at] += more
+    return out
+
+
+def _with_judged(
+    margins: Cells, items: Items, judged: Judged, at: IntArray, units: int
+) -> tuple[Items, IntArray, IntArray]:
+    """Merge the large contributions of shared holdings into the lists of the cells."""
+    order = np.lexsort((judged.item_who, -judged.item_value, judged.item_key))
+    joined = Items(
+        value=np.concatenate([items.value, judged.item_value[order]]),
+        weight=np.concatenate([items.weight, judged.item_weight[order]]),
+        request=np.concatenate([items.request, judged.item_request[order]]),
+        who=np.concatenate([items.who, judged.item_who[order]]),
+    )
+    n, own = len(margins.ptr) - 1, len(items.value)
+    bounds = np.searchsorted(judged.item_key[order], judged.keys), len(order)
+    ends = np.append(bounds[0], bounds[1])
+    ptr = np.concatenate([margins.ptr, margins.ptr[-1] + ends[1:]]).astype(np.int64)
+    listed = np.concatenate([margins.items, own + np.arange(len(order))]).astype(np.int64)
+    second = np.full(n, -1, np.int64)
+    second[at] = n + np.arange(len(at))
+    pairs = np.column_stack([np.arange(n), second])
+    there = pairs >= 0
+    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+    from cellguard._core.top import merge_top
+
+    if not units:
+        return joined, np.zeros(n + 1, np.int64), np.zeros(0, np.int64)
+    new_ptr, chosen = merge_top(indptr, pairs[there], ptr, listed, joined.value, joined.weight, float(units))
+    return joined, new_ptr, chosen
+
+
+def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return lists as rows of equal length, and which entries are there."""
+    length = np.diff(ptr)
+    listed = np.arange(int(length.max(initial=0))) < length[:, None]
+    out = np.zeros(listed.shape, x.dtype)
+    out[listed] = x[chosen]
+    return out, listed
+
+
+def _first(ptr: IntArray, chosen: IntArray, x: NDArray[np.int8]) -> NDArray[np.int8]:
+    padded, _ = _padded(ptr, chosen, x)
+    return padded[:, 0] if padded.shape[1] else np.zeros(len(ptr) - 1, np.int8)
+
+
+# ---------------------------------------------------------------- into the table's order
+
+
+def _places(cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray]:
+    """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
+    free = np.ones(len(cells), dtype=bool)
+    out = []
+    for part in parts:
+        others = [d for d in range(len(sizes)) if d not in part.dimensions]
+        mine = free & (cells[:, others] == 0).all(axis=1)
+        free &= ~mine
+        cell = np.flatnonzero(mine)
+        own = [sizes[d] for d in part.dimensions]
+        row = locate(part.keys, keys_of(cells[cell][:, list(part.dimensions)], own), own)
+        out.append(np.column_stack([cell, row])[row >= 0])
+    return out
+
+
+def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> NDArray[np.int32]:
+    """Return the cells that have records, in the order of the grid of codes."""
+    found = []
+    for part in parts:
+        own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
+        whole = np.zeros((len(own), len(sizes)), np.int32)
+        whole[:, list(part.dimensions)] = own
+        found.append(keys_of(whole, sizes))
+    return coordinates_of(np.unique(np.concatenate(found)), sizes)
+
+
+def in_order(
+    cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part]
+) -> tuple[CellStatistics, FloatArray | None]:
+    """Return the statistics (and costs) of the table's cells; cells without records are empty."""
+    where = _places(cells, sizes, parts)
+    columns: dict[str, Any] = {}
+    for field in fields(CellStatistics):
+        given = [getattr(part.statistics, field.name) for part in parts]
+        if isinstance(given[0], np.ndarray):
+            empty = {"protected": np.nan, "contributors": -1}.get(field.name, 0)
+            columns[field.name] = _spread(given, where, len(cells), empty)
+        else:
+            columns[field.name] = given[0]
+    costs = [part.cost for part in parts if part.cost is not None]
+    return CellStatistics(**columns), _spread(costs, where, len(cells), 0.0) if costs else None
+
+
+def _spread(columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float) -> NDArray[Any]:
+    width = (max(c.shape[1] for c in columns),) if columns[0].ndim == 2 else ()
+    out = np.full((n, *width), empty, dtype=columns[0].dtype)
+    for column, pairs in zip(columns, where, strict=True):
+        at = (pairs[:, 0], slice(column.shape[1])) if width else pairs[:, 0]
+        out[at] = column[pairs[:, 1]]
+    return out

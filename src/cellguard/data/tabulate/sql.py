@@ -1,0 +1,77 @@
+"""SQL of the questions that DuckDB is asked; names and text are quoted here, nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cellguard.data.tabulate.request import Roles, Scale
+
+__all__ = ["holdings", "measures", "name", "text", "times"]
+
+
+def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
+    """Return SQL for one row per cell and holding: its contribution, and in how many cells it is."""
+    codes = ", ".join(f"d{i}" for i in range(len(roles.dimensions)))
+    looked = scales["contributions"]
+    columns = [f"{total('y', scales['value'])} AS y", f"{total('sx', looked)} AS sx", "count(*) AS n"]
+    if roles.weight:
+        columns += [f"{total('x', looked)} AS ax", f"{total('wx', looked)} AS wax"]
+        columns.append(f"{total('w', scales['weight'])} AS sw")
+    if roles.cost:
+        columns.append(f"{total('c', scales['cost'])} AS c")
+    if roles.waiver:
+        columns.append("bool_and(q) AS q")
+    if roles.request:
+        columns.append("max(r) AS r")
+    grouped = f"SELECT {codes}, h, {', '.join(columns)} FROM {items} GROUP BY {codes}, h"
+    # A holding counts with the mean weight of its records, each as much as it contributes.
+    mean = "CASE WHEN ax > 0 THEN wax / ax ELSE sw / n END"
+    weights = f"{mean} AS w, {mean} * abs(sx) AS wx" if roles.weight else "abs(sx) AS wx"
+    return f"SELECT *, abs(sx) AS x, {weights}, count(*) OVER (PARTITION BY h) AS cells FROM ({grouped})"
+
+
+def measures(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
+    """Return SQL for what is added up in a cell."""
+    alone = " FILTER (cells = 1)" if roles.holding else ""
+    out = [("CAST(sum(n) AS BIGINT)" if roles.holding else "count(*)") + " AS records", f"count(*){alone} AS n"]
+    out += pair("y", scales["value"])
+    if "total" in scales:
+        out += pair("x", scales["total"], alone, of="wx")
+    if roles.weight:
+        out += pair("w", scales["weight"], alone)
+    if roles.cost:
+        out += pair("c", scales["cost"])
+    if roles.waiver:
+        also = " AND cells = 1" if roles.holding else ""
+        out.append(f"max(x) FILTER (NOT q{also}) AS protected")
+    return out
+
+
+def pair(column: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
+    """Return SQL for the two halves of an exact sum (see :class:`Scale`)."""
+    x = of or column
+    whole = f"round({x} * {scale.whole!r})"
+    part = f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
+    return [f"coalesce(sum({whole}){where}, 0) AS {column}0", f"coalesce(sum({part}){where}, 0) AS {column}1"]
+
+
+def total(column: str, scale: Scale) -> str:
+    """Return SQL for an exact sum."""
+    whole = f"round({column} * {scale.whole!r})"
+    part = f"round(({column} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
+    return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
+
+
+def times(weight: str | None, x: str) -> str:
+    """Return SQL for a number times its weight, if there is one."""
+    return x if weight is None else f"{weight} * {x}"
+
+
+def name(column: str) -> str:
+    """Return a column's name as SQL quotes it."""
+    return '"' + column.replace('"', '""') + '"'
+
+
+def text(words: str) -> str:
+    """Return text as SQL quotes it."""
+    return "'" + str(words).replace("'", "''") + "'"

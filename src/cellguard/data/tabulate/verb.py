@@ -1,0 +1,312 @@
+"""``cg.tabulate``: from records to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cellguard._engine.space.cell_grid import keys_of
+from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits
+from cellguard.data.tabulate.holdings import judge
+from cellguard.data.tabulate.margins import Part, exact, in_order, statistics_of, with_records
+from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
+from cellguard.data.tabulate.rollup import roll_up
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.table import Table
+
+if TYPE_CHECKING:
+    from cellguard.nouns.assemble import Crossings
+
+__all__ = ["tabulate"]
+
+
+def tabulate(
+    data: Any,
+    by: str | Sequence[str] | Mapping[str, Any],
+    value: str | None = None,
+    *,
+    tables: Iterable[Sequence[str]] | None = None,
+    crossings: Crossings | None = None,
+    where: Mapping[str, str] | None = None,
+    weight: str | None = None,
+    holding: str | None = None,
+    shadow: str | None = None,
+    waiver: str | None = None,
+    request: str | None = None,
+    request_codes: Sequence[str] = ("1", "2"),
+    cost: str | None = None,
+    missing: Mapping[str, str | Sequence[str]] | None = None,
+    skip_missing: bool = False,
+    standalone: bool = False,
+    empty: str = "zero",
+    known_zeros: bool = True,
+    top: int = 3,
+    total: str | Mapping[str, str] | None = None,
+    decimal: str = ".",
+    encoding: str | None = None,
+    threads: int | None = None,
+    memory_limit: str | None = None,
+    **description: Any,
+) -> Table:
+    """Make a table from records.
+
+    The records stay where they are: DuckDB in this process reads frames and files, out of core; an
+    Ibis table is added up by its own database. Margins are added up here. The table knows the count
+    and the largest contributions of every cell, so that rules can be applied (:meth:`Table.apply`).
+
+    Parameters
+    ----------
+    data
+        A pandas, polars or pyarrow frame, a dict of columns, the path of CSV or Parquet files (with
+        wildcards), a DuckDB relation, or an Ibis table.
+    by
+        Columns of codes: names, or name -> hierarchy (a :class:`Hierarchy`, a tuple of them over the
+        same leaves, nested dicts or lists, a file, whole numbers, the digits of each level of the codes
+        as in ``(1, 2)``, or None for codes that simply add up).
+    value
+        Column to add up; None counts records.
+    tables
+        Linked tables, each the names of its dimensions; all margins of each are published. One table
+        with all dimensions unless given.
+    crossings
+        What is published, when not every margin is: each names the dimensions that are not at their
+        total, or how deep they go (see :meth:`Table.from_frame`).
+    where
+        Column -> code: only the records with these codes.
+    weight
+        Column of sampling weights, at least 0: values and counts are weighted.
+    holding
+        Column that says which records belong together: contributions are added up per holding
+        before a rule looks at them, in every margin anew. Without it each record stands alone.
+    shadow
+        Column whose contributions the rules look at, instead of the value's.
+    waiver
+        Column of truth values: contributors who consented and need no protection.
+    request
+        Column that says which contributors asked for protection: `request_codes` are the codes of
+        the first and the second kind.
+    cost
+        Column to add up as the information lost with a cell; the value itself unless given.
+    missing
+        Dimension -> codes for "not known": they get a place of their own below the total. Records
+        without any code get the first of them; they are refused otherwise.
+    skip_missing
+        Leave out records without a value; they are refused otherwise.
+    standalone
+        Records without a holding stand alone; they are refused otherwise.
+    empty
+        What cells without records are: ``"zero"`` (published zeros, known to everybody), or ``"drop"``:
+        the same, but left out of the table, for wide tables of which most cells are empty.
+    known_zeros
+        Whether everybody knows which cells have no records (:meth:`Table.with_known_zeros`).
+    top
+        How many of the largest contributions of each cell to keep: n for dominance (n, k), the size
+        of the coalition and one more for the p% and (p, q) rules.
+    total
+        Code of the total in dimensions whose hierarchy does not name it; or dimension -> code.
+    decimal, encoding
+        Of text files: decimal sign of numbers, and encoding (UTF-8, else Latin-1, unless given).
+    threads, memory_limit
+        For DuckDB; it takes all processors and most of the memory unless told.
+    description
+        Any other field of the table (`name`, `lb`, `ub`, `attackers`).
+
+    Examples
+    --------
+    >>> firms = {"region": ["N", "N", "S", "S"], "size": ["big", "small", "big", "big"], "turnover": [90, 8, 40, 30]}
+    >>> t = tabulate(firms, ["region", "size"], "turnover")
+    >>> t
+    Table(9 cells, 6 relations, 0 sensitive)
+    >>> t.values.reshape(3, 3)  # (total, N, S) x (total, big, small)
+    array([[168., 160.,   8.],
+           [ 98.,  90.,   8.],
+           [ 70.,  70.,   0.]])
+    >>> import cellguard as cg
+    >>> protected = t.apply(cg.PPercent(10))
+    >>> [protected.label(i) for i in protected.sensitive_cells[:2]]
+    ['(region=Total, size=small)', '(region=N, size=Total)']
+    """
+    dims = _dimensions(by)
+    if top < 0 or top != int(top):
+        raise InputError(f"top={top!r}: a whole number of at least 0 is needed.")
+    roles = Roles(
+        dimensions=tuple(dims),
+        value=value,
+        shadow=shadow,
+        weight=weight,
+        holding=holding,
+        waiver=waiver,
+        request=request,
+        request_codes=tuple(request_codes),
+        cost=cost,
+        decimal=decimal,
+        skip_missing=skip_missing,
+        standalone=standalone,
+    )
+    if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
+        raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
+    codes = {name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()}
+    published = _published(dims, tables, crossings)
+    units = int(top) if value is not None or shadow is not None else 0
+    work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop", known_zeros=known_zeros)
+    wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
+    with closing(_open(data, wanted, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
+        if where:
+            check_columns(records.columns(), wanted)
+            records.only(where)
+        return work.run(records, description)
+
+
+def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(by, str):
+        return {by: None}
+    dims = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
+    if not dims:
+        raise InputError("no dimension is named.", hint="by={'region': hierarchy, 'size': None}")
+    return dims
+
+
+def _open(data: Any, roles: Roles, *, encoding: str | None, **options: Any) -> Records:
+    from cellguard.data.tabulate.duck import DuckRecords
+
+    if isinstance(data, (str, Path)):
+        return DuckRecords.from_files(data, encoding=encoding, **options)
+    kind = type(data).__module__.partition(".")[0]
+    if kind == "ibis":
+        from cellguard.data.tabulate.through_ibis import IbisRecords
+
+        return IbisRecords(data)
+    if kind in ("duckdb", "_duckdb"):
+        return DuckRecords(data)
+    return DuckRecords.from_frame(data, roles.columns, **options)
+
+
+def _published(
+    dims: Mapping[str, Any], tables: Iterable[Sequence[str]] | None, crossings: Crossings | None
+) -> list[Any] | None:
+    """Return the crossings to publish: those asked for, or every margin of each linked table."""
+    if tables is None:
+        return None if crossings is None else list(crossings)
+    if crossings is not None:
+        raise InputError("tables and crossings exclude each other.", hint="tables publish all their margins.")
+    out: dict[frozenset[str], tuple[str, ...]] = {}
+    for table in tables:
+        names = (table,) if isinstance(table, str) else tuple(table)
+        for name in names:
+            if name not in dims:
+                raise UnknownCodeError(f"tables: there is no dimension {name!r}.", hint=did_you_mean(name, dims))
+        for subset in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1)):
+            out.setdefault(frozenset(subset), subset)
+    return list(out.values())
+
+
+def _largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
+    """Return the crossings that contain all others: the records are added up once for each of them."""
+    if crossings is None:
+        return [tuple(dims)]
+    sets = [frozenset([c] if isinstance(c, str) else c) for c in crossings]
+    for names in sets:
+        for name in names:
+            if name not in dims:
+                raise UnknownCodeError(f"crossings: there is no dimension {name!r}.", hint=did_you_mean(name, dims))
+    most = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
+    return [tuple(d for d in dims if d in names) for names in most]
+
+
+class _Tabulation:
+    """One call of :func:`tabulate`, step by step."""
+
+    def __init__(
+        self,
+        roles: Roles,
+        dims: Mapping[str, Any],
+        missing: Mapping[str, Sequence[str]],
+        crossings: Sequence[Any] | None,
+        units: int,
+        total: str | Mapping[str, str] | None,
+        *,
+        drop: bool,
+        known_zeros: bool,
+    ) -> None:
+        self.roles, self.dims, self.missing, self.crossings = roles, dims, missing, crossings
+        self.units, self.total, self.drop, self.known_zeros = units, total, drop, known_zeros
+
+    def run(self, records: Records, description: Mapping[str, Any]) -> Table:
+        """Look at the records, add them up, add the margins, make the table."""
+        check_columns(records.columns(), self.roles)
+        facts = records.facts(self.roles)
+        check_facts(facts, self.roles)
+        scales = self._scales(facts)
+        largest = _largest(tuple(self.dims), self.crossings)
+        answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in largest]
+        hierarchies = hierarchies_of(self.dims, self._seen(largest, answers), self.missing, self.total)
+        parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(largest, answers, strict=True)]
+        negative = facts.negative.get("value", 0) > 0
+        return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
+
+    def _scales(self, facts: Any) -> dict[str, Scale]:
+        looked_at = "shadow" if self.roles.shadow else "value"
+        scales = {part: Scale.of(absolute, facts.records) for part, absolute in facts.absolute.items()}
+        scales["contributions"] = scales[looked_at]
+        if self.roles.shadow or facts.negative.get("value", 0):
+            scales["total"] = scales[looked_at]  # otherwise the total of the contributions is the value
+        return scales
+
+    def _seen(self, largest: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
+        from cellguard._io.frames import encode
+
+        seen: dict[str, set[str]] = {name: set() for name in self.dims}
+        for names, finest in zip(largest, answers, strict=True):
+            for d, name in enumerate(names):
+                if self.dims[name] is None or is_digits(self.dims[name]):
+                    seen[name].update(encode(finest.cells.column(f"d{d}"))[0])
+        return seen
+
+    def _part(
+        self, names: tuple[str, ...], finest: Finest, hierarchies: Mapping[str, Hierarchy], scales: Mapping[str, Scale]
+    ) -> Part:
+        own = [hierarchies[name] for name in names]
+        sizes = [len(h) for h in own]
+        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing)
+        margins = roll_up(decoded.cells, own, decoded.items, self.units)
+        keys = keys_of(margins.coordinates, sizes)
+        order = np.argsort(keys)
+        judged = None if decoded.shared is None else judge(decoded.shared, own, self.units)
+        sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
+        statistics = statistics_of(self.roles, scales, sums, margins, decoded.items, self.units, keys, judged)
+        cost = exact(sums, "c", scales["cost"]) if self.roles.cost else None
+        return Part(
+            dimensions=tuple(list(self.dims).index(name) for name in names),
+            keys=keys[order],
+            statistics=statistics.take(order),
+            cost=None if cost is None else cost[order],
+        )
+
+    def _table(self, parts: Sequence[Part], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]) -> Table:
+        from cellguard.nouns.assemble import coordinates, derive_relations
+
+        sizes = [len(h) for h in hierarchies.values()]
+        cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
+        statistics, costs = in_order(cells, sizes, parts)
+        T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
+        table = Table.from_equations(
+            statistics.value,
+            T,
+            weights=np.abs(statistics.value) if costs is None else costs,
+            counts=statistics.count,
+            integer=self.roles.value is None and self.roles.weight is None,
+            statistics=statistics,
+            dimensions=tuple(hierarchies),
+            codes=tuple(h.codes for h in hierarchies.values()),
+            hierarchies=tuple(hierarchies.values()),
+            coordinates=cells,
+            **fields,
+        )
+        return table.with_known_zeros(statistics.count == 0) if self.known_zeros else table

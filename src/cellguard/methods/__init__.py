@@ -1,0 +1,1 @@
+"""The five ways to protect a table, what they share, and their comparison."""

@@ -1,0 +1,57 @@
+"""When the senses leave no table: flip some of them, or let fixed totals change (castro2004 sections 2 and 5)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellguard._engine.closest.adjuster import Adjuster, adjuster_of
+from cellguard._engine.closest.directions import Senses
+from cellguard._engine.closest.distance import Distance
+from cellguard.methods.adjust.senses import Need
+from cellguard.nouns.table import BoolArray, FloatArray, Table
+
+__all__ = ["REPAIRS", "flipped", "room_of", "with_fixed_cells_freed"]
+
+REPAIRS = ("senses", "relations")
+
+_PRICE = 1e3
+"""A fixed cell costs so many times more to change than the most expensive other one."""
+
+
+def flipped(table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float) -> BoolArray | None:
+    """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
+    adjuster = adjuster_of(table.relations, table.fixed)
+    if (need.cells & adjuster.reduction.determined).any():  # whichever way, such a cell cannot move
+        return None
+    return Senses(adjuster, room_of(table), need.lower, need.upper, distance).nearest(up, time_limit_s)
+
+
+def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
+    """Return how far the known bounds let each cell go down (at most 0) and up; fixed cells nowhere."""
+    low, high = np.minimum(table.lb - table.values, 0.0), np.maximum(table.ub - table.values, 0.0)
+    return np.where(table.fixed, 0.0, low), np.where(table.fixed, 0.0, high)
+
+
+def with_fixed_cells_freed(
+    table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance
+) -> tuple[Adjuster, tuple[FloatArray, FloatArray], Distance]:
+    """Return the structure, bounds and prices of the problem in which fixed cells may change too, at a large price.
+
+    A relation whose total is fixed is relaxed by as much as the total changes, and still holds.
+    """
+    adjuster = adjuster_of(table.relations, np.zeros(table.n_cells, bool))
+    d, free = distance, ~table.fixed
+    needed = np.maximum(bounds[0], -bounds[1])
+    needed = needed[np.isfinite(needed) & (needed > 0)]
+    typical = float(np.median(needed)) if len(needed) else 1.0
+    marginal = (d.absolute + d.largest + 2.0 * d.square * typical)[free]
+    prices = Distance(
+        # a price per unit, whatever the norm: only so cells that need not change do not change at all
+        absolute=np.where(free, d.absolute, _PRICE * max(float(marginal.max(initial=0.0)), 1e-300)),
+        square=np.where(free, d.square, 0.0),
+        largest=np.where(free, d.largest, 0.0),
+        group=d.group,
+    )
+    low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
+    high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
+    return adjuster, (low, high), prices

@@ -1,0 +1,324 @@
+"""From a task to a release: senses given or chosen, what to do when they leave no table, the check of the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard._engine import clock
+from cellguard._engine.closest.adjuster import Adjuster, Closest, adjuster_of
+from cellguard._engine.closest.directions import Choice, Senses, choose
+from cellguard._engine.closest.distance import Distance
+from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard.exceptions import ReleaseError
+from cellguard.methods.adjust.explain import explain
+from cellguard.methods.adjust.noise import with_noise
+from cellguard.methods.adjust.repair import flipped, room_of, with_fixed_cells_freed
+from cellguard.methods.adjust.senses import Need, fixed_senses
+from cellguard.methods.adjust.surplus import with_surplus
+from cellguard.methods.adjust.whole import whole_columns, whole_movement
+from cellguard.nouns.release import Adjustment, Status
+from cellguard.nouns.table import BoolArray, FloatArray, Table
+
+__all__ = ["Task", "with_given_senses", "with_optimal_senses"]
+
+Bounds = tuple[FloatArray, FloatArray]
+
+_FINEST = 1e-6
+"""Grids are refined down to this unit."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Task:
+    """What is to be done, and what is known so far."""
+
+    original: Table
+    """The table that is to be protected."""
+    table: Table
+    """The same with the cells fixed that are to be kept."""
+    distance: Distance
+    need: Need
+    """What the levels ask for; with the surplus once it is drawn."""
+    surplus: float
+    """How wide the possible values of a cell shall be, relative to its levels together."""
+    noise: float
+    """Share of its value by which a cell may be moved at random, besides."""
+    secret_senses: bool
+    unit: float
+    """Published values are multiples of this; 0 when they may be any numbers."""
+    gap: float
+    seed: int
+    limit_s: float
+    share: float = 0.0
+    """The surplus that is asked for at the moment."""
+    begin: float = field(default_factory=clock.now)
+    options: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left for a search."""
+        return clock.left(self.begin + self.limit_s)
+
+    @property
+    def last_moment(self) -> float:
+        """When even the solve that turns what a search found into a table must end."""
+        return self.begin + 1.05 * self.limit_s + 1.0
+
+    @property
+    def adjuster(self) -> Adjuster:
+        """The reduced structure."""
+        return adjuster_of(self.table.relations, self.table.fixed)
+
+    def draw(self) -> Iterator[Need]:
+        """Draw the surplus of each cell; when that leaves no table half of it, then none."""
+        asked = self.need
+        self._refine(asked)
+        for share in (self.surplus, self.surplus / 2.0, 0.0) if self.surplus > 0 else (0.0,):
+            self.need = with_surplus(self.table, asked, share, self.unit, self.seed, secret_senses=self.secret_senses)
+            self.share = share
+            yield self.need
+
+    def _refine(self, asked: Need) -> None:
+        """Take a finer grid where the known bounds, which need not lie on it, leave a cell no multiple."""
+        while self.unit > _FINEST and not self.table.integer:
+            on_grid = with_surplus(self.table, asked, 0.0, self.unit, self.seed, secret_senses=False)
+            if not (on_grid.stuck & ~asked.stuck).any():
+                break
+            self.unit /= 10.0
+            self.options["unit"] = self.unit
+
+    @property
+    def less_surplus(self) -> bool:
+        """Whether the surplus had to be smaller than what was asked for."""
+        return self.share < self.surplus
+
+    def bounds(self, up: BoolArray) -> Bounds:
+        """Bounds of the movements with these senses: on the grid when only that is published."""
+        low, high = self.need.bounds(self.table, up)
+        low, high = np.where(self.table.fixed, 0.0, low), np.where(self.table.fixed, 0.0, high)
+        if not self.unit:
+            return low, high
+        low, high = np.ceil(in_units(low, self.unit) - 1e-7), np.floor(in_units(high, self.unit) + 1e-7)
+        return of_units(low, self.unit), of_units(high, self.unit)
+
+    def closest(self, bounds: Bounds) -> Closest:
+        """Return the closest movement within the bounds."""
+        return self.adjuster.solve(*bounds, self.distance, deadline=self.last_moment)
+
+
+# ---------------------------------------------------------------- the ways to a release
+
+
+def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -> Adjustment:
+    """Adjust with given senses; repair or explain when they leave no table."""
+    up = fixed_senses(task.table, task.need, senses, task.seed)
+    for _ in task.draw():
+        bounds = task.bounds(up)
+        found = task.closest(bounds)
+        if found.feasible:
+            return _finished(task, up, found, bounds)
+        if repair == "senses":
+            release = _with_flips(task, up)
+            if release is not None:
+                return release
+    text, why = explain(task.table, task.need, up, bounds, time_limit_s=task.left_s)
+    task.details |= why
+    return _with_changed_totals(task, up, bounds, text) if repair == "relations" else _none(task, text)
+
+
+def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
+    """Adjust with as few senses flipped as possible; None when no senses were found that leave a table."""
+    other = flipped(task.table, task.need, up, task.distance, task.left_s)
+    if other is None:
+        return None
+    bounds = task.bounds(other)
+    found = task.closest(bounds)
+    if not found.feasible:
+        return None
+    changed = int((task.need.cells & (other != up)).sum())
+    task.details["flipped"] = changed
+    note = f"{changed} senses were flipped: no table satisfies all relations and bounds with the senses as they were."
+    return _finished(task, other, found, bounds, note)
+
+
+def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
+    """Adjust with fixed cells that may change at a large price."""
+    table = task.table
+    adjuster, bounds, prices = with_fixed_cells_freed(table, bounds, task.distance)
+    found = adjuster.solve(*bounds, prices, deadline=task.last_moment)
+    if not found.feasible:
+        return _none(task, text)
+    moved = table.fixed & (np.abs(found.z) > 1e-6 * np.maximum(1.0, np.abs(table.values)))
+    labels = [table.label(int(i)) for i in np.flatnonzero(moved)]
+    task.details["changed_fixed"] = labels
+    shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
+    note = f"fixed cells were changed ({shown}), because {text}"
+    # the distance of the repaired table is what it is; nothing is proven about others
+    return _finished(task, up, found, bounds, note, bound=math.nan, instead=(adjuster, prices))
+
+
+def with_optimal_senses(task: Task) -> Adjustment:
+    """Choose the senses, too (baena2018 (6))."""
+    if not task.need.cells.any() or (task.need.cells & task.adjuster.reduction.determined).any():
+        return with_given_senses(task, "upper", None)  # nothing to choose
+    for need in task.draw():
+        search = Senses(task.adjuster, room_of(task.table), need.lower, need.upper, task.distance, seed=task.seed)
+        choice = choose(search, time_limit_s=task.left_s, gap=task.gap)
+        task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
+        if math.isfinite(choice.objective):
+            bounds = task.bounds(choice.up)
+            found = task.closest(bounds)
+            if found.feasible:
+                bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
+                return _finished(task, choice.up, found, bounds, bound=bound, in_time=choice.in_time)
+    return _no_choice(task, choice)
+
+
+# ---------------------------------------------------------------- results
+
+
+def _finished(
+    task: Task,
+    up: BoolArray,
+    found: Closest,
+    bounds: Bounds,
+    note: str = "",
+    *,
+    bound: float | None = None,
+    in_time: bool = True,
+    instead: tuple[Adjuster, Distance] | None = None,
+) -> Adjustment:
+    """Turn what was found into a release; only what is proven is called optimal."""
+    table, bound = task.table, found.bound if bound is None else bound
+    task.details |= {"iterations": found.iterations}
+    adjuster, prices = instead or (task.adjuster, task.distance)
+    if task.unit:
+        whole = _on_grid(task, found, bounds, adjuster, prices)
+        if whole is None:
+            numbers = "whole numbers" if task.unit == 1 else f"multiples of {task.unit:g}"
+            text = f"no table in {numbers}, the grid of the original values, was found near the closest one."
+            return _none(task, text, status=Status.TIME_LIMIT)
+        whole = _disturbed(task, adjuster, whole, tuple(in_units(side, task.unit) for side in bounds))
+        z = of_units(whole, task.unit)
+        values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
+    else:
+        z = _disturbed(task, adjuster, found.z, bounds)
+        values = _cleaned(table, z)
+    objective = task.distance.value(z)
+    release = Adjustment(
+        table=task.original,
+        status=_status(task, found, objective, bound, in_time=in_time),
+        objective=objective,
+        bound=min(bound, objective),
+        values=values,
+        internal=_internal(task, up, found),
+        explanation=_remarks(task, note),
+        details=task.details,
+        options=task.options,
+        seconds=task.seconds,
+    )
+    fault = _fault(release)
+    return release if not fault else _none(task, fault, status=Status.TIME_LIMIT)
+
+
+def _on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: Distance) -> FloatArray | None:
+    """Return the closest movement in units of the grid, or None."""
+    unit = task.unit
+    distance = Distance(absolute=d.absolute * unit, square=d.square * unit**2, largest=d.largest * unit, group=d.group)
+    low, high = (in_units(side, unit) for side in bounds)
+    return whole_movement(
+        adjuster, low, high, distance, in_units(found.z, unit),
+        bound=found.bound, gap=task.gap, deadline=task.last_moment,
+    )  # fmt: skip
+
+
+def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[FloatArray, ...]) -> FloatArray:
+    """Return the movement with the noise that was asked for, in the units it comes in."""
+    if not task.noise:
+        return z
+    basis = adjuster.reduction.basis
+    most = task.noise * np.abs(task.table.values)
+    if task.unit:
+        columns, _ = whole_columns(basis)
+        if columns is None:
+            return z
+        basis, most = columns, in_units(most, task.unit)
+    rng = np.random.default_rng([task.seed, 1])
+    return with_noise(basis, z, bounds[0], bounds[1], most, rng, whole=task.unit > 0)
+
+
+def _cleaned(table: Table, z: FloatArray) -> FloatArray:
+    """Return the published values: the true one where only rounding moved a cell, never outside its bounds by that."""
+    T = abs(table.relations)
+    noise = 16.0 * float(np.finfo(np.float64).eps) * (T.T @ (T @ np.abs(table.values)) + np.abs(table.values))
+    x = np.where(np.abs(z) <= noise, table.values, table.values + z)
+    inside = np.clip(x, table.lb, table.ub)
+    return np.where(np.abs(inside - x) <= noise, inside, x)
+
+
+def _remarks(task: Task, note: str) -> str:
+    """Return what a reader must know of the result."""
+    if not task.need.cells.any():
+        return "no cell needs protection: this is the table itself."
+    if not task.less_surplus:
+        return note
+    left = "half of the surplus" if task.share else "no surplus"
+    more = f"the sensitive cells have {left}: with all of it no table satisfies the relations and bounds."
+    return f"{note} {more}".strip()
+
+
+def _fault(release: Adjustment) -> str:
+    """Say why the audit would refuse the release; nothing when it accepts it."""
+    try:
+        if release.audit().unsafe == 0:
+            return ""
+    except ReleaseError:
+        pass
+    return (
+        "the table that was found does not stand its own check: its values and levels are of sizes too different, or "
+        "the time was too short, to meet all relations, bounds and levels."
+    )
+
+
+def _status(task: Task, found: Closest, objective: float, bound: float, *, in_time: bool) -> Status:
+    if "flipped" in task.details or task.less_surplus:  # the closest table, but not of what was asked for
+        return Status.FEASIBLE
+    close = max(1e-7, task.gap if task.unit or "nodes" in task.details else 0.0)
+    if found.proven and objective - bound <= close * objective:
+        return Status.OPTIMAL
+    return Status.FEASIBLE if in_time else Status.TIME_LIMIT
+
+
+def _internal(task: Task, up: BoolArray, found: Closest) -> dict[str, Any]:
+    """What made the release, cell by cell."""
+    d = task.distance
+    out = {"sense": np.where(task.need.cells, np.where(up, "upper", "lower"), "")}
+    kinds = {"absolute": d.absolute, "square": d.square, "largest": d.largest}
+    out |= {f"{name}_weight": weight for name, weight in kinds.items() if weight.any()}
+    return out | {"lower_multiplier": found.lower, "upper_multiplier": found.upper}
+
+
+def _none(task: Task, text: str, *, status: Status = Status.INFEASIBLE) -> Adjustment:
+    return Adjustment(
+        table=task.original,
+        status=status,
+        objective=math.nan,
+        values=np.full(task.table.n_cells, np.nan),
+        explanation=text,
+        details=task.details,
+        options=task.options,
+        seconds=task.seconds,
+    )
+
+
+def _no_choice(task: Task, choice: Choice) -> Adjustment:
+    if choice.bound == math.inf:
+        return _none(task, "no senses leave a table that satisfies the relations and the bounds.")
+    return _none(task, "no senses were found in time that leave a table.", status=Status.TIME_LIMIT)

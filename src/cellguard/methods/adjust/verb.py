@@ -1,0 +1,188 @@
+"""The verb: options in, an :class:`~cellguard.nouns.release.Adjustment` out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.numbers.decimals import decimal_unit
+from cellguard._engine.threads import on_one_blas_thread
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.methods.adjust.keep import Keep, kept_cells
+from cellguard.methods.adjust.norms import distance_of
+from cellguard.methods.adjust.repair import REPAIRS
+from cellguard.methods.adjust.senses import needs
+from cellguard.methods.adjust.surplus import with_secret
+from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
+from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.release import Adjustment
+from cellguard.nouns.table import Table
+
+__all__ = ["PLAIN", "adjust"]
+
+PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
+"""Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
+
+
+@with_secret
+@takes_publications
+@on_one_blas_thread
+def adjust(
+    table: Table,
+    *,
+    norm: str = "l2",
+    weights: str | ArrayLike = "inverse",
+    senses: str | ArrayLike = "key",
+    surplus: float = 1.0,
+    noise: float = 0.0,
+    omega: float = 0.99,
+    squares: ArrayLike | None = None,
+    square_weights: str | ArrayLike | None = None,
+    integer: bool | None = None,
+    keep: Iterable[Keep] = (),
+    repair: str | None = "senses",
+    time_limit_s: float = 60.0,
+    gap: float = 1e-3,
+    seed: int | None = None,
+) -> Adjustment:
+    """Find the closest additive table in which every sensitive cell is at least its level away from the truth.
+
+    Parameters
+    ----------
+    table
+        What is to be protected.
+    norm
+        How distance is measured: ``l1`` the sum of weighted changes, ``l2`` of weighted squares,
+        ``linf`` the largest weighted change of the sensitive cells plus that of the others, ``l12``
+        a mixture of the first two (castro2004 (4), (5), (6), (10)).
+    weights
+        One number per cell, or a kind: ``inverse`` (1/value; 1 where it is 0), ``inverse_square``,
+        ``inverse_sqrt``, ``unit``, ``value``, ``table`` (the table's own), ...
+    senses
+        Which way sensitive cells go: ``key`` (by a hash of the cell's contributors or coordinates and
+        `seed`, the same in every table), ``upper``, ``lower``, ``optimal`` (whatever makes the table
+        closest, baena2018 (6)), or an array of 1 (up) and -1 (down), one per sensitive cell or one per
+        cell. Named senses go the other way where a cell has no room for its distance
+        (:func:`cellguard.nouns.levels.movement_levels`), or a level on that side only.
+    surplus
+        How much further sensitive cells go than they must, by chance: what somebody who knows the rule
+        and the method must hold possible is this many times as wide as both levels together. 0 stops
+        exactly at the levels, as the papers do, which gives the true values away to whoever knows them.
+    noise
+        Share of its value by which a random step may move a cell, on top of the closest table and within
+        all levels and bounds; several steps may add up. A defence that costs what it moves.
+    omega
+        Share of the absolute changes in ``l12``; the squares get the rest.
+    squares
+        Cells whose squares count in ``l12`` (indices or truth values); all unless given.
+    square_weights
+        Weights of the squares in ``l12``; as `weights` unless given.
+    integer
+        True publishes whole numbers, False any numbers; unless given, multiples of the finest decimal
+        unit of the true values (1, 0.01, 1000, ...): other numbers would tell which cells moved.
+    keep
+        Totals and margins that stay as they are: ``"total"``, a dimension or several (the margin of
+        these, without its sensitive cells), a cell's codes or its index.
+    repair
+        What to do when no table fits the senses: ``senses`` flips as few as possible, ``relations``
+        lets fixed cells change at a large price, None leaves it at that.
+    time_limit_s, gap
+        When the search for optimal senses or whole numbers stops: after so many seconds, or when
+        proven so close to the best.
+    seed
+        The secret of the senses by key and of the surplus. Unless given (or 0) it is drawn so that
+        nobody can guess it; ``options["seed"]`` has it. The same seed gives the same release.
+
+    Returns
+    -------
+    Adjustment
+        Optimal when an independent check has proven it the closest with its senses and surplus;
+        infeasible, with an explanation that names the relations and cells in conflict, when there is none.
+
+    Examples
+    --------
+    Figure 3 of castro2004: a total of two cells must rise by four.
+
+    >>> import cellguard as cg
+    >>> table = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
+    >>> cg.adjust(table, senses="upper", surplus=0, integer=False).values.round(6).tolist()
+    [14.4, 9.6, 24.0]
+    >>> cg.adjust(table, senses="upper", surplus=0).values.tolist()
+    [14.0, 10.0, 24.0]
+    >>> cg.adjust(table, seed=1).values.tolist()
+    [15.0, 10.0, 25.0]
+    """
+    if repair is not None and repair not in REPAIRS:
+        raise UnknownCodeError(
+            f"repair {repair!r} is not known; known are {', '.join(REPAIRS)}.", hint=did_you_mean(str(repair), REPAIRS)
+        )
+    kept = kept_cells(table, keep)
+    working = table.with_(fixed=table.fixed | kept) if kept.any() else table
+    secret = int(seed or 0)
+    task = Task(
+        original=table,
+        table=working,
+        distance=distance_of(table, norm, weights, omega, squares, square_weights),
+        need=needs(working),
+        surplus=_at_least_zero(surplus, "surplus"),
+        noise=_at_least_zero(noise, "noise"),
+        secret_senses=isinstance(senses, str) and senses == "key",
+        unit=_unit(table, integer),
+        gap=_at_least_zero(gap, "gap"),
+        seed=secret,
+        limit_s=_seconds(time_limit_s),
+    )
+    task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}
+    task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
+    if noise:
+        task.options["noise"] = noise
+    if kept.any():
+        task.details["kept"] = int(kept.sum())
+    if norm == "l12":
+        task.options |= {"omega": omega, "squares": _named(squares), "square_weights": _named(square_weights)}
+    begin = time.perf_counter()
+    adjuster_of(working.relations, working.fixed)
+    task.seconds["reduce"] = time.perf_counter() - begin
+    task.details["norm"] = norm
+    optimal = isinstance(senses, str) and senses == "optimal"
+    release = with_optimal_senses(task) if optimal else with_given_senses(task, senses, repair)
+    release.seconds["solve"] = time.perf_counter() - begin - task.seconds["reduce"]  # type: ignore[index]
+    return release
+
+
+def _named(option: Any) -> Any:
+    """Return an option as a release keeps it: arrays decide the result but are confidential."""
+    return option if option is None or isinstance(option, str) else "given"
+
+
+def _unit(table: Table, integer: bool | None) -> float:
+    """Return of what published values are multiples; 0 when they may be any numbers."""
+    if integer is None and not table.integer:
+        return decimal_unit(table.values, table.relations, table.rhs)
+    if integer is not None and not integer:
+        return 0.0
+    broken = np.abs(table.values - np.rint(table.values)) > 1e-9 * np.maximum(1.0, np.abs(table.values))
+    if broken.any():
+        raise InputError(
+            f"integer: {table.label(int(np.argmax(broken)))} has no whole value.",
+            hint="whole numbers can only be kept where all values are whole.",
+        )
+    return 1.0
+
+
+def _at_least_zero(number: float, name: str) -> float:
+    if not (math.isfinite(number) and number >= 0):
+        raise InputError(f"{name} {number!r}: a finite number of at least 0 is needed.")
+    return float(number)
+
+
+def _seconds(limit: float) -> float:
+    if math.isnan(limit) or limit < 0:
+        raise InputError(f"time_limit_s {limit!r}: a number of at least 0 is needed.")
+    return min(limit, 1e9)

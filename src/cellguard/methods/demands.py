@@ -1,0 +1,69 @@
+"""What the levels of sensitive cells ask of published numbers, attacker by attacker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.nouns.levels import Levels, attackers_of
+from cellguard.nouns.table import Table
+
+__all__ = ["Demand", "asked_cells", "demands_of", "trivial_limits"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Demand:
+    """What one attacker must not narrow, and what he knew before."""
+
+    cells: IntArray
+    lower: FloatArray
+    upper: FloatArray
+    sliding: FloatArray
+    lb: FloatArray
+    """Known lower bound of every cell of the table."""
+    ub: FloatArray
+    """Known upper bound of every cell of the table."""
+
+
+def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the least and greatest published value of each cell that its own levels allow.
+
+    The attacker sees ``v - d <= y <= v + d``; a level out of that reach is missed whatever the other
+    cells publish (the trivial fixings of salazar2004 section 3.1).
+    """
+    least, most = np.full(len(values), -np.inf), np.full(len(values), np.inf)
+    for demand in demands:
+        c = demand.cells
+        a, d = values[c], distance[c]
+        np.maximum.at(least, c, np.where(demand.upper > 0, a + demand.upper - d, -np.inf))
+        np.minimum.at(most, c, np.where(demand.lower > 0, a - demand.lower + d, np.inf))
+        wide = demand.sliding > 0
+        np.maximum.at(least, c, np.where(wide, demand.lb[c] + demand.sliding - d, -np.inf))
+        np.minimum.at(most, c, np.where(wide, demand.ub[c] - demand.sliding + d, np.inf))
+    return least, most
+
+
+def demands_of(table: Table, needs: Sequence[Levels]) -> list[Demand]:
+    """Return what is asked against each attacker of a table, with what he knows; of counts in whole numbers."""
+    out = []
+    for need, attacker in zip(needs, attackers_of(table), strict=True):
+        lb, ub = table.bounds(attacker)
+        if table.integer:
+            lb, ub = np.ceil(lb - 1e-9), np.floor(ub + 1e-9)
+        out.append(Demand(cells=need.cells, lower=need.lower, upper=need.upper, sliding=need.sliding, lb=lb, ub=ub))
+    return out
+
+
+def asked_cells(n_cells: int, needs: Sequence[Levels]) -> BoolArray:
+    """Return the cells for which something is asked: they are never published as they are."""
+    asked = np.zeros(n_cells, np.bool_)
+    for need in needs:
+        asked[need.cells[need.any()]] = True
+    return asked

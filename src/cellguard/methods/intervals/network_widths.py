@@ -1,0 +1,221 @@
+"""Narrowest intervals of a table that is a network: linear programs whose rows are cuts.
+
+A movement can be hidden if every cut around its arc lets it through: the widths of the arcs that leave the near side,
+those above where they leave forward and those below where they leave backward, add up to its level at least. Those
+rows are all there is (max-flow min-cut), the rows of the single nodes are most of it, and the others are found by
+flows. A few rounds end at a vertex: an optimum, with few open cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine import clock
+from cellguard._engine.solvers.rows import Pool, Relaxation, Row
+from cellguard._engine.space.network import Network
+
+__all__ = ["Asked", "NetworkWidths"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_TOGETHER = 256
+"""Movements that are looked at between two looks at the clock."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """Movements of arcs that one attacker must hold possible, and how far he knew beforehand that each arc moves."""
+
+    arc: IntArray
+    sign: FloatArray
+    level: FloatArray
+    base: FloatArray
+    """How far at least; both directions of an arc together reach ..."""
+    total: FloatArray
+    """... this. The levels are one way to divide it; which one is best is found with the widths."""
+    above: FloatArray
+    below: FloatArray
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of movements, up and down, of which one may take over what the other leaves; and how much that is."""
+        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
+        _, one, other = np.intersect1d(self.arc[up], self.arc[down], return_indices=True)
+        one, other = up[one], down[other]
+        slide = self.total[one] - self.base[one] - self.base[other]
+        some = slide > 1e-9 * self.total[one]
+        return one[some], other[some], slide[some]
+
+
+@dataclass(kw_only=True, eq=False)
+class NetworkWidths:
+    """Minimise ``weight @ (upper + lower)`` such that every movement asked for fits between them."""
+
+    network: Network
+    weight: FloatArray
+    asked: list[Asked]
+    most_upper: FloatArray
+    most_lower: FloatArray
+    tied: bool
+    """One width for both sides, without limits."""
+    bound: float = 0.0
+    """No widths cost less."""
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self.unit = float(np.median(np.concatenate([each.level for each in self.asked])))
+        self.price = float(np.median(self.weight))
+        C = len(self.weight)
+        least = np.zeros((2, C))
+        self._shift = {id(each): np.full(len(each.arc), -1, np.int64) for each in self.asked}
+        slides: list[FloatArray] = []  # for every pair a variable: what the way up takes of what slides
+        for each in self.asked:
+            shift = self._shift[id(each)]
+            one, other, slide = each.divided() if not self.tied else (*[np.zeros(0, np.int64)] * 2, np.zeros(0))
+            first = 2 * C + sum(len(s) for s in slides)
+            shift[one] = shift[other] = first + np.arange(len(one))
+            slides.append(np.asarray(slide / self.unit, np.float64))
+            level = np.where(shift >= 0, each.base, each.level)
+            # an arc's own width is at least its level
+            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), level / self.unit)
+        self._slide = np.concatenate([np.zeros(0), *slides])
+        most = np.stack([self.most_upper, self.most_lower]) / self.unit
+        if self.tied:
+            least, most = least.max(axis=0, keepdims=True), np.full((1, C), np.inf)
+        none = np.zeros(len(self._slide))
+        cost = np.concatenate([np.tile(self.weight / self.price * (2.0 if self.tied else 1.0), len(least)), none])
+        lower = np.concatenate([least.ravel(), none])
+        self._relaxation = Relaxation(cost, lower, np.maximum(np.concatenate([most.ravel(), self._slide]), lower))
+        self._pool = Pool(len(cost))
+        self._relaxation.add(self._pool.add([*self._around_nodes(), *self._own()]))
+
+    def _own(self) -> Iterator[Row]:
+        """An arc's own width is at least its level, also where that is a choice."""
+        none = np.zeros(0, np.int64)
+        for each in self.asked:
+            for k in np.flatnonzero(self._shift[id(each)] >= 0).tolist():
+                mine = each.arc[k : k + 1]
+                yield self._row(each, k, *((mine, none) if each.sign[k] > 0 else (none, mine)))
+
+    def _levels(self, each: Asked, x: FloatArray) -> FloatArray:
+        """How far each movement must go, by how the widths divide what slides."""
+        shift = self._shift[id(each)]
+        some = shift >= 0
+        taken = x[np.where(some, shift, 0)]
+        slide = np.append(self._slide, 0.0)[np.where(some, shift - 2 * len(self.weight), -1)]
+        divided = each.base / self.unit + np.where(each.sign > 0, taken, slide - taken)
+        return np.where(some, divided, each.level / self.unit)
+
+    def solve(
+        self, deadline: float, progress: Callable[[float, float], None] | None = None
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Cut until every movement fits; return the widths above and below, None at the deadline.
+
+        The bound holds in any case.
+        """
+        while True:
+            solution = self._relaxation.solve(max(0.1, deadline - clock.now()))
+            if not solution.optimal:
+                return None
+            self.rounds += 1
+            self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
+            if progress is not None:
+                progress(np.inf, self.bound)
+            x = np.clip(solution.x, self._relaxation.lower, np.maximum(self._relaxation.upper, self._relaxation.lower))
+            rows = list(self._violated(x, deadline))
+            if not rows:
+                return self._widths(x, deadline)
+            if clock.now() > deadline:
+                return None
+            if len(self._relaxation.rows) > 3 * len(x):
+                self._relaxation.purge(x, 0.5)
+                self._pool = Pool(len(x))
+            fresh = self._pool.add(rows)
+            if not fresh:  # violated by a rounding error only
+                return self._widths(x, deadline)
+            self._relaxation.add(fresh)
+
+    def _widths(self, x: FloatArray, deadline: float) -> tuple[FloatArray, FloatArray] | None:
+        """Return the widths, made wider by what rounding has lost."""
+        if clock.now() > deadline:  # not all movements were looked at
+            return None
+        short, C = 1.0, len(self.weight)
+        for each in self.asked:
+            level = self._levels(each, x)
+            for first in range(0, len(each.arc), _TOGETHER):
+                if clock.now() > deadline:
+                    return None
+                part = slice(first, first + _TOGETHER)
+                reached, _ = self._narrow(each, x, part, level)
+                asked = np.maximum(level[part], 1e-12)
+                short = min(short, float((reached / asked).min(initial=1.0)))
+        if short < 1.0 - 1e-6:
+            return None
+        x = x / short * self.unit
+        return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
+
+    def _narrow(
+        self, each: Asked, x: FloatArray, part: slice, level: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.int8]]:
+        upper, lower = self._room(each, x)
+        return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
+
+    def _room(self, each: Asked, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        C = len(self.weight)
+        if self.tied:
+            return x[:C], x[:C]
+        return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C : 2 * C], each.below / self.unit)
+
+    def _around_nodes(self) -> Iterator[Row]:
+        """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
+        for each in self.asked:
+            up = each.sign > 0
+            source = np.where(up, self.network.head[each.arc], self.network.tail[each.arc])
+            target = np.where(up, self.network.tail[each.arc], self.network.head[each.arc])
+            for k in np.flatnonzero(source != target).tolist():
+                for node, leaves in ((source[k], True), (target[k], False)):
+                    above, below = self.network.ways(int(node))
+                    columns = above if leaves else below, below if leaves else above
+                    yield self._row(each, k, *(column[column != each.arc[k]] for column in columns))
+
+    def _violated(self, x: FloatArray, deadline: float) -> Iterator[Row]:
+        for each in self.asked:
+            room = np.concatenate(self._room(each, x))
+            known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
+            level = self._levels(each, x)
+            for first in range(0, len(each.arc), _TOGETHER):
+                if clock.now() > deadline:
+                    return
+                part = slice(first, first + _TOGETHER)
+                reached, sides = self._narrow(each, x, part, level)
+                short = first + np.flatnonzero(reached < level[part] * (1.0 - 1e-7) - 1e-12)
+                for k, side in zip(short.tolist(), sides, strict=True):
+                    yield self._cut(each, k, side == 1, known)
+                    yield self._cut(each, k, side != 2, known)
+
+    def _cut(self, each: Asked, k: int, near: BoolArray, known: BoolArray) -> Row:
+        """Return the cut around some nodes; where an attacker knew more than the widths tell, that is what counts."""
+        C = len(self.weight)
+        from_tail, from_head = near[self.network.tail], near[self.network.head]
+        leaves = np.concatenate([from_tail & ~from_head, from_head & ~from_tail])
+        leaves[[each.arc[k], each.arc[k] + C]] = False
+        fixed = np.concatenate([each.above, each.below])[leaves & known].sum()
+        leaves &= ~known
+        return self._row(each, k, np.flatnonzero(leaves[:C]), np.flatnonzero(leaves[C:]), float(fixed))
+
+    def _row(self, each: Asked, k: int, above: IntArray, below: IntArray, fixed: float = 0.0) -> Row:
+        """The widths above and below of some arcs, and what is fixed, add up to the level."""
+        both = np.union1d(above, below) if self.tied else np.concatenate([above, below + len(self.weight)])
+        shift = int(self._shift[id(each)][k])
+        if shift < 0:
+            return Row(both, np.ones(len(both)), (float(each.level[k]) - fixed) / self.unit)
+        # the way up has its base and what it takes, the way down its base and the rest
+        up = each.sign[k] > 0
+        rest = 0.0 if up else float(self._slide[shift - 2 * len(self.weight)])
+        columns, entries = np.append(both, shift), np.append(np.ones(len(both)), -1.0 if up else 1.0)
+        return Row(columns, entries, (float(each.base[k]) - fixed) / self.unit + rest)

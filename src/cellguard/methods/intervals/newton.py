@@ -1,0 +1,405 @@
+"""The iterate of the interior point for interval protection, and its Newton steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array
+
+from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
+
+__all__ = ["Requests", "State"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_CORRECTORS = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Requests:
+    """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`.
+
+    Of the level only `base[k]` is asked in any case; with the request of the same cell the other way it must reach
+    `total[k]`, and the two levels are one way to divide that. Bounds hold for every way.
+    """
+
+    cell: IntArray
+    sign: FloatArray
+    level: FloatArray
+    base: FloatArray
+    total: FloatArray
+    owner: IntArray
+    """Who must not narrow it; what one attacker asks of both directions concerns no other."""
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of requests, up and down, of which one may take over what the other leaves; and how much that is."""
+        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
+        key = self.owner * (int(self.cell.max(initial=0)) + 1) + self.cell
+        _, one, other = np.intersect1d(key[up], key[down], return_indices=True)
+        one, other = up[one], down[other]
+        slide = self.total[one] - self.base[one] - self.base[other]
+        some = slide > 0
+        return one[some], other[some], slide[some]
+
+
+class _Pair:
+    """A slack and its multiplier, ``slack * dual -> mu``."""
+
+    __slots__ = ("correction", "d_dual", "d_slack", "dual", "slack")
+
+    def __init__(self, slack: FloatArray, dual: FloatArray) -> None:
+        self.slack, self.dual = slack, dual
+        self.d_slack, self.d_dual = np.zeros_like(slack), np.zeros_like(dual)
+        self.correction: FloatArray | float = 0.0
+
+    @property
+    def theta(self) -> FloatArray:
+        return self.dual / self.slack
+
+    def target(self, mu: float) -> FloatArray:
+        """Right-hand side of the linearised complementarity, divided by the slack."""
+        return np.asarray((mu - self.slack * self.dual - self.correction) / self.slack)
+
+    def set_direction(self, d_slack: FloatArray, target: FloatArray) -> None:
+        self.d_slack, self.d_dual = d_slack, target - self.theta * d_slack
+
+    def longest(self) -> tuple[float, float]:
+        """Longest steps that keep slack and dual positive."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            primal = np.where(self.d_slack < 0, -self.slack / self.d_slack, np.inf).min(initial=np.inf)
+            dual = np.where(self.d_dual < 0, -self.dual / self.d_dual, np.inf).min(initial=np.inf)
+        return float(primal), float(dual)
+
+    def product(self, primal: float = 0.0, dual: float = 0.0) -> float:
+        return float(((self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)).sum())
+
+    def outliers(self, primal: float, dual: float, mu: float) -> FloatArray:
+        """How far the products of a longer step would leave a neighbourhood of the central path."""
+        product = (self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)
+        return np.asarray(np.maximum(np.clip(product, 0.1 * mu, 10.0 * mu) - product, -10.0 * mu))
+
+    def move(self, primal: float, dual: float) -> None:
+        self.slack = self.slack + primal * self.d_slack
+        self.dual = self.dual + dual * self.d_dual
+
+
+class State:
+    """The iterate and its Newton steps. Rows of K x C arrays are requests, columns are cells."""
+
+    def __init__(
+        self,
+        relations: csr_array,
+        basis: csr_array,
+        weight: FloatArray,
+        requests: Requests,
+        tied: bool,
+        most_upper: FloatArray,
+        most_lower: FloatArray,
+        hard_upper: FloatArray | None,
+        hard_lower: FloatArray | None,
+    ) -> None:
+        self.scale = float(np.median(requests.level))
+        self.weight_scale = float(np.median(weight))
+        self.w = weight / self.weight_scale
+        self.level, self.base = requests.level / self.scale, requests.base / self.scale
+        one, other, slide = requests.divided()
+        self.slides = one, other, slide / self.scale
+        self.cell, self.sign = requests.cell, requests.sign
+        self.tied = tied
+        C = len(weight)
+        K = len(requests)
+        self.basis = basis
+        self.N = basis.toarray()
+        self.copies = make_copies(relations, basis)
+        self.rows = np.arange(K)
+        self.parameters = _identity_rows(basis)
+
+        limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
+        limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
+        z = self._start_movements(limits)
+        g = self.sign * z[self.rows, self.cell] - self.level
+        self.sides: list[FloatArray] = self._start_widths(z, limits)
+        width = self.sides[0] if tied else np.maximum(*self.sides)
+        # a side that must stay closed has no variable: its width is 0 for good
+        self.open = [limit > 0 for limit in limits]
+        self.limited = [(side, np.flatnonzero(limit < 1e11)) for side, limit in enumerate(limits)]
+        self.limited = [(side, at[self.open[side][at]]) for side, at in self.limited]
+        for side, is_open in enumerate(self.open):
+            self.sides[side][~is_open] = 0.0
+        self.z = z
+        self.dz: FloatArray = np.zeros_like(z)
+        self.dx: list[FloatArray] = []
+        # large multipliers, all alike: from below the path the first steps would be short
+        up = np.full((K, C), (5.0 if tied else 10.0) * float(self.w.mean()) / K)
+        thin = 0.3 * width
+        self.p = _Pair(np.maximum(self.upper - z, thin), up)
+        self.q = _Pair(np.maximum(self.lower + z, thin), up.copy())
+        self.g = _Pair(g, np.full(K, float(self.w.mean())))
+        mu = self.p.product() / self.p.slack.size  # all products start alike: a central start
+        self.g.dual = mu / self.g.slack
+        self.caps = []
+        for side, at in self.limited:
+            slack = np.maximum(limits[side][at] - self.sides[side][at], thin[at])
+            self.caps.append(_Pair(slack, mu / slack))
+        self.cap_limits = [limits[side][at] for side, at in self.limited]
+        # no width is negative; one that serves both sides cannot be
+        above = [] if tied else [np.maximum(x, 0.1 * width) for x in self.sides]
+        self.floors = [_Pair(slack, mu / slack) for slack in above]
+        self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
+        for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
+            if given is not None:
+                k, i = np.nonzero(np.isfinite(given))
+                limit = given[k, i] / self.scale
+                slack = np.maximum(limit - direction * z[k, i], 0.1 * width[i])
+                self.hard.append((direction, k, i, limit, _Pair(slack, mu / slack)))
+
+    def _start_widths(self, z: FloatArray, limits: list[FloatArray]) -> list[FloatArray]:
+        """Widths with some room around the movements, half way to the limit at most."""
+        above, below = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
+        out = []
+        reaches = [np.maximum(above, below)] if self.tied else [above, below]
+        for limit, reach in zip(limits, reaches, strict=True):
+            width = 1.2 * reach + 0.05 * reach.mean()
+            out.append(np.where(reach < limit, np.minimum(width, (reach + limit) / 2), width))
+        return out
+
+    @property
+    def upper(self) -> FloatArray:
+        """The upper sides of all copies."""
+        return self.sides[0]
+
+    @property
+    def lower(self) -> FloatArray:
+        """The lower sides; the same as the upper ones where both are tied."""
+        return self.sides[-1]
+
+    def _start_movements(self, limits: list[FloatArray]) -> FloatArray:
+        """Short movements for the requests, scaled past their levels.
+
+        Short in the weights, and in the room that a cell has, so that limits are rarely passed.
+        """
+        room = np.minimum(limits[0], limits[-1])
+        D = self.w * np.maximum(1.0, np.where(room > 0, room, 1e-3) ** -2)
+        scaled = self.basis.T.multiply(D[None, :]) @ self.basis
+        gram = cho_factor(scaled.toarray() + 1e-12 * np.eye(self.basis.shape[1]))
+        z = (self.N @ cho_solve(gram, self.N[self.cell].T)).T
+        own = z[self.rows, self.cell]
+        z *= (1.3 * self.sign * self.level / own)[:, None]
+        return np.ascontiguousarray(z)
+
+    # ------------------------------------------------------------------ bounds
+
+    def feasible_widths(self) -> tuple[float, FloatArray, FloatArray] | None:
+        """Scale every movement to its level: the widths they span are a solution, if within the limits."""
+        own = self.sign * self.z[self.rows, self.cell]
+        if not (own > 0).all():
+            return None
+        z = self.z * (self.level / own)[:, None]
+        upper, lower = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
+        if self.tied:
+            upper = lower = np.maximum(upper, lower)
+        slack = 1e-9
+        for side, x in enumerate((upper, lower)[: len(self.sides)]):
+            if (x[~self.open[side]] > slack).any():
+                return None
+        for (side, at), limit in zip(self.limited, self.cap_limits, strict=True):
+            if ((upper, lower)[side][at] > limit * (1 + slack)).any():
+                return None
+        for direction, k, i, limit, _ in self.hard:
+            if (direction * z[k, i] > limit * (1 + slack) + slack).any():
+                return None
+        objective = float(self.w @ (upper + lower)) * self.scale * self.weight_scale
+        if not np.isfinite(objective):
+            return None
+        return objective, upper * self.scale, lower * self.scale
+
+    def lower_bound(self) -> float:
+        """Move the multipliers to exact dual feasibility; what they then prove is a bound.
+
+        The dual asks ``N'(lambda - mu) = gamma s n_c`` for every request and ``sum lambda <= w`` (plus the
+        multiplier of the limit). Some cell moves with each parameter alone, so changing the
+        multipliers there repairs the equations exactly; scaling then repairs the sums.
+        """
+        lam, mu, gamma = self.p.dual.copy(), self.q.dual.copy(), self.g.dual
+        net = lam - mu + self._hard_net()
+        error = net @ self.basis - (gamma * self.sign)[:, None] * self.N[self.cell]
+        at, entry = self.parameters
+        lam[:, at] += np.maximum(-error / entry, 0.0)
+        mu[:, at] += np.maximum(error / entry, 0.0)
+        # what lambda and mu have in common proves nothing
+        common = np.minimum(lam, mu)
+        lam -= common
+        mu -= common
+        price = float(gamma @ self.base)
+        one, other, slide = self.slides
+        price += float(np.minimum(gamma[one], gamma[other]) @ slide)
+        for _, _, _, limit, pair in self.hard:
+            price -= float(pair.dual @ limit)
+        if self.tied:
+            used, weights = [(lam + mu).sum(axis=0)], [2.0 * self.w]
+        else:
+            used, weights = [lam.sum(axis=0), mu.sum(axis=0)], [self.w, self.w]
+        allowed = [weight.copy() for weight in weights]
+        for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            allowed[side][at_cap] += pair.dual
+            price -= float(pair.dual @ limit)
+        factor = 1.0
+        for use, allow, is_open in zip(used, allowed, self.open, strict=True):
+            over = is_open & (use > allow)
+            if over.any():
+                factor = min(factor, float((allow[over] / use[over]).min()))
+        # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
+        price *= factor
+        if not np.isfinite(price):
+            return 0.0
+        return max(0.0, price) * self.scale * self.weight_scale
+
+    def _hard_net(self) -> Any:
+        net: Any = 0.0
+        for direction, k, i, _, pair in self.hard:
+            part = np.zeros_like(self.z)
+            part[k, i] = direction * pair.dual
+            net = net + part
+        return net
+
+    # ------------------------------------------------------------------ Newton
+
+    def step(self) -> float:
+        """One predictor-corrector step with a few centrality correctors; returns its length.
+
+        Factoring costs far more than solving here, so further correctors (Gondzio 1996) are tried as
+        long as each lengthens the step.
+        """
+        pairs = self._pairs()
+        count = sum(pair.slack.size for pair in pairs)
+        mu = sum(pair.product() for pair in pairs) / count
+        system = self._factorise()
+        for pair in pairs:
+            pair.correction = 0.0
+        self._direction(system, 0.0)
+        primal, dual = self._longest(pairs)
+        affine = sum(pair.product(primal, dual) for pair in pairs) / count
+        centre = mu * (affine / mu) ** 3
+        for pair in pairs:
+            pair.correction = pair.d_slack * pair.d_dual
+        self._direction(system, centre)
+        primal, dual = self._longest(pairs)
+        for _ in range(_CORRECTORS):
+            kept = [(pair.correction, pair.d_slack, pair.d_dual) for pair in pairs], self.dz, self.dx
+            for pair in pairs:
+                pair.correction = pair.correction - pair.outliers(min(1.0, primal + 0.2), min(1.0, dual + 0.2), centre)
+            self._direction(system, centre)
+            longer = self._longest(pairs)
+            if min(longer) < min(primal, dual) + 0.02:
+                for pair, state in zip(pairs, kept[0], strict=True):
+                    pair.correction, pair.d_slack, pair.d_dual = state
+                self.dz, self.dx = kept[1], kept[2]
+                break
+            primal, dual = longer
+        primal, dual = 0.9 * primal, 0.9 * dual  # nearer to the boundary the next steps are shorter
+        for pair in pairs:
+            pair.move(primal, dual)
+        self.z += primal * self.dz
+        for side, dx in enumerate(self.dx):
+            self.sides[side] = self.sides[side] + primal * dx
+        return min(primal, dual)
+
+    def _pairs(self) -> list[_Pair]:
+        return [self.p, self.q, self.g, *self.caps, *self.floors, *(h[4] for h in self.hard)]
+
+    @staticmethod
+    def _longest(pairs: list[_Pair]) -> tuple[float, float]:
+        steps = np.array([pair.longest() for pair in pairs]).min(axis=0)
+        return min(1.0, float(steps[0])), min(1.0, float(steps[1]))
+
+    def _factorise(self) -> tuple[FloatArray, bool]:
+        """Factor each request's copy of the table, and the dense system in the widths that is left."""
+        tp, tq = self.p.theta, self.q.theta
+        extra = np.zeros_like(tp)
+        extra[self.rows, self.cell] += self.g.theta
+        for _, k, i, _, pair in self.hard:
+            extra[k, i] += pair.theta
+        S = self.copies.factorise(tp, tq, extra, self.tied)
+        C = tp.shape[1]
+        for (side, at), pair in zip(self.limited, self.caps, strict=True):
+            S[side * C + at, side * C + at] += pair.theta
+        for side, pair in enumerate(self.floors):
+            every = side * C + np.arange(C)
+            S[every, every] += pair.theta
+        closed = np.flatnonzero(~np.concatenate(self.open))
+        S[closed, :], S[:, closed] = 0.0, 0.0
+        S[closed, closed] = 1.0
+        return robust_cholesky(S)
+
+    def _direction(self, system: tuple[FloatArray, bool], mu: float) -> None:
+        tp, tq, tg = self.p.theta, self.q.theta, self.g.theta
+        cp, cq, cg = self.p.target(mu), self.q.target(mu), self.g.target(mu)
+        # slacks that do not yet equal what they stand for
+        ep = self.upper - self.z - self.p.slack
+        eq = self.lower + self.z - self.q.slack
+        own = self.sign * self.z[self.rows, self.cell]
+        eg = own - self.level - self.g.slack
+        b = -(self.p.dual - self.q.dual) - self._hard_net() - (cp - tp * ep) + (cq - tq * eq)
+        b[self.rows, self.cell] += self.sign * (self.g.dual + cg - tg * eg)
+        for direction, k, i, limit, pair in self.hard:
+            error = limit - direction * self.z[k, i] - pair.slack
+            b[k, i] -= direction * (pair.target(mu) - pair.theta * error)
+        base = self.copies.project(b)
+        rhs = self._width_rhs(mu, tp, tq, cp, cq, ep, eq, base)
+        dx = cho_solve(system, rhs, check_finite=False)
+        C = b.shape[1]
+        self.dx = [dx[:C]] if self.tied else [dx[:C], dx[C:]]
+        push = tp * self.dx[0] - tq * self.dx[-1]
+        self.dz = base + self.copies.project(push)
+        self.p.set_direction(self.dx[0] - self.dz + ep, cp)
+        self.q.set_direction(self.dx[-1] + self.dz + eq, cq)
+        self.g.set_direction(self.sign * self.dz[self.rows, self.cell] + eg, cg)
+        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            pair.set_direction(limit - self.sides[side][at] - pair.slack - self.dx[side][at], pair.target(mu))
+        for side, pair in enumerate(self.floors):
+            error = np.where(self.open[side], self.sides[side] - pair.slack, 0.0)
+            pair.set_direction(self.dx[side] + error, pair.target(mu))
+        for direction, k, i, limit, pair in self.hard:
+            error = limit - direction * self.z[k, i] - pair.slack
+            pair.set_direction(error - direction * self.dz[k, i], pair.target(mu))
+
+    def _width_rhs(
+        self,
+        mu: float,
+        tp: FloatArray,
+        tq: FloatArray,
+        cp: FloatArray,
+        cq: FloatArray,
+        ep: FloatArray,
+        eq: FloatArray,
+        base: FloatArray,
+    ) -> FloatArray:
+        up = (self.p.dual + cp - tp * ep + tp * base).sum(axis=0) - self.w
+        down = (self.q.dual + cq - tq * eq - tq * base).sum(axis=0) - self.w
+        out = [up + down] if self.tied else [up, down]
+        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
+            error = limit - self.sides[side][at] - pair.slack
+            out[side][at] -= pair.dual + pair.target(mu) - pair.theta * error
+        for side, pair in enumerate(self.floors):
+            out[side] += pair.dual + pair.target(mu) - pair.theta * (self.sides[side] - pair.slack)
+        for side, is_open in enumerate(self.open):
+            out[side][~is_open] = 0.0
+        return np.concatenate(out)
+
+
+def _identity_rows(basis: csr_array) -> tuple[IntArray, FloatArray]:
+    """For each column of the basis a cell that moves with it alone, and by how much."""
+    rows = np.flatnonzero(np.diff(basis.indptr) == 1)
+    entries = basis.indptr[rows]
+    out, value = np.empty(basis.shape[1], np.int64), np.empty(basis.shape[1])
+    out[basis.indices[entries]] = rows
+    value[basis.indices[entries]] = basis.data[entries]
+    return out, value

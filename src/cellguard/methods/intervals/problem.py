@@ -1,0 +1,404 @@
+"""The least widths of a table's intervals: which cells to open, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellguard._engine import clock
+from cellguard.methods.intervals.requests import Variables, needs
+from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.table import FloatArray, Table
+
+if TYPE_CHECKING:
+    from cellguard._engine.space.network import Network
+    from cellguard._engine.space.reduce import Reduction
+    from cellguard.methods.intervals.interior import Widths
+
+__all__ = ["Found", "Problem"]
+
+Progress = Callable[[float, float], None]
+
+_STRETCH = 0.6
+"""Share of the gap that is left by which all widths grow before single ones do."""
+_MENDED = 100_000
+"""Movements, times relations, that are mended one by one after tiny widths were closed; otherwise less is closed."""
+_GRID = 1e-4
+"""Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
+_MEMORY = 1.5e9
+"""Bytes that the interior point may take."""
+_PER_SECOND = 2e9
+"""Floating-point operations of a slow machine."""
+_LEAST_S = 5.0
+"""A step that takes so long is tried in any case: most machines are faster."""
+_DROP = (3e-2, 3e-3, 3e-4, 3e-5)
+"""Widths below these shares of the median level are tried as exactly published, the largest first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """Widths of all cells, with a bound that holds for the whole problem."""
+
+    lower: FloatArray
+    upper: FloatArray
+    bound: float
+    iterations: int
+    requests: int
+    tied: bool = False
+    """Whether one width served both sides."""
+    vertex: bool = False
+    """Whether the widths are a vertex: none is tiny for want of a better place."""
+
+
+def left(deadline: float) -> float:
+    """Seconds until a deadline; never quite none, so that what is quick is done."""
+    return max(0.05, deadline - clock.now())
+
+
+class Problem:
+    """The table's relations between the cells that may be opened, and what must be hidden from whom."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.may_open = np.asarray(~table.fixed & (table.ub > table.lb))
+        # a weight of 0 would let an interval be as wide as it likes
+        positive = table.weights[table.weights > 0]
+        self.weight = np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
+
+        self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
+        """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
+        self.needs = needs(table)
+        total = np.zeros(table.n_cells)
+        for need in self.needs:
+            np.maximum.at(total, need.cell, need.total)
+            for direction, most in self.least.items():
+                at = need.sign == direction
+                np.maximum.at(most, need.cell[at], need.level[at])
+        self.own_bound = float(self.weight @ total)
+        """What the intervals of the cells to be hidden cost themselves, at least."""
+
+    def cost(self, found: Found) -> float:
+        """Weighted width."""
+        return float(self.weight @ (found.lower + found.upper))
+
+    def hopeless(self, deadline: float) -> str:
+        """Name the cells that stay exposed even if nothing else were published, or nothing."""
+        from cellguard._engine.ranges.ranges import ranges
+
+        t = self.table
+        lines: list[str] = []
+        for attacker in attackers_of(t):
+            lo, hi = t.bounds(attacker)
+            need = required_levels(t, attacker)
+            lo, hi = np.where(self.may_open, lo, t.values), np.where(self.may_open, hi, t.values)
+            found = ranges(
+                *(t.relations, lo, hi, t.values, need.cells),
+                lower=need.lower,
+                upper=need.upper,
+                sliding=need.sliding,
+                time_limit_s=left(deadline),
+            )
+            lines += [
+                f"{t.label(int(cell))} cannot be protected against attacker {attacker.name!r}: fixed cells and "
+                "known bounds give it away even if every other cell were withheld"
+                for cell in need.cells[found.unsafe][:5]
+            ]
+        return "; ".join(lines)
+
+    # ------------------------------------------------------------------ solve
+
+    def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> Found:
+        """Find the least widths, with one width for both sides where that is exact."""
+        from cellguard._engine.space.network import Network
+        from cellguard._engine.space.reduce import reduce
+
+        reduction = reduce(self.table.relations, self.may_open)
+        variables = Variables(self.table, self.weight, reduction.merged)
+        if not len(variables):
+            return self._nothing(0.0)
+        network = Network.of(reduction)
+        if network is not None and not variables.stuck:
+            return self._on_network(network, variables, reduction, deadline, progress)
+        # what is returned if the limit comes before anything better
+        fallback = self.quick(reduction, variables, deadline) if np.isfinite(deadline) else None
+        for tied in (True, False) if variables.symmetric else (False,):
+            if not _fits(reduction, variables, tied, deadline):
+                fallback = fallback or self.quick(reduction, variables, deadline)
+                continue
+            found = self._by_interior_point(variables, reduction, tied, gap, deadline, progress)
+            if found is not None:
+                return self.better(found, fallback)
+        return fallback or self.withheld(len(variables))
+
+    def _on_network(
+        self,
+        network: Network,
+        variables: Variables,
+        reduction: Reduction,
+        deadline: float,
+        progress: Progress | None,
+    ) -> Found:
+        """Solve by cuts, with one width for both sides if the levels are symmetric and no known bound is passed."""
+        from cellguard.methods.intervals.network_widths import NetworkWidths
+
+        t, cells = self.table, network.cells
+        limits = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
+        bound, rounds = 0.0, 0
+        for tied in (True, False) if variables.symmetric else (False,):
+            solver = NetworkWidths(
+                network=network, weight=self.weight[cells], asked=list(variables.asked_of(network)),
+                most_upper=limits[0], most_lower=limits[1], tied=tied,
+            )  # fmt: skip
+            widths = solver.solve(deadline, progress)
+            bound, rounds = max(bound, solver.bound), rounds + solver.rounds
+            if widths is None or (tied and (widths[0] > np.minimum(*limits) * (1.0 + 1e-9)).any()):
+                continue  # without limits it is still a bound
+            lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
+            slack = 1.0 + 1e-9
+            upper[cells], lower[cells] = slack * widths[0], slack * widths[1]
+            return Found(
+                lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
+                tied=tied, vertex=True,
+            )  # fmt: skip
+        found = self.quick(reduction, variables, deadline) or self.withheld(len(variables))
+        return replace(found, bound=max(bound, found.bound))
+
+    def better(self, one: Found, other: Found | None) -> Found:
+        """Return the cheaper of two, with the larger bound."""
+        if other is None:
+            return one
+        cheaper = one if self.cost(one) <= self.cost(other) else other
+        return replace(cheaper, bound=max(one.bound, other.bound))
+
+    def proven(self, found: Found, gap: float) -> bool:
+        """Whether the cost is within the gap."""
+        return self.cost(found) - found.bound <= gap * self.cost(found)
+
+    def quick(self, reduction: Reduction, variables: Variables, deadline: float) -> Found | None:
+        """Return intervals that hold two joint movements: safe and soon found, if not narrow."""
+        from cellguard.methods.intervals.repair import joint_movement
+
+        t = self.table
+        up = np.where(reduction.determined, 0.0, t.ub - t.values)
+        down = np.where(reduction.determined, 0.0, t.values - t.lb)
+        if not variables.external:
+            return None
+        rows = t.relations[reduction.rows]
+        rise = joint_movement(rows, self.weight, self.least[1.0], down, up, left(deadline))
+        if rise is None:
+            return None
+        fall = joint_movement(rows, self.weight, self.least[-1.0], up, down, left(deadline))
+        if fall is None:
+            return None
+        joint = np.stack([rise, -fall])
+        bound = self.own_bound
+        upper, lower = np.maximum(joint.max(axis=0), 0.0), np.maximum(-joint.min(axis=0), 0.0)
+        slack = 1.0 + 1e-9
+        return Found(lower=lower * slack, upper=upper * slack, bound=bound, iterations=0, requests=len(variables))
+
+    def _by_interior_point(
+        self,
+        variables: Variables,
+        reduction: Reduction,
+        tied: bool,
+        gap: float,
+        deadline: float,
+        progress: Progress | None = None,
+    ) -> Found | None:
+        """Solve by the interior point; None if that is impossible, or one width is not exact."""
+        known = np.minimum(variables.most_lower, variables.most_upper)
+
+        def beyond(width: FloatArray) -> bool:
+            excess = np.maximum(width - known * (1.0 + 1e-9), 0.0)
+            return bool(variables.weight @ excess > gap * (variables.weight @ width))
+
+        widths = narrowest(variables, reduction, tied, gap, deadline, progress, beyond if tied else None)
+        if widths is None:
+            return None
+        if not tied or not (widths.upper > known * (1.0 + 1e-9)).any():
+            return lifted(variables, widths, tied)
+        # a hair beyond a known bound: cut it off, if every level can still be reached
+        cut = np.minimum(widths.upper, known)
+        found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
+        return None if beyond(widths.upper) else self.repaired(self._stretched(found, gap), gap / 0.8, deadline)
+
+    def withheld(self, requests: int) -> Found:
+        """Return what is safe without any work: of cells that may be opened only what was known before."""
+        t = self.table
+        with np.errstate(invalid="ignore"):
+            lower = np.where(self.may_open, t.values - t.lb, 0.0)
+            upper = np.where(self.may_open, t.ub - t.values, 0.0)
+        return Found(lower=lower, upper=upper, bound=0.0, iterations=0, requests=requests)
+
+    def _nothing(self, bound: float) -> Found:
+        nothing = np.zeros(self.table.n_cells)
+        return Found(lower=nothing, upper=nothing, bound=bound, iterations=0, requests=0)
+
+    def sparser(self, found: Found, gap: float, deadline: float) -> Found:
+        """Publish exactly what the interior point left with tiny widths, if the gap allows.
+
+        The bound stays that of the whole problem; leaving cells closed can only cost.
+        """
+        unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
+        for share in _DROP:
+            if clock.now() > deadline or found.iterations == 0 or found.vertex:
+                break
+            upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
+            lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
+            closed = self._stretched(replace(found, upper=upper, lower=lower), gap)
+            tried = self.repaired(closed, gap, deadline, most=_MENDED // max(1, self.table.n_relations))
+            if tried is not None:
+                return tried
+        return found
+
+    def _stretched(self, found: Found, gap: float) -> Found:
+        """Widen everything by a part of what the gap allows: cheaper than to mend movement by movement."""
+        t, cost = self.table, self.cost(found)
+        stretch = 1.0 + _STRETCH * max(0.0, gap - (cost - found.bound) / cost)
+        upper, lower = t.ub - t.values, t.values - t.lb
+        if found.tied:
+            upper = lower = np.minimum(upper, lower)
+        upper, lower = np.minimum(stretch * found.upper, upper), np.minimum(stretch * found.lower, lower)
+        return replace(found, upper=np.maximum(upper, found.upper), lower=np.maximum(lower, found.lower))
+
+    def exposed(self, found: Found, deadline: float) -> list[tuple[int, float]]:
+        """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
+        from cellguard._engine.ranges.ranges import ranges
+
+        t = self.table
+        lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
+        out = []
+        for need in self.needs:
+            for direction in (1.0,) if found.tied else (1.0, -1.0):  # with one width the downward ones are mirrored
+                at = need.sign == direction
+                level = need.level[at]
+                zero = np.zeros(len(level))
+                sides = (zero, level) if direction > 0 else (level, zero)
+                seen = ranges(
+                    *(t.relations, lo, hi, t.values, need.cell[at]),
+                    lower=sides[0],
+                    upper=sides[1],
+                    time_limit_s=left(deadline),
+                )
+                missed = np.flatnonzero(~seen.safe)
+                out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
+        return out
+
+    def repaired(self, found: Found, gap: float, deadline: float, most: int | None = None) -> Found | None:
+        """Widen until every level can be reached; None if more than `most` cannot, or it costs more than the gap."""
+        from cellguard._engine.space.reduce import reduce
+        from cellguard.methods.intervals.repair import Widener
+
+        t = self.table
+        if any(len(attacker.cells) for attacker in attackers_of(t)):
+            return None
+        widener = None
+        for _ in range(3):
+            exposed = self.exposed(found, deadline)
+            if not exposed:
+                return found
+            if most is not None and len(exposed) > most:
+                return None
+            if widener is None:
+                reduction = reduce(t.relations, self.may_open)
+                movable = ~reduction.determined
+                limits = (np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0))
+                widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
+            for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
+                wider = widener.widen(found.upper, found.lower, cell, movement, left(deadline))
+                if wider is None or clock.now() > deadline:
+                    return None
+                if found.tied:
+                    wider = (np.maximum(*wider), np.maximum(*wider))
+                found = replace(found, upper=wider[0], lower=wider[1])
+                if not self.proven(found, gap):
+                    return None
+        return None
+
+    def _unit(self) -> float:
+        """Return the median level."""
+        levels = np.concatenate([np.zeros(0), *(need.level for need in self.needs)])
+        return float(np.median(levels)) if len(levels) else 1.0
+
+    def ends(self, found: Found, gap: float) -> tuple[FloatArray, FloatArray]:
+        """Return the ends of the intervals, rounded outward to decimal numbers as long as the gap allows.
+
+        Nobody needs more digits, and a side of almost no width is no use to anyone who checks.
+        """
+        t, nearly = self.table, 1.0 - 2e-9  # a level of 4 shall not become 4.0001 by a rounding error
+        if t.integer:  # of counts, ends that are not whole tell no more than whole ones
+            low, high = np.ceil(nearly * found.lower - 1e-9), np.ceil(nearly * found.upper - 1e-9)
+            return np.maximum(t.values - low, t.lb), np.minimum(t.values + high, t.ub)
+        # what is proven stays so
+        dearest = found.bound / (1.0 - gap) if self.proven(found, gap) else self.cost(found) * (1.0 + gap)
+        place = int(np.floor(np.log10(_GRID * self._unit())))
+        for digits in range(-place, -place + 6):
+            step = 10.0**-digits
+            lower = np.where(found.lower > 0, np.floor((t.values - nearly * found.lower) / step), 0.0)
+            upper = np.where(found.upper > 0, np.ceil((t.values + nearly * found.upper) / step), 0.0)
+            # dividing by a whole power of ten gives the nearest number to the decimal
+            lower, upper = (end / 10.0**digits if digits >= 0 else end * step for end in (lower, upper))
+            lower = np.maximum(np.where(found.lower > 0, lower, t.values), t.lb)
+            upper = np.minimum(np.where(found.upper > 0, upper, t.values), t.ub)
+            cost = float(self.weight @ (upper - lower))
+            if cost <= dearest:
+                return lower, upper
+        return np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
+
+
+def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: float) -> bool:
+    """Whether the interior point has the memory, and the time for some steps, that it needs."""
+    from cellguard.methods.intervals.interior import memory_bytes, step_operations
+
+    requests = variables.requests(tied)
+    size = (reduction.merged.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
+    seconds = step_operations(*size, tied=tied) / _PER_SECOND
+    return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, left(deadline))
+
+
+def narrowest(
+    variables: Variables,
+    reduction: Reduction,
+    tied: bool,
+    gap: float,
+    deadline: float,
+    progress: Progress | None = None,
+    give_up: Callable[[FloatArray], bool] | None = None,
+) -> Widths | None:
+    """Call the interior point; the limits of the widths count unless one width serves both sides."""
+    from cellguard.methods.intervals.interior import narrowest_widths
+
+    unlimited = np.full(len(variables.weight), np.inf)
+    own_lower, own_upper = variables.own_limits()
+    return narrowest_widths(
+        reduction.merged.relations,
+        reduction.basis[reduction.merged.cells],
+        variables.weight,
+        variables.requests(tied),
+        tied=tied,
+        most_upper=unlimited if tied else variables.most_upper,
+        most_lower=unlimited if tied else variables.most_lower,
+        hard_upper=own_upper,
+        hard_lower=own_lower,
+        gap=gap,
+        time_limit_s=deadline - clock.now(),
+        progress=progress,
+        give_up=give_up,
+    )
+
+
+def lifted(variables: Variables, widths: Widths, tied: bool) -> Found:
+    """Return the widths of all cells."""
+    slack = 1.0 + 1e-9  # what floating point may have lost
+    lower, upper = variables.merged.spread(widths.lower, widths.upper)
+    return Found(
+        lower=lower * slack,
+        upper=upper * slack,
+        bound=widths.bound,
+        iterations=widths.iterations,
+        requests=len(variables),
+        tied=tied,
+    )

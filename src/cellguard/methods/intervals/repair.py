@@ -1,0 +1,89 @@
+"""Widths that hold given movements: the cheapest joint movement, and widening for one more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+__all__ = ["Widener", "joint_movement"]
+
+FloatArray = NDArray[np.float64]
+
+_CLOSED = 100.0
+"""How much more it costs to widen what is closed: better a little more of what is open."""
+
+
+def joint_movement(
+    relations: csr_array,
+    weight: FloatArray,
+    need: FloatArray,
+    down: FloatArray,
+    up: FloatArray,
+    time_limit_s: float = float("inf"),
+) -> FloatArray | None:
+    """Return the cheapest movement that moves every cell by what it needs at once; None if there is none.
+
+    ``min weight |z|`` such that ``T z = 0``, ``z >= need`` where needed and ``-down <= z <= up``.
+    """
+    from cellguard._engine.solvers.lp import LinearProgram
+
+    n = len(weight)
+    sides = np.zeros(relations.shape[0])
+    asked = need > 0
+    lower = np.concatenate([np.where(asked, need, 0.0), np.zeros(n)])
+    upper = np.concatenate([up, np.where(asked, 0.0, down)])
+    if (lower > upper).any():
+        return None
+    both = csr_array(hstack([relations, -relations]))
+    cost = np.concatenate([weight, weight]) / float(np.median(weight))
+    program = LinearProgram(both, sides, sides, lower, upper, cost, simplex="dual", presolve=True)
+    solution = program.solve(time_limit_s=time_limit_s)
+    if not solution.optimal:
+        return None
+    movement = solution.x[:n] - solution.x[n:]
+    movement[np.abs(movement) <= 1e-9 * float(need.max(initial=1.0))] = 0.0
+    return np.asarray(movement)
+
+
+class Widener:
+    """Widen some widths, as cheaply as possible, until one more movement fits between them.
+
+    The movement is ``inside + above - below``; what exceeds the widths has its price.
+    """
+
+    def __init__(
+        self, relations: csr_array, weight: FloatArray, limits: tuple[FloatArray, FloatArray], unit: float
+    ) -> None:
+        from cellguard._engine.solvers.lp import LinearProgram
+
+        self.limits, self.unit = limits, unit
+        n = len(weight)
+        sides = np.zeros(relations.shape[0])
+        self.price = weight / float(np.median(weight))
+        every = csr_array(hstack([relations, relations, -relations]))
+        bounds = np.zeros(3 * n)
+        self.program = LinearProgram(every, sides, sides, bounds, bounds, simplex="dual")
+
+    def widen(
+        self,
+        upper: FloatArray,
+        lower: FloatArray,
+        cell: int,
+        movement: float,
+        time_limit_s: float = float("inf"),
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Return widths above and below in which the cell can make the movement; its own must suffice already."""
+        n = len(upper)
+        least = np.concatenate([-lower, np.zeros(2 * n)]) / self.unit
+        most = np.concatenate([upper, self.limits[0] - upper, self.limits[1] - lower]) / self.unit
+        least[cell] = most[cell] = movement / self.unit
+        most[[n + cell, 2 * n + cell]] = 0.0
+        self.program.set_bounds(np.arange(3 * n), least, np.maximum(most, least))
+        price = np.concatenate([np.where(side > 0, 1.0, _CLOSED) * self.price for side in (upper, lower)])
+        self.program.set_costs(np.arange(n, 3 * n), price)
+        solution = self.program.solve(time_limit_s=time_limit_s)
+        if not solution.optimal:
+            return None
+        above, below = np.maximum(solution.x[n : 2 * n], 0.0), np.maximum(solution.x[2 * n :], 0.0)
+        return upper + above * self.unit, lower + below * self.unit

@@ -1,0 +1,199 @@
+"""Interval protection: some cells are published as intervals.
+
+Two kinds. The **narrowest** intervals that are safe (baena2018 section 2.3) are computed from the values so closely
+that who knows the levels as shares computes the values from them. Intervals by **classes** tell no more than that
+the truth lies in a set that is as wide as the levels ask, to whoever knows everything but the data and the seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
+from cellguard.exceptions import InputError
+from cellguard.methods.intervals.classes import classes
+from cellguard.methods.intervals.mend import accepted
+from cellguard.methods.intervals.problem import Problem
+from cellguard.methods.intervals.secret import drawn_seed
+from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.release import Intervals, Status
+from cellguard.nouns.table import FloatArray, Table
+
+__all__ = ["intervals"]
+
+POSITIONS = ("classes", "narrowest")
+"""How the ends are chosen."""
+_SEARCH = 0.7
+"""Share of the time for the search; the rest is for the check."""
+_LEAST_S = 1.0
+"""Seconds for the check at least."""
+_TELLS = (
+    "The narrowest intervals are computed from the values: who knows the levels as shares of them computes most values "
+    "back. Publish intervals by classes instead (position='classes')."
+)
+_NONE = "the limit was reached before any intervals were found and confirmed."
+
+
+@takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
+def intervals(
+    table: Table,
+    *,
+    gap: float = 1e-3,
+    time_limit_s: float | None = None,
+    position: str = "classes",
+    seed: int = 0,
+    progress: Callable[[float, float], None] | None = None,
+) -> Intervals:
+    """Publish some cells as intervals from which no attacker computes a sensitive cell too closely.
+
+    Parameters
+    ----------
+    table
+        The table; its weights are the loss per unit of width.
+    gap
+        For the narrowest: stop when the weighted width is proven to be this close to the least possible, relatively.
+    time_limit_s
+        Stop after this; the best intervals found are returned with their gap, or none.
+    position
+        ``"classes"``: sets of possible values with a secret offset, and a collar around them. Who knows the method
+        still holds every value of the set possible, and the sets of sensitive cells are as wide as their levels
+        together (levels of more than half of the value: as half of it). Or ``"narrowest"``: the least widths that
+        pass the audit (baena2018). **They tell the values** to who knows the levels as shares of them.
+    seed
+        Of the offsets. **Keep it secret.** 0 stands for one drawn from the operating system; the release remembers
+        it in `options`, its files do not.
+    progress
+        Called with the objective and the bound, in every iteration of the narrowest.
+
+    Examples
+    --------
+    >>> import cellguard as cg
+    >>> table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4], fixed=[2])
+    >>> release = cg.intervals(table, position="narrowest")
+    >>> release.lower.round(3).tolist(), release.upper.round(3).tolist()
+    ([16.0, 46.0, 70.0], [24.0, 54.0, 70.0])
+    >>> release = cg.intervals(table, seed=8)
+    >>> release.audit().safe, release.details["promised"]
+    (True, 1)
+    """
+    begin = clock.now()
+    deadline = np.inf if time_limit_s is None else begin + time_limit_s
+    _check(position, gap, seed)
+    if position == "classes":
+        seed = drawn_seed(seed)
+    options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
+    problem = Problem(table)
+    searching = clock.until(_SEARCH, deadline)
+    hopeless = problem.hopeless(searching)
+    seconds = {"reduce": clock.now() - begin}
+    if hopeless:
+        return _nothing(table, Status.INFEASIBLE, seconds, options, hopeless)
+    started = clock.now()
+    find = _by_classes if position == "classes" else _narrowest
+    ends, bound, details = find(problem, options, searching, progress)
+    checked = max(deadline, clock.now() + _LEAST_S)
+    safe, mended = accepted(table, ends, checked) if np.isfinite(ends).all() else (None, 0)
+    seconds["solve"] = clock.now() - started
+    if safe is None:
+        return _nothing(table, Status.TIME_LIMIT, seconds, options, _NONE)
+    lower, upper = safe
+    objective = float(problem.weight @ (upper - lower))
+    bound = min(bound, objective)
+    proven = objective - bound <= gap * objective
+    late = clock.now() > searching
+    if progress is not None:
+        progress(objective, bound)
+    return Intervals(
+        table=table,
+        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if late else Status.FEASIBLE,
+        objective=objective,
+        bound=bound,
+        seconds=seconds,
+        options=options,
+        details={
+            "cells_replaced": int((upper > lower).sum()),
+            "position": _positions(table, lower, upper),
+            "mended": mended,
+            **details.pop("details"),
+        },
+        explanation=_TELLS if position == "narrowest" and objective > 0 else "",
+        lower=lower,
+        upper=upper,
+        **details,
+    )
+
+
+def _check(position: str, gap: float, seed: int) -> None:
+    if position == "random":
+        raise InputError(
+            "position 'random' is gone: the widths it drew told the values.",
+            hint="use position='classes', which withstands who knows the method.",
+        )
+    if position not in POSITIONS:
+        raise InputError(
+            f"position {position!r} is not known.", hint=f"known are {' and '.join(map(repr, POSITIONS))}."
+        )
+    if not 0 < gap < 1:
+        raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
+    if not 0 <= seed < 2**256:
+        raise InputError(f"seed {seed!r}: a whole number of at least 0 is needed.")
+
+
+def _nothing(table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str) -> Intervals:
+    return Intervals(
+        table=table,
+        status=status,
+        objective=float("nan"),
+        seconds=seconds,
+        options=options,
+        explanation=why,
+        lower=table.values,
+        upper=table.values,
+    )
+
+
+Found = tuple[tuple[FloatArray, FloatArray], float, dict[str, Any]]
+
+
+def _narrowest(
+    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> Found:
+    gap = options["gap"]
+    # a part of the gap is kept for publishing small widths exactly
+    found = problem.solve(0.8 * gap, deadline, progress)
+    widths = problem.sparser(found, gap, deadline)
+    figures = {"iterations": widths.iterations, "requests": widths.requests}
+    return problem.ends(widths, gap), max(widths.bound, problem.own_bound), {"details": figures}
+
+
+def _by_classes(
+    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> Found:
+    del progress  # there is one result, not a better one each time
+    found = classes(problem.table, options["seed"], deadline)
+    figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements}
+    inner = {"inner_lower": found.inner_lower, "inner_upper": found.inner_upper}
+    return (found.lower, found.upper), problem.own_bound, {"details": figures, "internal": inner}
+
+
+def _positions(table: Table, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
+    """Where the truth lies in the intervals, in per cent of them (the five classes of baena2018 table 4)."""
+    replaced = upper > lower
+    share = (table.values[replaced] - lower[replaced]) / (upper[replaced] - lower[replaced])
+    end, middle = 0.01, 0.01  # within a hundredth of the width counts as at the end or at the midpoint
+    classes = {
+        "at_right_end": share > 1 - end,
+        "right_of_midpoint": (share > 0.5 + middle) & (share <= 1 - end),
+        "at_midpoint": np.abs(share - 0.5) <= middle,
+        "left_of_midpoint": (share < 0.5 - middle) & (share >= end),
+        "at_left_end": share < end,
+    }
+    count = max(1, int(replaced.sum()))
+    return {name: 100.0 * float(inside.sum()) / count for name, inside in classes.items()}

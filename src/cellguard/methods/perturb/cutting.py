@@ -1,0 +1,247 @@
+"""The linear program in the movements, with cuts where an attacker comes too close (salazar2004 section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, vstack
+
+from cellguard._engine import clock
+from cellguard._engine.ranges.cuts import Cut, Separator
+from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, weak_duality_bound
+from cellguard._engine.space.reduce import reduce
+from cellguard.methods.demands import Demand
+from cellguard.methods.perturb.limits import Limits
+
+__all__ = ["Outcome", "solve"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_ROUNDS = 500
+_CUTS_PER_ROUND = 200
+_WHOLE = 1e-6
+"""A movement this close to a whole number is one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What the cutting planes found, and what they proved."""
+
+    movement: FloatArray | None
+    """Movements of all cells; None if none was found."""
+    bound: float = float("nan")
+    """Proven: no perturbation with these draws is closer to them."""
+    infeasible: bool = False
+    """Whether there is none."""
+    rounds: int = 0
+    cuts: int = 0
+    cells: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Cells whose levels needed cuts."""
+
+
+def solve(
+    relations: csr_array,
+    values: FloatArray,
+    weights: FloatArray,
+    limits: Limits,
+    demands: Sequence[Demand],
+    *,
+    rounded: FloatArray | None = None,
+    whole: bool = False,
+    deadline: float = float("inf"),
+) -> Outcome:
+    """Find the movements closest to what is drawn that meet every level.
+
+    Cells that must not be published as they are stay on the side to which they are drawn; only where
+    the relations leave nothing there, the program chooses the sides.
+
+    Parameters
+    ----------
+    relations, values, weights
+        The table.
+    limits
+        Bounds of the movements, and what they are drawn to.
+    demands
+        Levels, attacker by attacker.
+    rounded
+        Two movements for each cell that takes one of them (2 x cells, NaN for the others).
+    whole
+        Whether movements are whole numbers.
+    deadline
+        On the clock of `clock.now`.
+    """
+    sided = limits if rounded is not None else limits.sided()  # neither of the two is the truth
+    found = Outcome(movement=None, infeasible=True)
+    if not sided.impossible.any():
+        choices = _choices(sided, rounded)
+        found = _CuttingPlanes(relations, values, weights, sided, demands, choices, whole).solve(deadline)
+    if found.infeasible and rounded is None and (limits.apart > 0).any() and not limits.impossible.any():
+        choices = _choices(limits, None)
+        return _CuttingPlanes(relations, values, weights, limits, demands, choices, whole).solve(deadline)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Choices:
+    """Cells whose movement is one of two intervals: ``[left_low, left_high]`` or ``[right_low, right_high]``."""
+
+    cells: IntArray
+    left: tuple[FloatArray, FloatArray]
+    right: tuple[FloatArray, FloatArray]
+
+
+def _choices(limits: Limits, rounded: FloatArray | None) -> _Choices:
+    """Return what must be chosen: one of two multiples, or a side of the truth."""
+    if rounded is not None:
+        cells = np.flatnonzero(np.isfinite(rounded[0]))
+        ends = [np.where(_inside(limits, cells, m[cells]), m[cells], np.nan) for m in rounded]
+        first, second = (np.where(np.isnan(ends[k]), ends[1 - k], ends[k]) for k in (0, 1))
+        first, second = np.minimum(first, second), np.maximum(first, second)
+        return _Choices(cells=cells, left=(first, first), right=(second, second))
+    cells = np.flatnonzero((limits.apart > 0) & (limits.low < 0) & (limits.high > 0))
+    cells = cells[(limits.low < limits.apart)[cells] & (limits.high > -limits.apart)[cells]]
+    low, high, apart = limits.low[cells], limits.high[cells], limits.apart[cells]
+    return _Choices(cells=cells, left=(low, -apart), right=(apart, high))
+
+
+def _inside(limits: Limits, cells: IntArray, movement: FloatArray) -> BoolArray:
+    near = 1e-9 * np.maximum(1.0, np.abs(movement))
+    return np.asarray((movement >= limits.low[cells] - near) & (movement <= limits.high[cells] + near))
+
+
+class _CuttingPlanes:
+    """Columns: steps p above and q below what is drawn, ``z = target + p - q``, and a choice of 0 or 1."""
+
+    def __init__(
+        self,
+        relations: csr_array,
+        values: FloatArray,
+        weights: FloatArray,
+        limits: Limits,
+        demands: Sequence[Demand],
+        choices: _Choices,
+        whole: bool,
+    ) -> None:
+        self.limits, self.choices, self.whole = limits, choices, whole
+        self.n = len(values)
+        self.A = csr_array(relations[reduce(relations, limits.moving).rows])
+        self.weights = weights
+        self.cuts: list[tuple[Cut, FloatArray, float]] = []
+        self.rounds = 0
+        self.separators = [
+            Separator(
+                relations, d.cells, lower=d.lower, upper=d.upper, sliding=d.sliding,
+                known_down=values - d.lb, known_up=d.ub - values, free=limits.distance > 0,
+            )
+            for d in demands if len(d.cells)
+        ]  # fmt: skip
+
+    # ------------------------------------------------------------------ the search
+
+    def solve(self, deadline: float) -> Outcome:
+        if np.isnan(self.choices.left[0]).any():
+            return self.outcome(None, infeasible=True)
+        integer = False
+        program = self.program(integer)
+        best = -np.inf
+        for self.rounds in range(1, _ROUNDS + 1):
+            solution = program.solve(time_limit_s=max(0.1, deadline - clock.now()))
+            if not solution.optimal:
+                return self.outcome(None, infeasible=solution.status is SolveStatus.INFEASIBLE)
+            best = max(best, self.bound(solution, program))
+            z = self.movement(solution.x)
+            cuts = self.violated(z)
+            if not cuts and self.whole and not integer and (np.abs(z - np.rint(z)) > _WHOLE).any():
+                integer = True
+                program = self.program(integer)
+            elif not cuts:
+                return self.outcome(np.rint(z) if self.whole else z, bound=best)
+            else:
+                self.add(program, cuts)
+            if clock.now() > deadline:
+                break
+        return self.outcome(None)
+
+    def outcome(self, movement: FloatArray | None, **known: float) -> Outcome:
+        cells = np.array(sorted({cut.cell for cut, _, _ in self.cuts}), np.int64)
+        return Outcome(movement=movement, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known)  # type: ignore[arg-type]
+
+    def movement(self, x: FloatArray) -> FloatArray:
+        limits, n = self.limits, self.n
+        return np.clip(limits.target + x[:n] - x[n : 2 * n], limits.low, limits.high)
+
+    # ------------------------------------------------------------------ the program
+
+    def program(self, integer: bool) -> LinearProgram:
+        """Set up the program, with the cuts that are known."""
+        limits, n, c = self.limits, self.n, self.choices
+        k = len(c.cells)
+        pick = csr_array((np.ones(k), (np.arange(k), c.cells)), shape=(k, n))
+
+        def rows(on_movement: csr_array, on_choice: csr_array) -> csr_array:
+            return csr_array(hstack([on_movement, -on_movement, on_choice]))
+
+        # left_low + (right_low - left_low) x <= z <= left_high + (right_high - left_high) x
+        above, below = ((end[1], end[0]) for end in zip(c.left, c.right, strict=True))
+        spans = [
+            csr_array((-(right - left), (np.arange(k), np.arange(k))), shape=(k, k)) for right, left in (above, below)
+        ]
+        shift = limits.target[c.cells]
+        self.matrix = csr_array(vstack([
+            rows(self.A, csr_array((self.A.shape[0], k))), rows(pick, spans[0]), rows(pick, spans[1]),
+        ]))  # fmt: skip
+        side = -(self.A @ limits.target)
+        self.lower = np.concatenate([side, c.left[0] - shift, np.full(k, -np.inf)])
+        self.upper = np.concatenate([side, np.full(k, np.inf), c.left[1] - shift])
+        self.most = np.concatenate([limits.high - limits.target, limits.target - limits.low, np.ones(k)])
+        self.cost = np.concatenate([self.weights, self.weights, np.zeros(k)])
+        kinds = np.concatenate([np.full(2 * n, integer), np.ones(k, bool)])
+        program = LinearProgram(
+            self.matrix, self.lower, self.upper, np.zeros(2 * n + k), self.most, self.cost,
+            simplex="dual", presolve=True, integer=kinds if kinds.any() else None, tolerance=1e-9,
+        )  # fmt: skip
+        if self.cuts:
+            program.add_rows(*self.cut_rows(0))
+        return program
+
+    def violated(self, z: FloatArray) -> list[Cut]:
+        d = self.limits.distance
+        down, up = np.maximum(d - z, 0.0), np.maximum(d + z, 0.0)
+        return [c for s in self.separators for c in s.separate(down, up, max_cuts=_CUTS_PER_ROUND)]
+
+    def add(self, program: LinearProgram, cuts: list[Cut]) -> None:
+        d = self.limits.distance
+        one, start = np.ones_like(d), len(self.cuts)
+        for cut in cuts:
+            coefficients, rhs = cut.row(up=(d, one), down=(d, -one))
+            self.cuts.append((cut, coefficients, rhs))
+        program.add_rows(*self.cut_rows(start))
+
+    def cut_rows(self, start: int) -> tuple[csr_array, FloatArray, FloatArray]:
+        """Return cuts ``c z >= rhs`` as rows over the columns."""
+        new = self.cuts[start:]
+        data = np.concatenate([c for _, c, _ in new])
+        indices = np.concatenate([cut.support for cut, _, _ in new])
+        indptr = np.concatenate([[0], np.cumsum([len(c) for _, c, _ in new])])
+        on_movement = csr_array((data, indices, indptr), shape=(len(new), self.n))
+        rows = hstack([on_movement, -on_movement, csr_array((len(new), len(self.choices.cells)))])
+        sides = np.array([rhs for _, _, rhs in new]) - on_movement @ self.limits.target
+        return csr_array(rows), sides, np.full(len(new), np.inf)
+
+    def bound(self, solution: Solution, program: LinearProgram) -> float:
+        """What the multipliers prove of the objective, whatever the solver claims; with choices, what it proved."""
+        if program.is_mip:
+            return solution.bound
+        rows, low, high = self.matrix, self.lower, self.upper
+        if self.cuts:
+            C, sides, most = self.cut_rows(0)
+            rows = csr_array(vstack([rows, C]))
+            low, high = np.concatenate([low, sides]), np.concatenate([high, most])
+        y = solution.row_dual
+        y = np.where(np.isinf(high), np.maximum(y, 0.0), np.where(np.isinf(low), np.minimum(y, 0.0), y))
+        return weak_duality_bound(rows, low, high, np.zeros(len(self.cost)), self.most, self.cost, y)

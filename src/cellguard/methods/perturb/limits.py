@@ -1,0 +1,152 @@
+"""How far each cell may move, where it is drawn to, and how far a sensitive one must go.
+
+What is published is the distance r of each cell, and the rule is just that: ``|v - a| <= r``. An attacker
+finds the truth within ``v -/+ r`` and no closer, whichever multiples lie around it. (salazar2004 section 4
+keeps v between the multiples next to a and publishes ``v -/+ r`` as well; who knew the rule would then
+know the two multiples, half of what was published.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from cellguard.methods.demands import Demand, trivial_limits
+
+__all__ = ["Limits", "draw_to_multiples", "draw_within", "make_limits"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_APART = (0.1, 0.5)
+"""A sensitive cell moves at least this share, drawn between the two, of half the width that it needs."""
+_NEAR = 1e-9
+"""Rounding alone must not make an interval empty."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Limits:
+    """Movements ``z = v - a``: their bounds, and what they are drawn to."""
+
+    low: FloatArray
+    """Least movement of each cell: its distance, the public bounds and its own levels allow no less."""
+    high: FloatArray
+    """Greatest movement of each cell."""
+    target: FloatArray
+    """The movement that the cell is drawn to."""
+    apart: FloatArray
+    """How far a cell must move at least, because it must not be published as it is; 0 for the others."""
+    up: BoolArray
+    """To which side those cells go."""
+    distance: FloatArray
+    """How far the truth may lie from what is published."""
+
+    @property
+    def impossible(self) -> BoolArray:
+        """Cells for which no movement is left."""
+        return np.asarray(self.low > self.high)
+
+    @property
+    def moving(self) -> BoolArray:
+        """Cells that move, or may."""
+        return np.asarray((self.low < self.high) | (self.low != 0))
+
+    def sided(self) -> Limits:
+        """Return the limits with every cell that must move kept on its side."""
+        moves = self.apart > 0
+        low = np.where(moves & self.up, np.maximum(self.low, self.apart), self.low)
+        high = np.where(moves & ~self.up, np.minimum(self.high, -self.apart), self.high)
+        return replace(self, low=low, high=high, target=np.clip(self.target, np.minimum(low, high), high))
+
+
+def make_limits(
+    *,
+    values: FloatArray,
+    lb: FloatArray,
+    ub: FloatArray,
+    fixed: BoolArray,
+    demands: Sequence[Demand],
+    distance: FloatArray,
+    target: FloatArray,
+    unit: float,
+    rng: Generator,
+) -> Limits:
+    """Return the limits of a table.
+
+    Parameters
+    ----------
+    values, lb, ub, fixed
+        The table, and what is public of it.
+    demands
+        Levels, attacker by attacker.
+    distance
+        Of each cell, as it is published.
+    target
+        Movement that each cell is drawn to.
+    unit
+        Of the values' last decimal (0: they have none): limits lie on its grid.
+    rng
+        Draws the sides and how far sensitive cells must move.
+    """
+    d = np.where(fixed, 0.0, distance)
+    low, high = np.maximum(-d, lb - values), np.minimum(d, ub - values)
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)  # noise of bounds at the value itself
+    least, most = trivial_limits(list(demands), values, d)
+    low, high = np.maximum(low, least - values), np.minimum(high, most - values)
+    half, asked = np.zeros(len(values)), np.zeros(len(values), np.bool_)
+    for demand in demands:
+        width = np.maximum(demand.sliding, demand.lower + demand.upper)
+        np.maximum.at(half, demand.cells, width / 2)
+        asked[demand.cells[width > 0]] = True
+    apart = np.where(asked, np.minimum(half * rng.uniform(*_APART, len(values)), d / 4), 0.0)
+    if unit:
+        low, high = np.ceil(low / unit - _NEAR) * unit, np.floor(high / unit + _NEAR) * unit
+        apart = np.where(asked, np.maximum(np.rint(apart / unit), 1.0) * unit, 0.0)
+    nearly = (low > high) & (low - high <= _NEAR * (1 + np.abs(values)))
+    low = np.where(nearly, high, low)
+    apart = np.where(asked, np.minimum(apart, np.maximum(high, -low)), 0.0)
+    coin = rng.random(len(values)) < 0.5
+    up = np.where(target == 0, coin, target > 0)
+    up = np.where(high < apart, False, np.where(low > -apart, True, up))  # one side may be all there is
+    return Limits(
+        low=low, high=high, target=np.clip(target, np.minimum(low, high), high), apart=apart, up=up, distance=d
+    )
+
+
+def draw_to_multiples(
+    values: FloatArray, base: FloatArray, moved: BoolArray, rng: Generator, *, nearest: bool
+) -> FloatArray:
+    """Return movements to a multiple next to each value.
+
+    The nearest, or one of the two by a coin that makes the mean movement 0: then neither multiple tells on
+    which side of it the truth lies, nor how near. A multiple stays, unless it must be moved: by a base.
+
+    >>> rng = np.random.default_rng(1)
+    >>> a, r = np.array([1.0, 3, 10, 10]), np.full(4, 5.0)
+    >>> draw_to_multiples(a, r, np.array([False, False, False, True]), rng, nearest=True).tolist()
+    [-1.0, 2.0, 0.0, 5.0]
+    """
+    floor = np.floor(values / base + 1e-12) * base
+    rest = values - floor
+    coin = rng.random(len(values))
+    at_multiple = rest <= 1e-9 * base
+    up = rest > base / 2 if nearest else coin < rest / base
+    out = np.where(up, base - rest, -rest)
+    return np.where(at_multiple, np.where(moved, np.where(coin < 0.5, -base, base), 0.0), out)
+
+
+def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray:
+    """Return movements drawn from everything within the distances, on the grid of the unit: all alike.
+
+    >>> draw_within(np.array([2.0, 2.0, 0.0]), 1.0, np.random.default_rng(2)).tolist()
+    [-1.0, -1.0, 0.0]
+    """
+    share = rng.random(len(distance))
+    if not unit:
+        return np.asarray((2 * share - 1) * distance)
+    steps = np.floor(distance / unit + _NEAR)
+    return np.asarray((np.floor(share * (2 * steps + 1)) - steps) * unit)

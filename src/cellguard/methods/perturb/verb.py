@@ -1,0 +1,289 @@
+"""Cell perturbation: every cell moves a little and the table stays additive (salazar2004 section 4).
+
+What is published: the values, and the distance of each cell (the base, where one was given). The rule is
+that no cell moves farther than its distance, and nothing else: an attacker finds each cell within
+``v -/+ r``, intersected with what he knew before. Where a cell is drawn to is decided by coins whose
+seed is secret, so that what is published does not tell on which side of it the truth lies, nor how near.
+A sensitive cell is never published as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard._engine import clock
+from cellguard._engine.threads import on_one_blas_thread
+from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.release import Perturbation, Status, unit_of_table
+from cellguard.nouns.table import BoolArray, FloatArray, Table, residuals
+
+if TYPE_CHECKING:
+    from cellguard.methods.demands import Demand
+    from cellguard.methods.perturb.cutting import Outcome
+    from cellguard.methods.perturb.limits import Limits
+
+__all__ = ["perturb"]
+
+_DRAWS = ("random", "nearest")
+
+
+@takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
+def perturb(
+    table: Table,
+    base: ArrayLike | None = None,
+    *,
+    distance: ArrayLike | None = None,
+    draw: str = "random",
+    round_sensitive: bool = False,
+    time_limit_s: float | None = None,
+    seed: int = 0,
+) -> Perturbation:
+    """Publish an additive table near the truth; what is published of each cell leaves its levels open.
+
+    No cell moves farther than its base, or its distance, which is published. With a base it is drawn to one
+    of the multiples next to it, by coins that make the mean movement 0; with a distance to anything
+    within it. A sensitive cell is never published as it is, and cells of a table of counts are published
+    as whole numbers.
+
+    Parameters
+    ----------
+    table
+        The table; its weights are the loss per unit of distance from where a cell is drawn to.
+    base
+        One base or one per cell (5 unless `distance` is given).
+    distance
+        One distance or one per cell, instead of a base.
+    draw
+        ``"random"``, or ``"nearest"``: to the nearest multiple, as in salazar2004. Whoever knows that takes every
+        multiple for half a base from the truth, and is mostly right.
+    round_sensitive
+        Sensitive cells take one of their two multiples (constraints (1) of the paper, for them only).
+    time_limit_s
+        Stop after this.
+    seed
+        Of the coins: keep it secret.
+
+    Examples
+    --------
+    >>> import cellguard as cg
+    >>> table = cg.Table.from_equations([21, 52, 73], [[2, 0, 1]], sensitive=[0], lower=[1], upper=[3])
+    >>> release = cg.perturb(table, base=5)
+    >>> bool(abs(release.values[0] + release.values[1] - release.values[2]) < 1e-9)
+    True
+    >>> bool(release.values[0] != 21)
+    True
+    """
+    begin = clock.now()
+    if base is not None and distance is not None:
+        raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
+    if draw not in _DRAWS:
+        raise InputError(f"draw {draw!r} is not known.", hint=f"known are {', '.join(_DRAWS)}.")
+    if round_sensitive and distance is not None:
+        raise InputError("cells are rounded to multiples of a base, and there is none.", hint="give a base.")
+    bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
+    room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
+    options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
+    run = _Run(
+        table=table,
+        needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
+        distance=room,
+        base=bases,
+        nearest=draw == "nearest",
+        round_sensitive=round_sensitive,
+        seed=seed,
+        begin=begin,
+        deadline=np.inf if time_limit_s is None else begin + time_limit_s,
+        options=options,
+    )
+    run.refuse_hopeless()
+    return run.confirmed()
+
+
+def _per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: bool) -> FloatArray:
+    array = np.asarray(given, np.float64)
+    if array.ndim and array.shape != (table.n_cells,):
+        raise InputError(
+            f"{name}: {array.size} numbers given for {table.n_cells} cells.", hint="give one number, or one per cell."
+        )
+    out = np.broadcast_to(array, table.n_cells).copy()
+    bad = ~np.isfinite(out) | (out <= 0 if positive else out < 0)
+    if bad.any():
+        least = "above 0" if positive else "of at least 0"
+        raise InputError(f"{name} of {table.label(int(np.argmax(bad)))}: a finite number {least} is needed.")
+    return out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    """One call of the verb: the table, and everything that was asked for."""
+
+    table: Table
+    needs: tuple[Levels, ...]
+    """What is asked against each attacker of the table."""
+    distance: FloatArray
+    """As it is published."""
+    base: FloatArray | None
+    nearest: bool
+    round_sensitive: bool
+    seed: int
+    begin: float
+    deadline: float
+    options: dict[str, object]
+
+    @property
+    def reach(self) -> FloatArray:
+        """How far the truth may lie from what is published: the distance, of counts its whole part."""
+        return np.floor(self.distance + 1e-9) if self.table.integer else self.distance
+
+    @property
+    def moved(self) -> BoolArray:
+        """Cells that must not be published as they are."""
+        from cellguard.methods.demands import asked_cells
+
+        return asked_cells(self.table.n_cells, self.needs)
+
+    def refuse_hopeless(self) -> None:
+        """Refuse levels wider than the published interval: max(SPL, UPL + LPL) <= 2 r (section 4)."""
+        t = self.table
+        reach = np.where(t.fixed, 0.0, self.reach)
+        for need in self.needs:
+            asked = np.maximum(need.sliding, need.lower + need.upper)
+            over = asked > 2 * reach[need.cells] * (1 + 1e-9)
+            if over.any():
+                cell = int(need.cells[np.argmax(over)])
+                more = f" (and {int(over.sum()) - 1} more)" if over.sum() > 1 else ""
+                raise LevelError(
+                    f"{t.label(cell)}{more}: the levels ask for a wider range than twice the distance that is "
+                    "published, so no perturbation can meet them.",
+                    hint="raise the base or distance of this cell to at least half of max(sliding, lower + upper).",
+                )
+
+    def demands(self) -> list[Demand]:
+        """Return what each attacker must not learn, and what he knows."""
+        from cellguard.methods.demands import demands_of
+
+        return demands_of(self.table, self.needs)
+
+    def limits(self, demands: list[Demand]) -> Limits:
+        """Draw where every cell should go."""
+        from cellguard.methods.perturb.limits import draw_to_multiples, draw_within, make_limits
+
+        t, unit = self.table, unit_of_table(self.table)
+        rng = np.random.default_rng(self.seed)
+        if self.base is None:
+            target = draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
+        else:
+            target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.nearest)
+            target = np.rint(target / unit) * unit if unit else target
+        return make_limits(
+            values=t.values, lb=t.lb, ub=t.ub, fixed=t.fixed, demands=demands, distance=self.reach, target=target,
+            unit=unit, rng=rng,
+        )  # fmt: skip
+
+    def rounded(self) -> FloatArray | None:
+        """Return the two multiples that sensitive cells may take, as movements; None if they need not."""
+        if not self.round_sensitive or self.base is None:
+            return None
+        a, r = self.table.values, self.base
+        rest = a - np.floor(a / r + 1e-12) * r
+        down = np.where(rest <= 1e-9 * r, r, rest)
+        both = np.stack([-down, r - rest])
+        return np.where(self.moved & ~self.table.fixed, both, np.nan)
+
+    # ------------------------------------------------------------------ results
+
+    def confirmed(self) -> Perturbation:
+        """Return the perturbation once the audit accepts it; what it misses is asked for with a margin."""
+        from cellguard.methods.confirm import ATTEMPTS, missed, raised
+        from cellguard.methods.perturb.cutting import solve
+
+        run, t = self, self.table
+        for _ in range(ATTEMPTS):
+            demands = run.demands()
+            limits = run.limits(demands)
+            outcome = solve(
+                t.relations, t.values, t.weights, limits, demands, rounded=run.rounded(), whole=t.integer,
+                deadline=run.deadline,
+            )  # fmt: skip
+            if outcome.movement is None:
+                status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
+                return run.nothing(status, run.explain(limits, outcome), outcome)
+            release = run.release(limits, outcome, outcome.movement)
+            left = missed(release, run.deadline - clock.now())
+            if not any(len(cells) for cells in left):
+                return release
+            if clock.now() > run.deadline:
+                break
+            run = replace(run, needs=raised(run.needs, left, integer=t.integer))
+        return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
+
+    def release(self, limits: Limits, outcome: Outcome, movement: FloatArray) -> Perturbation:
+        t = self.table
+        values = _additive(t, limits, movement)
+        objective = float(t.weights @ np.abs(values - (t.values + limits.target)))
+        optimal = objective - outcome.bound <= 1e-6 * max(1.0, abs(outcome.bound))
+        return Perturbation(
+            table=t, status=Status.OPTIMAL if optimal else Status.FEASIBLE, objective=objective,
+            bound=min(outcome.bound, objective), seconds=self.seconds(), options=self.options,
+            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, values=values, distance=self.published(),
+            base=self.base,
+        )  # fmt: skip
+
+    def nothing(self, status: Status, why: str, outcome: Outcome) -> Perturbation:
+        return Perturbation(
+            table=self.table, status=status, objective=float("nan"), seconds=self.seconds(), options=self.options,
+            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, explanation=why,
+            values=np.full(self.table.n_cells, np.nan), distance=self.published(), base=self.base,
+        )  # fmt: skip
+
+    def published(self) -> FloatArray:
+        """The distance of each cell; 0 for those that had to stay."""
+        return np.where(self.table.fixed, 0.0, self.distance)
+
+    def seconds(self) -> dict[str, float]:
+        return {"solve": clock.now() - self.begin}
+
+    def explain(self, limits: Limits, outcome: Outcome) -> str:
+        """Name what stands against a perturbation."""
+        t = self.table
+        if not outcome.infeasible:
+            return "the limit was reached before a perturbation was found."
+        empty = np.flatnonzero(limits.impossible | limits.sided().impossible)
+        if len(empty):
+            return (
+                f"{t.label(int(empty[0]))}: its levels cannot be met within its limits by a value that is not its own."
+            )
+        if len(outcome.cells):
+            cells = ", ".join(t.label(int(c)) for c in outcome.cells[:5])
+            return f"no additive table within the limits meets the levels of {cells} together; raise the base there."
+        return "no additive table lies within the limits; raise the base."
+
+
+def _additive(table: Table, limits: Limits, z: FloatArray) -> FloatArray:
+    """Values of the published table: on the grid of the true ones where they are, and additive."""
+    from cellguard._engine.numbers.multiples import decimals, whole_residuals
+    from cellguard._engine.space.reduce import reduce
+
+    values = table.values + z
+    digits = 0 if table.integer else decimals(table.values, noise=True)
+    if digits is not None:  # decimals of the published values tell no more than those of the true ones
+        snapped = np.rint(values * 10.0**digits) / 10.0**digits
+        exact = whole_residuals(table.relations, table.rhs, snapped, digits)
+        noise = 1e-6 * np.maximum(10.0**-digits, 1e-6 * np.abs(values))
+        if exact is not None and not exact.any() and (np.abs(snapped - values) <= noise).all():
+            return snapped
+    residual, allowed = residuals(table.relations, table.rhs, values)
+    if (np.abs(residual) <= allowed * 0.1).all():
+        return values
+    # what rounding left in the relations is moved out of the parameters' cells
+    reduction = reduce(table.relations, limits.moving)
+    return np.asarray(table.values + reduction.basis @ z[reduction.parameters])

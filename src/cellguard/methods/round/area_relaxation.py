@@ -1,0 +1,215 @@
+"""The relaxation of a few areas that add up: a bound, and a guide for the flows.
+
+An interior point without crossover is the right tool: it is fast where the simplex drowns in ties,
+and a point in the middle of the optimal face says which cells are undecided. Its bound is computed
+here from its duals, so that nothing depends on how exactly it ended.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csr_array
+
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.space.reduce import reduce
+from cellguard.methods.round.grid import Grid
+from cellguard.methods.round.model import Pieces, make_pieces
+
+__all__ = ["Relaxation", "make_whole"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+_IMPRECISE = 1e-4
+"""A relaxed solution that misses a relation by so much is not used."""
+
+
+class _Program(NamedTuple):
+    A: csr_array
+    rhs: FloatArray
+    pieces: Pieces
+    shape: tuple[int, ...]
+
+
+def _program(grid: Grid, areas: IntArray, target: IntArray, parent: int | None) -> _Program:
+    """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
+    members = areas if parent is None else np.append(areas, parent)
+    low, high = grid.low[members], grid.high[members]
+    p = grid.prices
+    pieces = make_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
+    n, n_lines, _ = low.shape
+    n_rel, n_leaf = grid.blocks.n_relations, len(grid.leaf_codes)
+    area, line, code = np.unravel_index(pieces.cell, low.shape)
+    column = np.arange(len(pieces.cell))
+    of_leaf = np.where(grid.blocks.total_of < 0, np.cumsum(grid.blocks.total_of < 0) - 1, -1)
+    part, total, leaf = grid.blocks.part_of[code], grid.blocks.total_of[code], of_leaf[code]
+    own = area < len(areas)
+    lines_at, areas_at = n * n_lines * n_rel, n * n_lines * n_rel + n * n_leaf
+    entries = [  # which columns, their row, their coefficient
+        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(len(column))),
+        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(len(column))),
+        (leaf >= 0, lines_at + area * n_leaf + leaf, np.where(line == n_lines - 1, -1.0, 1.0)),
+        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(own, 1.0, -1.0)),
+    ]
+    row = np.concatenate([r[which] for which, r, _ in entries])
+    col = np.concatenate([column[which] for which, _, _ in entries])
+    value = np.concatenate([(v * pieces.sign)[which] for which, _, v in entries])
+    A = csr_array(coo_array((value, (row, col)), shape=(areas_at + n_lines * n_leaf, len(column))))
+    return _Program(A, _sides(grid, members, len(areas), target, pieces.start.reshape(low.shape)), pieces, low.shape)
+
+
+def _sides(grid: Grid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
+    """Right-hand sides once every cell is at its start."""
+    b, leaves = grid.blocks, grid.leaf_codes
+    moved = np.zeros((*start.shape[:2], b.n_relations), np.int64)
+    part, total = np.flatnonzero(b.part_of >= 0), np.flatnonzero(b.total_of >= 0)
+    np.add.at(moved.T, b.part_of[part], start[..., part].T)
+    np.subtract.at(moved.T, b.total_of[total], start[..., total].T)
+    lines = start[:, :-1].sum(axis=1) - start[:, -1]
+    areas = start[:n].sum(axis=0) - start[n:].sum(axis=0)
+    sides = [
+        (grid.code_sums[members] - moved).ravel(),
+        (grid.line_sums[members] - lines)[:, leaves].ravel(),
+        (target - areas)[:, leaves].ravel(),
+    ]
+    return np.concatenate(sides).astype(np.float64)
+
+
+class Relaxation:
+    """The relaxation of areas that add up: solved once, then followed while area after area is decided.
+
+    Parameters
+    ----------
+    grid, areas
+        Which areas.
+    target
+        Their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
+    """
+
+    def __init__(self, grid: Grid, areas: IntArray, target: IntArray, *, parent: int | None = None) -> None:
+        self.grid, self.areas = grid, areas
+        members = areas if parent is None else np.append(areas, parent)
+        A, rhs, self.pieces, self.shape = _program(grid, areas, target, parent)
+        rows = reduce(A).rows
+        self.A, self.rhs = csc_array(A[rows]), rhs[rows]
+        self.constant = grid.price(members, self.pieces.start.reshape(self.shape))
+        self.area = self.pieces.cell // (self.shape[1] * self.shape[2])
+        self.solved: tuple[FloatArray, FloatArray] | None = None
+        """Primal and dual solution with nothing decided."""
+        self.restart()
+
+    def solve(self, *, time_limit_s: float = float("inf")) -> bool:
+        """Solve by interior point; returns whether that gave something usable."""
+        y, dual = np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs))
+        if len(y):
+            program = LinearProgram(
+                self.A, self.rhs, self.rhs, y, self.pieces.upper, self.pieces.cost,
+                solver="ipx", presolve=True, crossover=False, tolerance=1e-6,
+            )  # fmt: skip
+            program.options(ipm_optimality_tolerance=1e-6)
+            found = program.interior_point(time_limit_s=time_limit_s)
+            if found is None or np.abs(self.A @ found.x - self.rhs).max(initial=0.0) > _IMPRECISE:
+                return False
+            y, dual = np.clip(found.x, 0.0, self.pieces.upper), found.row_dual
+        self.solved = y, dual
+        self.restart()
+        return True
+
+    def restart(self) -> None:
+        """Go back to the solution with nothing decided."""
+        y, dual = self.solved or (np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs)))
+        self.y, self.dual, self.sides = y.copy(), dual.copy(), self.rhs.copy()
+        self.open = np.ones(len(y), np.bool_)
+
+    @property
+    def x(self) -> FloatArray:
+        """Areas by lines by codes, the parent last if there is one."""
+        x = self.pieces.start.astype(np.float64)
+        np.add.at(x, self.pieces.cell, self.pieces.sign * self.y)
+        return x.reshape(self.shape)
+
+    @property
+    def bound(self) -> float:
+        """Proven by the duals: no rounding of these areas is cheaper, with what is decided."""
+        reduced = self.pieces.cost - self.A.T @ self.dual
+        return self.constant + self.grid.scale * float(
+            self.rhs @ self.dual + np.minimum(0.0, reduced) @ self.pieces.upper
+        )
+
+    def settle(self, number: int, x: IntArray) -> None:
+        """Fix an area, by its place in the program, to a decision; outside of its bounds it counts as at them."""
+        columns = np.flatnonzero(self.area == number)
+        whole = self.pieces.start.reshape(self.shape).copy()
+        whole[number] = x
+        self.y[columns] = self.pieces.y(whole.ravel())[columns]
+        self.sides = self.sides - self.A[:, columns] @ self.y[columns]
+        self.open[columns] = False
+
+    def follow(self, steps: int) -> None:
+        """Let what is open follow what was decided."""
+        from cellguard._core.saddle import saddle_steps
+
+        A, columns = self.A, np.flatnonzero(self.open)
+        last, mean = self.y.copy(), self.y.copy()
+        saddle_steps(
+            A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, self.sides,
+            self.pieces.cost, self.pieces.upper, columns, last, self.dual, self.length, steps, mean,
+        )  # fmt: skip
+        self.y = mean
+
+    @cached_property
+    def length(self) -> float:
+        """A safe length of steps: below one over the norm of A."""
+        v = np.ones(self.A.shape[1])
+        norm = 1.0
+        for _ in range(40):
+            v = self.A.T @ (self.A @ v)
+            norm = float(np.linalg.norm(v))
+            v /= norm
+        return 0.9 / float(np.sqrt(norm))
+
+
+def make_whole(
+    grid: Grid,
+    areas: IntArray,
+    target: IntArray,
+    *,
+    time_limit_s: float,
+    rows: csr_array | None = None,
+    sides: FloatArray | None = None,
+    seed: int = 0,
+) -> IntArray | None:
+    """Find the cheapest rounding of a few areas that add up to the target, exactly; None if none was found.
+
+    Parameters
+    ----------
+    grid, areas, target
+        As in :class:`Relaxation`.
+    rows, sides
+        More conditions ``rows x >= sides`` on the areas' cells, in their order.
+    time_limit_s, seed
+        Of the solver.
+    """
+    A, rhs, pieces, shape = _program(grid, areas, target, None)
+    lower, upper = rhs, rhs
+    if rows is not None and sides is not None:
+        from scipy.sparse import vstack
+
+        A = csr_array(vstack([A, rows[:, pieces.cell] * pieces.sign]))
+        lower = np.concatenate([lower, sides - rows @ pieces.start])
+        upper = np.concatenate([upper, np.full(len(sides), np.inf)])
+    found = solve_mixed(
+        A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost,
+        time_limit_s=time_limit_s, relative_gap=1e-4, seed=seed,
+    )  # fmt: skip
+    if not found.found:
+        return None
+    x = pieces.start.copy()
+    np.add.at(x, pieces.cell, np.rint(pieces.sign * found.x).astype(np.int64))
+    return x.reshape(shape)

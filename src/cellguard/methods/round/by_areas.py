@@ -1,0 +1,234 @@
+"""Rounding by areas, for tables too large or too hard for branch-and-bound: always a table, always a bound.
+
+1. A first rounding from the top down, each decision one cheapest flow, mended by cycles between pairs
+   of areas and, where that is not enough, by a small whole-number program.
+2. The relaxation of every family of areas: its bounds add up to a bound for the table (sums above the
+   families are left out of the relations: a Lagrangian relaxation with multipliers of 0), and it guides
+   a second rounding.
+3. Families are decided again, area by area, each decision followed by the relaxation, as thoroughly as time allows.
+
+Levels that the bounds of single cells do not ensure are checked for every rounding that is kept, and
+mended by small programs with the violated cuts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cellguard._core.areas import decide_one, decide_parts
+from cellguard._engine import clock
+from cellguard.methods.round.area_relaxation import Relaxation, make_whole
+from cellguard.methods.round.exact import Outcome
+from cellguard.methods.round.grid import Grid, Prices
+from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
+from cellguard.methods.round.moves import Moves
+from cellguard.methods.round.one_by_one import OutOfTimeError, decide_one_by_one
+from cellguard.methods.round.problem import Problem
+
+__all__ = ["solve_by_areas"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_THOROUGH = (100, 400, 1600)
+"""Passes over the families: steps that a relaxation takes after every decision."""
+_WORTHWHILE = 0.02
+"""A pass that closes less than this share of the gap is the last."""
+_LEVEL_ROUNDS = 12
+"""Rounds of mending levels."""
+
+
+def solve_by_areas(
+    problem: Problem,
+    grid: Grid,
+    cuts: LevelCuts | None = None,
+    *,
+    deadline: float = float("inf"),
+    gap: float = 0.0,
+    seed: int = 0,
+) -> Outcome:
+    """Round a table that has coordinates. Parameters as in :func:`cellguard.methods.round.exact.solve_exactly`."""
+    return _Search(problem, grid, cuts, deadline, gap, seed).run()
+
+
+class _Search:
+    def __init__(
+        self, problem: Problem, grid: Grid, cuts: LevelCuts | None, deadline: float, gap: float, seed: int
+    ) -> None:
+        self.problem, self.grid, self.cuts, self.deadline, self.gap = problem, grid, cuts, deadline, gap
+        self.moves = Moves(grid, np.random.default_rng(seed))
+        self.constant = problem.loss(np.zeros(problem.n_cells, np.int64))
+        self.relaxations: dict[int, Relaxation] = {}
+        """Of the families, by the area that their parts add up to."""
+        self.best: IntArray | None = None
+        self.best_loss = np.inf
+        self.bound = -np.inf
+        self.rows = csr_array((0, problem.n_cells))
+        """Cuts that levels needed so far."""
+        self.sides = np.zeros(0)
+
+    # ------------------------------------------------------------------ bookkeeping
+
+    @property
+    def late(self) -> bool:
+        return clock.now() > self.deadline
+
+    @property
+    def closed(self) -> bool:
+        return self.best is not None and self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 1e-6
+
+    def offer(self, x: IntArray) -> None:
+        """Keep a rounding that is better than the best so far and meets every level."""
+        if self.grid.outside(slice(None), x).any():
+            return
+        protected = self.protect(x)
+        if protected is None:
+            return
+        loss = self.constant + self.grid.price(slice(None), protected)
+        if loss < self.best_loss:
+            self.best, self.best_loss = protected.copy(), loss
+
+    # ------------------------------------------------------------------ the phases
+
+    def run(self) -> Outcome:
+        self.offer(self.from_the_top(self.grid.prices))
+        guide = self.relax_families()
+        if not self.closed and not self.late and guide is not None:
+            x = self.from_the_top(Prices.towards(guide))
+            self.moves.sweep(x, self.grid.prices, 4)
+            self.offer(x)
+            self.improve()
+        best = None if self.best is None else self.grid.cells(self.best)
+        loss = self.best_loss if best is None else self.problem.loss(best)
+        return Outcome(
+            x=best,
+            objective=loss,
+            bound=min(self.bound, loss),
+            limit=not self.closed,
+            cuts=len(self.sides),
+        )
+
+    def from_the_top(self, prices: Prices) -> IntArray:
+        """Decide the largest area, its parts, their parts, ...; mend what lies outside its bounds on the way."""
+        grid, flat = self.grid, self.moves.flat
+        x = np.zeros(flat, np.int64)
+        full = x.reshape(grid.shape)
+        cells, soft = prices.within(grid.low, grid.high, flat), grid.soft.ravel()
+        top, need, net = grid.top, grid.area_needs, self.moves.net
+        decide_one(net, top, cells, need[top], soft, x[top])
+        for g, parts in grid.parts.items():
+            target = x[g] + grid.area_sums[g].ravel()
+            decide_parts(net, parts, target, cells, need, soft, x)
+            self.moves.mend(full, g, prices)
+        self.moves.sweep(full, prices, 2)
+        return full
+
+    def relax_families(self) -> FloatArray | None:
+        """Bound the table by the relaxations of its families; returns where these would like every cell to be."""
+        grid, p = self.grid, self.grid.prices
+        guide = p.kink + 0.5 * (1.0 - p.slope / np.maximum(p.outer, 1e-12))
+        alone = np.ones(grid.shape[0], np.bool_)
+        bound = self.constant
+        for g in grid.families:
+            parts = grid.parts[g]
+            relaxation = Relaxation(grid, parts, grid.area_sums[g], parent=g)
+            left_s = self.deadline - clock.now()
+            if left_s <= 0 or not relaxation.solve(time_limit_s=left_s):
+                continue
+            self.relaxations[g] = relaxation
+            bound += relaxation.bound
+            guide[parts], guide[g] = relaxation.x[:-1], relaxation.x[-1]
+            alone[parts] = alone[g] = False
+        bound += sum(self.alone(int(g)) for g in np.flatnonzero(alone))
+        unit = self.problem.unit
+        if unit > 0:
+            bound = self.constant + unit * float(np.ceil((bound - self.constant) / unit - 1e-4))
+        self.bound = max(self.bound, bound)
+        return None if self.late else guide
+
+    def alone(self, g: int) -> float:
+        """Least price of one area when all others are left out."""
+        grid, flat = self.grid, self.moves.flat
+        x = np.empty(flat[1], np.int64)
+        cells = grid.prices.within(grid.low, grid.high, flat)
+        decide_one(self.moves.net, g, cells, grid.area_needs[g], grid.soft.ravel(), x)
+        return grid.price(np.array([g]), x.reshape(1, *grid.shape[1:]))
+
+    def improve(self) -> None:
+        """Decide every family again, its sum kept, more and more thoroughly."""
+        for steps in _THOROUGH:
+            if self.best is None or self.closed or self.late:
+                return
+            before = self.best_loss
+            x = self.best.copy()
+            self.decide_again(x, steps)
+            self.moves.sweep(x, self.grid.prices, 3)
+            self.offer(x)
+            if before - self.best_loss < _WORTHWHILE * (before - self.bound):
+                return
+
+    def decide_again(self, x: IntArray, steps: int) -> None:
+        """Decide the areas of every family one by one; keep what is better."""
+        grid = self.grid
+        for g, relaxation in self.relaxations.items():
+            parts = grid.parts[g]
+            old = x[parts].copy()
+            relaxation.restart()
+            relaxation.settle(len(parts), x[g])
+            try:
+                decide_one_by_one(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.deadline)
+            except OutOfTimeError:
+                x[parts] = old
+                return
+            self.moves.cancel(x, self.moves.pairs(parts), grid.prices)
+            better = grid.price(parts, x[parts]) < grid.price(parts, old)
+            if not better or grid.outside(parts, x[parts]).any():
+                x[parts] = old
+
+    # ------------------------------------------------------------------ levels
+
+    def protect(self, x: IntArray) -> IntArray | None:
+        """Mend a rounding until it meets every level; None if that does not succeed."""
+        if self.cuts is None:
+            return x
+        x = x.copy()
+        for _ in range(_LEVEL_ROUNDS):
+            try:
+                C, sides = self.cuts.violated(self.grid.cells(x).astype(np.float64), max_cuts=50)
+            except LevelsOpenError:
+                return None
+            if len(sides) == 0:
+                return x
+            self.rows, self.sides = csr_array(vstack([self.rows, C])), np.concatenate([self.sides, sides])
+            if not all(self.mend_level(x, cut) for cut in range(len(self.sides) - len(sides), len(self.sides))):
+                return None
+        return None
+
+    def mend_level(self, x: IntArray, cut: int) -> bool:
+        """Decide a few areas of a family again so that a cut, and all others that touch them, hold."""
+        grid = self.grid
+        cells = grid.blocks.cells
+        area_of = np.empty(self.problem.n_cells, np.int64)
+        area_of[cells.reshape(len(cells), -1).T] = np.arange(len(cells))
+        support = self.rows.indices[self.rows.indptr[cut] : self.rows.indptr[cut + 1]]
+        touched = np.intersect1d(area_of[support], self.moves.leaves)
+        if len(touched) == 0:
+            return False
+        siblings = grid.parts[int(grid.parent[touched[0]])]
+        first = np.intersect1d(touched, siblings)
+        others = self.moves.rng.permutation(np.setdiff1d(siblings, first))
+        for size in (4, 6, 10):
+            chosen = np.concatenate([first, others])[:size]
+            inside = cells[chosen].ravel()
+            rows = csr_array(self.rows[:, inside])
+            sides = self.sides - self.rows @ grid.cells(x) + rows @ x[chosen].ravel()
+            some = np.diff(rows.indptr) > 0
+            whole = make_whole(
+                grid, chosen, x[chosen].sum(axis=0), time_limit_s=10.0, rows=rows[some], sides=sides[some]
+            )
+            if whole is not None:
+                x[chosen] = whole
+                return True
+        return False

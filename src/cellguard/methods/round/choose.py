@@ -1,0 +1,91 @@
+"""Which way to round: by a proof where one is within reach, by areas where it is not, or both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cellguard._engine import clock
+from cellguard.methods.demands import Demand
+from cellguard.methods.round.exact import Outcome, solve_exactly
+from cellguard.methods.round.grid import Grid, make_grid
+from cellguard.methods.round.level_cuts import LevelCuts
+from cellguard.methods.round.problem import Problem
+
+__all__ = ["METHODS", "solve"]
+
+METHODS = ("auto", "exact", "areas")
+"""``exact``: relaxation and branch-and-bound. ``areas``: flows and relaxations of parts of the table."""
+_EASY = 3000
+"""Problems with so many free cells are left to branch-and-bound."""
+_PROVABLE = 20_000
+"""Problems with so many free cells are tried by branch-and-bound after they were rounded by areas."""
+_PROOF_TIME_S = 60.0
+"""How long that is tried, at least, unless the deadline comes first."""
+
+
+def solve(
+    problem: Problem,
+    demands: list[Demand],
+    *,
+    method: str = "auto",
+    deadline: float = float("inf"),
+    gap: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+) -> Outcome | None:
+    """Round; None if `method` is ``"areas"`` and the table has no coordinates.
+
+    Parameters
+    ----------
+    problem
+        What to round.
+    demands
+        Levels, attacker by attacker.
+    method
+        One of :data:`METHODS`.
+    deadline, gap, seed, threads
+        As in :func:`cellguard.methods.round.exact.solve_exactly`.
+    """
+    if len(problem.impossible):
+        return Outcome(x=None, objective=np.inf, bound=np.inf)
+    begin = clock.now()
+    cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
+    # flows know no holes: coins tell on which side of them the cells go
+    drawn = problem.with_coins(np.random.default_rng([seed, 1])) if problem.hole.any() else problem
+    grid = _coordinates(drawn) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
+    if grid is None:
+        if method == "areas":
+            return None
+        return solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads)
+    from cellguard.methods.round.by_areas import solve_by_areas
+
+    found = solve_by_areas(drawn, grid, cuts, deadline=deadline, gap=gap, seed=seed)
+    free = int(problem.free.sum())
+    if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
+        return found
+    if found.x is not None:
+        deadline = min(deadline, clock.now() + max(_PROOF_TIME_S, clock.now() - begin))
+    proven = solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads, start=found.x)
+    bound = max(found.bound, proven.bound) if drawn is problem else proven.bound  # the other holds for these coins only
+    closed = proven.objective - bound <= gap * abs(proven.objective) + 2e-6
+    return replace(proven, bound=bound, limit=proven.limit and not closed)
+
+
+def _is_hard(problem: Problem) -> bool:
+    """Whether most free cells stand in three relations or more: no network, and too large to be searched."""
+    free = problem.free
+    if int(free.sum()) <= _EASY:
+        return False
+    count = np.bincount(problem.relations.indices, minlength=problem.n_cells)
+    return float(np.median(count[free])) >= 3
+
+
+def _coordinates(problem: Problem) -> Grid | None:
+    if (problem.base != problem.base[0]).any() or (problem.rhs != 0).any():
+        return None
+    from cellguard.methods.round.blocks import find_blocks
+
+    blocks = find_blocks(problem.relations)
+    return None if blocks is None else make_grid(problem, blocks)

@@ -1,0 +1,309 @@
+"""Exact rounding: the relaxation, what it leaves fractional, and a proof.
+
+Most published tables are networks glued at totals, so the relaxation is integral but for a few
+hundred cells. Reduced costs then do two things at once: a solution that moves a column with reduced
+cost d costs at least d more than the relaxation, so columns beyond a threshold can be left at their
+bound while a small whole-number program decides the others, and its answer is proven optimal as soon
+as it is cheaper than the threshold. Cuts for the levels are added wherever they are missed, to the
+relaxation first (salazar2004 section 3.1).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine import clock
+from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
+from cellguard._engine.solvers.mip import MixedSolution, solve_mixed
+from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
+from cellguard.methods.round.model import Model, make_model
+from cellguard.methods.round.problem import Problem
+
+__all__ = ["Outcome", "solve_exactly"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_SMALL = 3000
+"""Programs of so many columns are given to the branch-and-bound whole."""
+_SIMPLEX = 20_000
+"""Larger relaxations that are no networks are left to the interior point: the simplex drowns in ties."""
+_ROUNDS = 50
+"""Rounds of cuts in one relaxation."""
+_CUTS = 200
+"""Cuts per attacker and round."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a search for a rounding found, and what it proved."""
+
+    x: IntArray | None
+    """The best rounding that meets every level; None if none was found."""
+    objective: float
+    """Its price; infinite if there is none."""
+    bound: float
+    """Proven: no rounding is cheaper; infinite if it is proven that there is none."""
+    limit: bool = False
+    """Whether a limit stopped the search."""
+    fractional: int = 0
+    """Cells that the first relaxation left fractional."""
+    cuts: int = 0
+    """Cuts that the levels needed."""
+    coins: int = 0
+    """Cells whose side was drawn; the bound then holds for these coins."""
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that there is no rounding."""
+        return self.x is None and self.bound == float("inf")
+
+
+def solve_exactly(
+    problem: Problem,
+    cuts: LevelCuts | None = None,
+    *,
+    deadline: float = float("inf"),
+    gap: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+    start: IntArray | None = None,
+) -> Outcome:
+    """Find a cheapest rounding that meets every level.
+
+    Parameters
+    ----------
+    problem
+        What to round.
+    cuts
+        Finds violated levels; None when there are none.
+    deadline
+        When to stop, on the clock of `clock.now`.
+    gap
+        Stop when proven this close, relatively, to the best.
+    seed, threads
+        Of the solver.
+    start
+        A rounding to begin with.
+    """
+    if len(problem.impossible):
+        return Outcome(x=None, objective=np.inf, bound=np.inf)
+    search = _Search(problem, cuts, deadline, gap, seed, threads)
+    with suppress(LevelsOpenError):
+        if start is not None:
+            search.accept(start)
+        search.run()
+    return search.outcome()
+
+
+class _Search:
+    def __init__(
+        self, problem: Problem, cuts: LevelCuts | None, deadline: float, gap: float, seed: int, threads: int
+    ) -> None:
+        self.problem, self.cuts = problem, cuts
+        self.deadline, self.gap, self.seed, self.threads = deadline, gap, seed, threads
+        self.model: Model = make_model(problem)
+        m = self.model
+        self.lift = csr_array((m.sign, (m.cell, np.arange(m.n_columns))), shape=(problem.n_cells, m.n_columns))
+        self.rows = m.links
+        """Rows of holes and cuts so far, over the columns."""
+        self.sides = m.link_sides
+        self.best: IntArray | None = None
+        self.best_loss = np.inf
+        self.bound = self.nearest()
+        self.fractional = 0
+
+    # ------------------------------------------------------------------ bookkeeping
+
+    @property
+    def left_s(self) -> float:
+        return self.deadline - clock.now()
+
+    def closed(self) -> bool:
+        """Whether the best is proven good enough, or proven not to exist."""
+        if self.best is None:
+            return self.bound == np.inf
+        return self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 2e-6
+
+    def nearest(self) -> float:
+        """Price of every cell at the multiple it likes best: a bound before anything is solved."""
+        return self.model.constant + float(np.minimum(self.model.cost, 0.0) @ self.model.upper)
+
+    def raise_bound(self, bound: float) -> None:
+        """Take a proven bound, up to the next value that the objective can take."""
+        unit, constant = self.problem.unit, self.model.constant
+        if unit > 0 and np.isfinite(bound):
+            bound = constant + unit * float(np.ceil((bound - constant) / unit - 1e-4))
+        self.bound = max(self.bound, bound)
+
+    def accept(self, x: IntArray) -> bool:
+        """Keep x if it is a rounding that meets every level; otherwise add the cuts that it violates."""
+        if not self.problem.holds(x):
+            return False
+        if self.cuts is not None:
+            C, sides = self.cuts.violated(x.astype(np.float64), max_cuts=_CUTS)
+            if len(sides):
+                self.add(C, sides)
+                return False
+        loss = self.problem.loss(x)
+        if loss < self.best_loss:
+            self.best, self.best_loss = x, loss
+        return True
+
+    def add(self, C: csr_array, sides: FloatArray) -> None:
+        """Add cuts on x as rows on the columns."""
+        self.rows = csr_array(vstack([self.rows, C @ self.lift]))
+        self.sides = np.concatenate([self.sides, sides - C @ self.model.start])
+
+    # ------------------------------------------------------------------ the search
+
+    def run(self) -> None:
+        again = self.model.n_columns > 0
+        if not again:  # no cell has a choice
+            self.bound = self.best_loss if self.accept(self.model.start) else np.inf
+        while again and not self.closed():
+            relaxed = self.relax()
+            if relaxed.status is SolveStatus.INFEASIBLE:
+                self.bound = np.inf
+            if not relaxed.optimal:
+                break
+            self.raise_bound(self.model.constant + relaxed.objective)
+            if self.closed():
+                break
+            known = len(self.sides)
+            self.decide(relaxed)
+            again = len(self.sides) > known  # a rounding missed a level that the relaxation had met
+
+    def outcome(self) -> Outcome:
+        """What was found so far."""
+        return Outcome(
+            x=self.best,
+            objective=self.best_loss,
+            bound=min(self.bound, self.best_loss),
+            limit=not self.closed(),
+            fractional=self.fractional,
+            cuts=len(self.sides) - self.model.n_links,
+        )
+
+    def relax(self) -> Solution:
+        """Solve the relaxation and cut off what misses a level, until nothing does."""
+        m = self.model
+        interior = m.n_columns > _SIMPLEX and m.A.nnz > 2.5 * m.n_columns
+        kind = {"solver": "ipx", "crossover": False} if interior else {"simplex": "dual"}
+        program = LinearProgram(
+            m.A, m.rhs, m.rhs, np.zeros(m.n_columns), m.upper, m.cost, presolve=True, tolerance=1e-7, **kind
+        )
+        known = 0
+        for attempt in range(_ROUNDS):
+            if len(self.sides) > known:
+                program.add_rows(self.rows[known:], self.sides[known:], np.full(len(self.sides) - known, np.inf))
+                known = len(self.sides)
+                program.options(presolve="on" if interior else "off")  # the last basis is the better start
+            left_s = max(self.left_s, 0.0)
+            solution = self.middle(program, left_s) if interior else program.solve(time_limit_s=left_s)
+            if not solution.optimal:
+                break
+            if attempt == 0:
+                self.fractional = int((np.abs(solution.x - np.rint(solution.x)) > 1e-6).sum())
+            if self.cuts is None:
+                break
+            C, sides = self.cuts.violated(m.x_relaxed(np.clip(solution.x, 0.0, m.upper)), max_cuts=_CUTS)
+            if len(sides) == 0:
+                break
+            self.add(C, sides)
+        return solution
+
+    def middle(self, program: LinearProgram, time_limit_s: float) -> Solution:
+        """Solve a large relaxation by interior point; its objective is the bound that its duals prove."""
+        m = self.model
+        claim = program.interior_point(time_limit_s=time_limit_s)
+        if claim is None:
+            return program.solve(time_limit_s=max(self.left_s, 0.0))
+        dual = claim.row_dual.copy()
+        dual[m.A.shape[0] :] = np.maximum(dual[m.A.shape[0] :], 0.0)  # these rows have a lower side only
+        A = csr_array(vstack([m.A, self.rows]))
+        reduced = m.cost - A.T @ dual
+        bound = float(np.concatenate([m.rhs, self.sides]) @ dual + np.minimum(reduced, 0.0) @ m.upper)
+        return replace(claim, status=SolveStatus.OPTIMAL, objective=bound, reduced_cost=reduced)
+
+    def decide(self, relaxed: Solution) -> None:
+        """Make the relaxation's solution whole and prove it optimal, or stop where a cut is missing."""
+        m = self.model
+        lowest = m.constant + relaxed.objective
+        if (np.abs(relaxed.x - np.rint(relaxed.x)) < 1e-7).all():
+            if self.accept(m.x(relaxed.x)):
+                self.bound = self.best_loss
+            return
+        reduced = np.abs(relaxed.reduced_cost)
+        threshold = np.inf if m.n_columns <= _SMALL else self.first_threshold(reduced)
+        while True:
+            free = reduced <= threshold * (1 + 1e-9) + 1e-9
+            found = self.whole(relaxed, free)
+            beyond = np.inf if free.all() else lowest + float(reduced[~free].min())
+            self.raise_bound(min(m.constant + found.bound, beyond))
+            if found.found and not self.accept(m.x(found.x)):
+                return
+            if found.status not in (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE) or self.closed() or free.all():
+                return
+            threshold = self.next_threshold(lowest, threshold, reduced)
+
+    def whole(self, relaxed: Solution, free: BoolArray) -> MixedSolution:
+        """Decide the free columns, the others left where the relaxation has them."""
+        m = self.model
+        # the others stay at the bound that their reduced cost prefers: the proof counts from there
+        rest = np.where(free, 0.0, np.where(relaxed.reduced_cost > 0, 0.0, m.upper))
+        A = csr_array(vstack([m.A, self.rows]))
+        offset = A @ rest
+        keep = np.diff(csr_array(A[:, np.flatnonzero(free)]).indptr) > 0
+        lower = np.concatenate([m.rhs, self.sides]) - offset
+        upper = np.concatenate([m.rhs, np.full(len(self.sides), np.inf)]) - offset
+        columns = np.flatnonzero(free)
+        base = float(m.cost @ rest)
+        found = solve_mixed(
+            A[keep][:, columns],
+            lower[keep],
+            upper[keep],
+            np.zeros(len(columns)),
+            m.upper[columns],
+            m.cost[columns],
+            time_limit_s=max(self.left_s, 0.0),
+            relative_gap=0.0,
+            absolute_gap=self.absolute_gap(),
+            start=self.start(rest, free),
+            seed=self.seed,
+            threads=self.threads,
+        )
+        y = rest.copy()
+        y[columns] = found.x
+        return MixedSolution(status=found.status, objective=found.objective + base, bound=found.bound + base, x=y)
+
+    def start(self, rest: FloatArray, free: BoolArray) -> FloatArray | None:
+        """The best so far as a point to begin with, if it agrees with what is left where it is."""
+        y = None if self.best is None else self.model.y(self.best)
+        return None if y is None or (y[~free] != rest[~free]).any() else y[free]
+
+    def absolute_gap(self) -> float:
+        """Differences below the unit of the objective do not matter; nor below the gap that was asked for."""
+        size = abs(self.bound) if np.isfinite(self.bound) else 0.0
+        return max(1e-6, 0.999 * self.problem.unit, 0.5 * self.gap * size)
+
+    def first_threshold(self, reduced: FloatArray) -> float:
+        """Begin with what costs at most a unit more; without a unit, with the cheaper half of the columns."""
+        if self.problem.unit > 0:
+            return self.problem.unit
+        positive = reduced[reduced > 1e-9]
+        return float(np.quantile(positive, 0.25)) if len(positive) else 0.0
+
+    def next_threshold(self, lowest: float, threshold: float, reduced: FloatArray) -> float:
+        """Take what the proof still needs: columns that could be part of something better."""
+        if self.best is not None:
+            return max(self.best_loss - lowest, threshold * 1.01)
+        larger = reduced[reduced > threshold * (1 + 1e-9) + 1e-9]
+        wider = max(4.0 * threshold, float(larger.min()))
+        return wider if wider < float(larger.max()) else np.inf

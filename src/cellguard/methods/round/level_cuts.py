@@ -1,0 +1,115 @@
+"""Levels of sensitive cells as cuts on what is published (salazar2004 section 3.1, figure 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard._engine.ranges.cuts import Separator
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.methods.demands import Demand
+from cellguard.methods.round.problem import Problem
+
+__all__ = ["LevelCuts", "LevelsOpenError"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_MANY = 100
+"""Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
+
+
+_GRACE_S = 3.0
+"""Even after the deadline so many seconds are spent on a table before its levels are left open."""
+
+
+class LevelsOpenError(Exception):
+    """The deadline passed before it was clear whether a table meets every level."""
+
+
+class LevelCuts:
+    """Finds the capacity constraints that a table violates, until a deadline (on `clock.now`)."""
+
+    def __init__(self, problem: Problem, demands: list[Demand], deadline: float = float("inf")) -> None:
+        self.problem, self.deadline = problem, deadline
+        self.demands = [demand for demand in demands if len(demand.cells)]
+        self._kept: dict[int, Separator] = {}
+
+    def violated(self, x: FloatArray, *, max_cuts: int | None = None) -> tuple[csr_array, FloatArray]:
+        """Return cuts ``C x >= c`` that x, whole or not, violates; none when every level is met."""
+        p = self.problem
+        room = p.floor - p.values  # v - a = floor - a + base x
+        movement = room + p.base * x
+        down, up = p.distance - movement, p.distance + movement
+        rows: list[tuple[IntArray, FloatArray, float]] = []
+        for number in range(len(self.demands)):
+            separator = self._separator(number, down, up)
+            if separator is None:
+                continue
+            for cut in separator.separate(down, up, max_cuts=max_cuts):
+                coefficients, rhs = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
+                rows.append(strengthen(cut.support, coefficients, rhs, p.low[cut.support], p.high[cut.support]))
+        return _stack(rows, p.n_cells)
+
+    def _separator(self, number: int, down: FloatArray, up: FloatArray) -> Separator | None:
+        """Return what attacks the cells in question one by one; None if joint attacks show them all safe."""
+        demand = self.demands[number]
+        if len(demand.cells) <= _MANY:
+            if number not in self._kept:
+                self._kept[number] = self._attacks(demand, np.arange(len(demand.cells)))
+            return self._kept[number]
+        a = self.problem.values
+        lo, hi = np.maximum(demand.lb, a - np.maximum(down, 0.0)), np.minimum(demand.ub, a + np.maximum(up, 0.0))
+        found = ranges(
+            self.problem.relations, lo, hi, a, demand.cells,
+            lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
+            time_limit_s=max(self.deadline - clock.now(), _GRACE_S),
+        )  # fmt: skip
+        open_ = np.flatnonzero(~found.safe)
+        if len(open_) and clock.now() > self.deadline:
+            raise LevelsOpenError
+        return self._attacks(demand, open_) if len(open_) else None
+
+    def _attacks(self, demand: Demand, which: IntArray) -> Separator:
+        p = self.problem
+        return Separator(
+            p.relations,
+            demand.cells[which],
+            lower=demand.lower[which],
+            upper=demand.upper[which],
+            sliding=demand.sliding[which],
+            known_down=p.values - demand.lb,
+            known_up=demand.ub - p.values,
+            free=(p.distance > 0) & (demand.ub > demand.lb),
+        )
+
+
+def strengthen(
+    cells: IntArray, coefficients: FloatArray, rhs: float, low: IntArray, high: IntArray
+) -> tuple[IntArray, FloatArray, float]:
+    """Cut coefficients down to what a single step can need (salazar2004 section 3.1).
+
+    In steps t from the bound at which a cell helps least, the cut reads ``sum delta t >= delta_0`` with
+    ``delta >= 0``; one step of a cell with ``delta > delta_0`` suffices, so ``delta_0`` does as well.
+
+    >>> strengthen(np.array([4, 7]), np.array([5.0, -9.0]), -6.0, np.zeros(2, int), np.ones(2, int))
+    (array([4, 7]), array([ 3., -3.]), 0.0)
+    """
+    start = np.where(coefficients > 0, low, high)
+    left = rhs - float(coefficients @ start)
+    if left <= 0:
+        return cells, coefficients, rhs
+    small = np.sign(coefficients) * np.minimum(np.abs(coefficients), left)
+    return cells, small, left + float(small @ start)
+
+
+def _stack(rows: list[tuple[IntArray, FloatArray, float]], n: int) -> tuple[csr_array, FloatArray]:
+    if not rows:
+        return csr_array((0, n)), np.zeros(0)
+    indptr = np.concatenate([[0], np.cumsum([len(cells) for cells, _, _ in rows])])
+    data = np.concatenate([c for _, c, _ in rows])
+    indices = np.concatenate([cells for cells, _, _ in rows])
+    C = csr_array((data, indices, indptr), shape=(len(rows), n))
+    return C, np.array([rhs for _, _, rhs in rows])

@@ -1,0 +1,175 @@
+"""The problem as a program: a column per choice, independent rows only.
+
+The price of a cell is convex in x with kinks at 0 and 1, so a cell with more than two choices gets
+up to three columns: steps below 0, the step from 0 to 1, and steps above 1. A cell that must not be
+published as it is has a hole at 0: its columns are steps below -1, one column that leads from -1 to 1,
+and steps above 1, with rows that allow the first only where the second is not taken, and the third only
+where it is. Cells without a choice leave the program, and of the relations between the others only
+independent ones stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.space.reduce import reduce
+from cellguard.methods.round.problem import Problem
+
+__all__ = ["Model", "Pieces", "make_model", "make_pieces"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model:
+    """``min constant + cost y`` subject to ``A y = rhs`` and ``0 <= y <= upper``; ``x = start + sign y``."""
+
+    A: csr_array
+    """Independent relations between the columns."""
+    rhs: FloatArray
+    """Right-hand sides."""
+    cost: FloatArray
+    """Price of a step of each column."""
+    upper: FloatArray
+    """Most steps of each column."""
+    cell: IntArray
+    """The cell that each column moves."""
+    sign: FloatArray
+    """1 for steps up, -1 for steps down, 2 across a hole."""
+    start: IntArray
+    """x of every cell when no column moves."""
+    constant: float
+    """Price of `start`."""
+    links: csr_array
+    """Rows over the columns: a hole is crossed before steps above it, and not after steps below it."""
+    link_sides: FloatArray
+    """What these rows are at least."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.cost)
+
+    def x(self, y: FloatArray) -> IntArray:
+        """Return x of every cell for whole y."""
+        x = self.start.copy()
+        np.add.at(x, self.cell, np.rint(self.sign * y).astype(np.int64))
+        return x
+
+    def x_relaxed(self, y: FloatArray) -> FloatArray:
+        """Return x of every cell for any y."""
+        x = self.start.astype(np.float64)
+        np.add.at(x, self.cell, self.sign * y)
+        return x
+
+    def y(self, x: IntArray) -> FloatArray:
+        """Return the columns that give x."""
+        return Pieces(self.cell, self.upper, self.cost, self.sign, self.start).y(x)
+
+    @property
+    def n_links(self) -> int:
+        """Number of rows that holes need."""
+        return len(self.link_sides)
+
+
+class Pieces(NamedTuple):
+    """Columns for cells with a convex price: ``x = start + sign y``, ``0 <= y <= upper``."""
+
+    cell: IntArray
+    """The cell that each column moves; the columns of a cell follow each other: below, 0 to 1, above."""
+    upper: FloatArray
+    """Most steps of each column."""
+    cost: FloatArray
+    """Price of a step of each column."""
+    sign: FloatArray
+    """1 for steps up, -1 for steps down, 2 across a hole."""
+    start: IntArray
+    """x of every cell when no column moves."""
+
+    def y(self, x: IntArray) -> FloatArray:
+        """Return the columns that give x: the step from 0 to 1 (or across a hole) first, since it is the cheapest."""
+        left = (x - self.start)[self.cell] / self.sign
+        y = np.clip(np.floor(left), 0.0, self.upper)
+        # a cell's columns follow each other in this order: 0 to 1, above 1
+        first, again = self.before
+        y[again] = np.clip(left[again] - self.sign[first] * self.upper[first], 0.0, self.upper[again])
+        return np.asarray(y)
+
+    @property
+    def before(self) -> tuple[IntArray, IntArray]:
+        """Columns that lead to 1, and the columns above 1 of the same cells."""
+        first = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0))
+        return first, first + 1
+
+    def links(self) -> tuple[csr_array, FloatArray]:
+        """Return the rows of holes: ``y_below <= upper (1 - y_across)`` and ``y_above <= upper y_across``."""
+        across = np.flatnonzero(self.sign == 2)
+        below, above = across[across > 0] - 1, across[across < len(self.cell) - 1] + 1
+        below = below[(self.cell[below] == self.cell[below + 1]) & (self.sign[below] < 0)]
+        above = above[(self.cell[above] == self.cell[above - 1]) & (self.sign[above] > 0)]
+        other, hole = np.concatenate([below, above]), np.concatenate([below + 1, above - 1])
+        size = self.upper[other]
+        n, side = len(other), np.concatenate([-np.ones(len(below)), np.ones(len(above))])
+        rows = np.tile(np.arange(n), 2)
+        data = np.concatenate([-np.ones(n), side * size])
+        C = csr_array((data, (rows, np.concatenate([other, hole]))), shape=(n, len(self.cell)))
+        return C, np.where(side < 0, -size, 0.0)
+
+
+def make_pieces(
+    low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray, hole: BoolArray | None = None
+) -> Pieces:
+    """Return the columns of cells with x from `low` to `high`, kinks at 0 and 1, or at -1 and 1 around a hole."""
+    hole = np.zeros(len(low), np.bool_) if hole is None else hole
+    start = np.where(hole, -1, np.clip(0, low, high))
+    kink = np.maximum(start, 1)
+    parts = [
+        (start - low, outer, np.full(len(low), -1.0)),
+        # from -1 to 1 the price falls by an outer step and changes by the slope
+        (((low <= 0) & (high > 0)).astype(np.int64), np.where(hole, slope - outer, slope), np.where(hole, 2.0, 1.0)),
+        (high - kink, outer, np.ones(len(low))),
+    ]
+    cell = np.concatenate([np.flatnonzero(steps > 0) for steps, _, _ in parts])
+    upper = np.concatenate([steps[steps > 0] for steps, _, _ in parts]).astype(np.float64)
+    cost = np.concatenate([price[steps > 0] for steps, price, _ in parts])
+    sign = np.concatenate([s[steps > 0] for steps, _, s in parts])
+    order = np.argsort(cell, kind="stable")
+    return Pieces(cell[order], upper[order], cost[order], sign[order], start)
+
+
+def make_model(problem: Problem) -> Model:
+    """Write the problem as a program."""
+    p = problem
+    pieces = make_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)
+    cell, upper, cost, sign, start = pieces
+    # a cell without a choice that is not at its true value takes part in the relations as well
+    moving = p.free | (p.published(start) != p.values)
+    rows = reduce(p.relations, moving).rows
+    A = csr_array(p.relations[rows][:, cell])
+    A.data = A.data * (p.base[cell] * sign)[A.indices]
+    rhs = -p.residuals(start)[rows]
+    if len(np.unique(p.base[moving])) == 1:  # one base: whole numbers all over
+        unit = p.base[moving][0]
+        A.data, rhs = _snap(A.data / unit), _snap(rhs / unit)
+    elif A.nnz:
+        scale = abs(A).max(axis=1).toarray().ravel()
+        scale[scale == 0] = 1.0
+        A.data, rhs = A.data / np.repeat(scale, np.diff(A.indptr)), rhs / scale
+    links, sides = pieces.links()
+    return Model(
+        A=A, rhs=rhs, cost=cost, upper=upper, cell=cell, sign=sign, start=start, constant=p.loss(start),
+        links=links, link_sides=sides,
+    )  # fmt: skip
+
+
+def _snap(numbers: FloatArray) -> FloatArray:
+    """Make numbers whole that only rounding keeps from being so."""
+    whole = np.rint(numbers)
+    return np.asarray(np.where(np.abs(numbers - whole) < 1e-6, whole, numbers))

@@ -1,0 +1,223 @@
+"""The rounding problem: an integer per cell, bounded, and a convex price of moving it.
+
+Cell i is published as ``v_i = floor_i + base_i x_i`` with a whole number ``x_i``: 0 or 1 in
+zero-restricted rounding (salazar2004 (1)), and ``-(s - 1), ..., s`` when cells may move by less than
+``s`` bases (section 3.2). A cell that is already a multiple of its base may move by ``s - 1`` bases,
+hence not at all in zero-restricted rounding. What is published must add up: ``T v = b``, which is
+decided by whole numbers.
+
+A sensitive cell that is a multiple of its base must not be published as it is: its x is anything
+but 0, a hole in the middle of its choices (and no choice at all in zero-restricted rounding).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from cellguard._engine.numbers.multiples import Lattice, ends, whole_residuals
+
+__all__ = ["Problem", "make_problem", "reach"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+_NEAR = 1e-9
+"""A quotient this close to a whole number, relatively, is one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """Choose ``low <= x <= high``, whole, with ``T (floor + base x) = b``, close to the target."""
+
+    relations: csr_array
+    """``T``, one row per relation."""
+    rhs: FloatArray
+    """``b``."""
+    values: FloatArray
+    """The true table (confidential)."""
+    target: FloatArray
+    """What the published table should be close to: the true one, or ``xi(a)`` of (13)."""
+    base: FloatArray
+    """Base of each cell, positive."""
+    lattice: Lattice
+    """The multiple of the base at or below each value, in whole numbers."""
+    distance: FloatArray
+    """How far from the published value the truth may lie; 0 for cells published as they are."""
+    low: IntArray
+    """Least x of each cell."""
+    high: IntArray
+    """Greatest x of each cell; below `low` where no multiple is allowed."""
+    hole: BoolArray
+    """Cells between whose least and greatest x 0 is not allowed."""
+    moved: BoolArray
+    """Cells that must not be published as they are."""
+    weights: FloatArray
+    """Price of a unit of distance from the target."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.base)
+
+    @cached_property
+    def free(self) -> BoolArray:
+        """Cells with a choice."""
+        return np.asarray(self.high > self.low)
+
+    @cached_property
+    def impossible(self) -> IntArray:
+        """Cells for which no multiple is allowed."""
+        return np.flatnonzero(self.high < self.low)
+
+    @cached_property
+    def floor(self) -> FloatArray:
+        """The multiple of the base at or below the value."""
+        return self.lattice.floor
+
+    def published(self, x: IntArray) -> FloatArray:
+        """Return the table that x stands for."""
+        return self.lattice.published(x)
+
+    def loss(self, x: IntArray) -> float:
+        """Weighted distance from the target: (2), or (13)."""
+        return float(self.weights @ np.abs(self.published(x) - self.target))
+
+    @cached_property
+    def slope(self) -> FloatArray:
+        """Price of x = 1 instead of 0: ``w (ceil + floor - 2 a)`` of (4)."""
+        return self.weights * (self.base - 2.0 * (self.target - self.floor))
+
+    @cached_property
+    def unit(self) -> float:
+        """The greatest number of which every difference of objectives is a multiple; 0 if there is none."""
+        price = np.concatenate([self.slope[self.free], (self.weights * self.base)[self.free]])
+        whole = np.rint(price)
+        if len(price) == 0 or (np.abs(price - whole) > _NEAR * np.maximum(1.0, np.abs(price))).any():
+            return 0.0
+        if np.abs(whole).max() >= 2**53:
+            return 0.0
+        return float(np.gcd.reduce(np.abs(whole).astype(np.int64)))
+
+    def residuals(self, x: IntArray) -> FloatArray:
+        """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
+        v = self.published(x)
+        exact = whole_residuals(self.relations, self.rhs, v, self.lattice.digits)
+        return self.relations @ v - self.rhs if exact is None else exact
+
+    def additive(self, x: IntArray) -> bool:
+        """Whether the published table satisfies every relation."""
+        size = abs(self.relations) @ np.abs(self.published(x)) + np.abs(self.rhs)
+        # relations hold exactly, or their coefficients are no decimals and hold as well as those can
+        allowed = 4 * np.finfo(np.float64).eps * np.maximum(size, 1.0)
+        return bool((np.abs(self.residuals(x)) <= allowed).all())
+
+    def holds(self, x: IntArray) -> bool:
+        """Whether x is a rounding: within its bounds, and additive."""
+        inside = (x >= self.low) & (x <= self.high) & ~(self.hole & (x == 0))
+        return bool(inside.all()) and self.additive(x)
+
+    def with_coins(self, rng: np.random.Generator) -> Problem:
+        """Return the problem without holes: a coin tells on which side of its hole a cell goes."""
+        up = self.hole & (rng.random(self.n_cells) < 0.5)
+        return replace(
+            self,
+            low=np.where(up, 1, self.low),
+            high=np.where(self.hole & ~up, -1, self.high),
+            hole=np.zeros_like(self.hole),
+        )
+
+
+def make_problem(
+    *,
+    relations: csr_array,
+    rhs: FloatArray,
+    values: FloatArray,
+    base: FloatArray,
+    lattice: Lattice,
+    step: int,
+    unit: float,
+    weights: FloatArray,
+    lb: FloatArray,
+    ub: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+    fixed: BoolArray,
+    moved: BoolArray,
+    target: FloatArray | None = None,
+) -> Problem:
+    """Set up the problem, with the fixings of salazar2004 section 3.1.
+
+    Parameters
+    ----------
+    relations, rhs, values, base, weights
+        The table, and a base for each cell.
+    lattice
+        The values as multiples of their bases.
+    step
+        Cells move by less than this number of bases.
+    unit
+        Of the values' last decimal (0: they have none): what the attacker's interval is short of `step` bases.
+    lb, ub
+        What an attacker knows of each cell: no multiple outside is published, unless there is no other.
+    least, most
+        Published values outside cannot meet the levels (the trivial fixings of section 3.1).
+    fixed
+        Cells that are published as they are.
+    moved
+        Cells that must not be published as they are.
+    target
+        What to be close to; the values unless given.
+    """
+    floor, is_multiple = lattice.floor, lattice.is_multiple
+    low = np.where(fixed, 0, np.full(len(values), 1 - step)).astype(np.int64)
+    high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
+    known_low, known_high = _steps_up(lb - floor, base), _steps_down(ub - floor, base)
+    plausible = np.maximum(low, known_low) <= np.minimum(high, known_high)
+    low = np.where(plausible, np.maximum(low, known_low), low)
+    high = np.where(plausible, np.minimum(high, known_high), high)
+    low = np.maximum(low, _steps_up(least - floor, base))
+    high = np.minimum(high, _steps_down(most - floor, base))
+    stuck = moved & is_multiple & ~fixed
+    high = np.where(stuck & (high == 0), -1, high)
+    low = np.where(stuck & (low == 0), 1, low)
+    return Problem(
+        relations=relations,
+        rhs=rhs,
+        values=values,
+        target=values if target is None else target,
+        base=base,
+        lattice=lattice,
+        distance=np.where(fixed, 0.0, reach(base, step, unit)),
+        low=low,
+        high=high,
+        hole=stuck & (low < 0) & (high > 0),
+        moved=moved,
+        weights=weights,
+    )
+
+
+def reach(base: FloatArray, step: int, unit: float) -> FloatArray:
+    """Return how far from a published value the truth may lie: less than `step` bases, on the grid of the unit."""
+    return ends(np.zeros(len(base)), base, step, unit)[1]
+
+
+_FAR = 2**40
+"""Stands for an infinite number of steps."""
+
+
+def _steps_up(room: FloatArray, base: FloatArray) -> IntArray:
+    """Least whole number of bases that is not below the room."""
+    quotient = np.clip(room / base, -_FAR, _FAR)
+    return np.ceil(quotient - _NEAR * np.maximum(1.0, np.abs(quotient))).astype(np.int64)
+
+
+def _steps_down(room: FloatArray, base: FloatArray) -> IntArray:
+    """Greatest whole number of bases that is not above the room."""
+    quotient = np.clip(room / base, -_FAR, _FAR)
+    return np.floor(quotient + _NEAR * np.maximum(1.0, np.abs(quotient))).astype(np.int64)

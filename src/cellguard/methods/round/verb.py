@@ -1,0 +1,395 @@
+"""Controlled rounding: every cell becomes a multiple of its base, and the table still adds up.
+
+What is published: the rounded values, the base of each cell, and the step s. A reader knows that no
+cell moved by s bases or more, so an attacker finds each cell less than ``s r`` from what is published
+(the interval of salazar2004 section 3 without its ends: for whole numbers ``v - s r + 1`` to ``v + s r - 1``),
+intersected with what he knew before; he is **not** told which cells were multiples of the base already.
+The paper sets r = 0 for those and publishes r, which would tell everybody that they are exact, and could
+never protect a sensitive one; here the nominal base is published for every cell. Only cells that must
+be published as they are (``table.fixed``) count as known exactly.
+
+A sensitive cell is never published as it is: if it is a multiple of the base it moves to another one,
+which takes a step of 2 at least. ``keep_multiples=True`` lets it stay, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cellguard._engine import clock
+from cellguard._engine.numbers.multiples import Lattice, decimals, lattice
+from cellguard._engine.threads import on_one_blas_thread
+from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.publication import takes_publications
+from cellguard.nouns.release import Rounding, Status, unit_of_table
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+
+if TYPE_CHECKING:
+    from cellguard.methods.demands import Demand
+    from cellguard.methods.round.exact import Outcome
+    from cellguard.methods.round.problem import Problem
+
+__all__ = ["round"]
+
+_OBJECTIVES = ("distance", "unbiased")
+_METHODS = ("auto", "exact", "areas")
+
+
+@takes_publications
+@against_respondents(near=False)
+@on_one_blas_thread
+def round(  # noqa: A001 - the verb of the methodology; the builtin is not used in this module
+    table: Table,
+    base: ArrayLike = 5.0,
+    *,
+    objective: str = "distance",
+    method: str = "auto",
+    shares_up: ArrayLike | None = None,
+    step: int | None = None,
+    max_step: int = 5,
+    keep_multiples: bool = False,
+    weights: str | ArrayLike = "table",
+    time_limit_s: float = 300.0,
+    gap: float = 0.0,
+    seed: int = 0,
+    threads: int = 1,
+) -> Rounding:
+    """Round every cell to a multiple of its base, as close to the table as relations and levels allow.
+
+    Parameters
+    ----------
+    table
+        What to round. Without sensitive cells this is plain controlled rounding.
+    base
+        One number, or one per cell (larger ones on upper levels, say).
+    objective
+        ``"distance"`` rounds to the nearest safe table (2). ``"unbiased"`` rounds towards a random table near
+        the truth, so that a residue of k is rounded up in about k of base cases (13): counts with
+        one whole base only, and each seed gives another table.
+    method
+        ``"exact"`` is branch-and-bound with a proof; ``"areas"`` is for large tables over areas (or slices) and two
+        more dimensions, with a bound; ``"auto"`` takes what fits, or one after the other.
+    shares_up
+        How often each residue 0 .. base - 1 is rounded up, if known from like tables (or each residue when
+        drawn to another, base x base); estimated by a first run unless given.
+    step
+        Cells move by less than this number of bases; 1 is zero-restricted rounding. Unless given,
+        the least step with a solution is searched for, and published with the release.
+    max_step
+        Where that search ends.
+    keep_multiples
+        Let a sensitive cell stay that is a multiple of its base, as salazar2004 does. Otherwise it moves
+        to another multiple, because a sensitive cell is never published as it is; with step 1 it cannot.
+    weights
+        Price of a unit of distance: the table's weights, ``"unit"``, ``"inverse"``, ``"value"``, ..., or
+        one number per cell. Distance (2) of salazar2004 has unit weights.
+    time_limit_s, gap
+        When to stop: after so many seconds, or as soon as the distance is proven to be within this
+        share of the least possible.
+    seed
+        Decides between equals.
+    threads
+        Processor cores for the solver.
+
+    Returns
+    -------
+    Rounding
+        Its objective is the weighted distance (salazar2004 (2)), its bound what no rounding beats.
+
+    Examples
+    --------
+    >>> table = Table.from_equations([3, 4, 6, 13], [[3, 0, 1, 2]], weights=1.0)
+    >>> release = round(table, base=5)
+    >>> release.values, release.objective, str(release.status)
+    (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
+    """
+    begin = clock.now()
+    _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
+    if objective not in _OBJECTIVES:
+        raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
+    if method not in _METHODS:
+        raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
+    bases = _bases(table, base)
+    needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
+    _check_levels(table, bases, needs, step or 1)
+    options = {
+        "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
+        "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
+        "method": method,
+    }  # fmt: skip
+    run = _Run(
+        table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
+        keep_multiples=keep_multiples, weights=_weights(table, weights), begin=begin,
+        deadline=begin + time_limit_s, gap=gap, seed=seed, threads=threads, method=method, options=options,
+    )  # fmt: skip
+    steps = (step,) if step is not None else tuple(range(1, max_step + 1))
+    if objective == "unbiased":
+        return _unbiased(run, steps, shares_up)
+    return run.first_of(steps)
+
+
+def _unbiased(run: _Run, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
+    """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
+    from cellguard.methods.round import unbiased
+
+    base, values = int(run.base[0]), run.table.values
+    if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
+        raise InputError("the unbiased objective is for counts and one whole base of at least 2.")
+    rng = np.random.default_rng(run.seed)
+    if shares_up is not None:
+        share = np.asarray(shares_up, np.float64)
+        if share.shape not in ((base,), (base, base)) or not ((share >= 0) & (share <= 1)).all():
+            raise InputError(
+                f"shares_up: {base} shares between 0 and 1 are needed, one per residue 0 .. {base - 1}, "
+                f"or {base} x {base} of them."
+            )
+    else:
+        target = _steered(run, unbiased.exploration(base), rng)
+        half = run.begin + (run.deadline - run.begin) / 2
+        first = replace(run, target=target, deadline=half).first_of(steps)
+        if not first.published:
+            return first
+        share = unbiased.shares_up(values, target, first.values, base)
+    return replace(run, target=_steered(run, unbiased.transition(share), rng)).first_of(steps)
+
+
+def _steered(run: _Run, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the table to round towards; cells that must be published as they are stay.
+
+    A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
+    """
+    from cellguard.methods.round.unbiased import steered
+
+    t = run.table
+    drawn = steered(t.values, probabilities, rng)
+    side = np.where(rng.random(t.n_cells) < 0.5, -1.0, 1.0)
+    return np.where(t.fixed, t.values, np.where(run.moved & run.lattice.is_multiple, t.values + side, drawn))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Run:
+    """One call of the verb: the table, and everything that was asked for."""
+
+    table: Table
+    base: FloatArray
+    lattice: Lattice
+    needs: tuple[Levels, ...]
+    """What is asked against each attacker of the table."""
+    keep_multiples: bool
+    weights: FloatArray
+    begin: float
+    deadline: float
+    gap: float
+    seed: int
+    threads: int
+    method: str
+    options: Mapping[str, Any]
+    target: FloatArray | None = None
+
+    def first_of(self, steps: tuple[int, ...]) -> Rounding:
+        """Round with the least step that has a solution."""
+        why = ""
+        for step in steps:
+            problem, demands = self.problem(step)
+            outcome = self.solve(problem, demands)
+            if outcome.x is not None:
+                return self.confirmed(step, problem, outcome)
+            if not outcome.infeasible:
+                why = "the limit was reached before a rounding was found."
+                if clock.now() < self.deadline:
+                    why = "the method ended without a rounding; that there is none is not proven."
+                return self.nothing(step, Status.TIME_LIMIT, why, outcome.bound)
+            why = self.why_not(step, problem)
+        return self.nothing(steps[-1], Status.INFEASIBLE, why)
+
+    def why_not(self, step: int, problem: Problem) -> str:
+        """Say why there is no rounding with a step, by label."""
+        t = self.table
+        if not len(problem.impossible):
+            reach = "its base" if step == 1 else f"{step} bases"
+            return f"no additive table with every cell moved by less than {reach} meets every level."
+        cell = int(problem.impossible[0])
+        more = f" (and {len(problem.impossible) - 1} more)" if len(problem.impossible) > 1 else ""
+        if problem.moved[cell] and self.lattice.is_multiple[cell]:
+            return (
+                f"{t.label(cell)}{more}: the cell is sensitive, so it must not stay as it is, and no other multiple of "
+                f"its base less than {step} bases away leaves its levels open; a larger step, or keep_multiples, does."
+            )
+        return f"{t.label(cell)}{more}: no multiple of its base less than {step} bases away leaves its levels open."
+
+    def problem(self, step: int) -> tuple[Problem, list[Demand]]:
+        """Set up the problem for a step, with what each attacker knows and must not learn."""
+        from cellguard.methods.demands import demands_of, trivial_limits
+        from cellguard.methods.round.problem import make_problem, reach
+
+        t, unit = self.table, unit_of_table(self.table)
+        demands = demands_of(t, self.needs)
+        least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, reach(self.base, step, unit)))
+        problem = make_problem(
+            relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, lattice=self.lattice, step=step,
+            unit=unit, weights=self.weights, lb=t.lb, ub=t.ub,  # what is public; an insider's knowledge binds him only
+            least=least, most=most, fixed=t.fixed, moved=self.moved, target=self.target,
+        )  # fmt: skip
+        return problem, demands
+
+    @property
+    def moved(self) -> BoolArray:
+        """Cells that must not be published as they are."""
+        from cellguard.methods.demands import asked_cells
+
+        return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
+
+    def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
+        from cellguard.methods.round.choose import solve
+
+        outcome = solve(
+            problem, demands, method=self.method, deadline=self.deadline, gap=self.gap, seed=self.seed,
+            threads=self.threads,
+        )  # fmt: skip
+        if outcome is None:
+            raise InputError(
+                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
+                hint="leave the method to 'auto'.",
+            )
+        return outcome
+
+    def confirmed(self, step: int, problem: Problem, outcome: Outcome) -> Rounding:
+        """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
+        from cellguard.methods.confirm import ATTEMPTS, missed, raised
+
+        run = self
+        for _ in range(ATTEMPTS):
+            if outcome.x is None:
+                break
+            release = self.release(step, problem, outcome, outcome.x)
+            left = missed(release, self.deadline - clock.now())
+            if not any(len(cells) for cells in left):
+                return release
+            if clock.now() > self.deadline:
+                break
+            run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
+            outcome = run.solve(*run.problem(step))
+        return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
+
+    def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
+        values = problem.published(x)
+        status = Status.FEASIBLE  # within the gap that was asked for, or what the method leaves
+        if outcome.objective - outcome.bound <= 1e-9 * abs(outcome.objective) + 2e-6:
+            status = Status.OPTIMAL
+        elif outcome.limit and clock.now() >= self.deadline:
+            status = Status.TIME_LIMIT
+        return Rounding(
+            table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
+            values=values, base=self.base, step=step, keep_multiples=self.keep_multiples, seconds=self.seconds(),
+            options=self.options,
+            details={
+                "distance": float(np.abs(values - self.table.values).sum()),
+                "fractional": outcome.fractional, "cuts": outcome.cuts,
+            },
+        )  # fmt: skip
+
+    def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
+        return Rounding(
+            table=self.table, status=status, objective=float("nan"), bound=bound,
+            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step,
+            keep_multiples=self.keep_multiples, seconds=self.seconds(), options=self.options, explanation=why,
+        )  # fmt: skip
+
+    def seconds(self) -> dict[str, float]:
+        return {"solve": clock.now() - self.begin}
+
+
+# ---------------------------------------------------------------------- what the user gave
+
+
+def _check_options(*, step: int | None, max_step: int, gap: float, time_limit_s: float) -> None:
+    for name, value in (("step", step), ("max_step", max_step)):
+        if value is not None and (int(value) != value or value < 1):
+            raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
+    for name, number in (("gap", gap), ("time_limit_s", time_limit_s)):
+        if not number >= 0:
+            raise InputError(f"{name} {number!r}: a number of at least 0 is needed.")
+
+
+def _weights(table: Table, weights: str | ArrayLike) -> FloatArray:
+    if isinstance(weights, str):
+        return table.with_weights(weights).weights
+    return table.with_(weights=np.asarray(weights, np.float64)).weights
+
+
+def _bases(table: Table, base: ArrayLike) -> FloatArray:
+    """Return a base per cell; refuse what cannot be one."""
+    given = np.asarray(base, dtype=np.float64)
+    if given.ndim and given.shape != (table.n_cells,):
+        raise InputError(
+            f"{given.size} bases were given for {table.n_cells} cells.", hint="give one base, or one per cell."
+        )
+    bases = np.broadcast_to(given, table.n_cells).copy()
+    bad = ~(np.isfinite(bases) & (bases > 0))
+    if bad.any():
+        which = "the base" if given.ndim == 0 else f"the base of {table.label(int(np.argmax(bad)))}"
+        shown = float(bases[np.argmax(bad)])
+        raise InputError(f"{which} is {shown:g}; a positive number is needed.")
+    of_base, of_values = decimals(bases), decimals(table.values, noise=True)
+    if of_base is None:
+        raise InputError("a base has more than nine decimals.", hint="multiples are decimals, and must be told apart.")
+    if of_values is not None and of_base > of_values:
+        raise InputError(
+            "the base has more decimals than the values.",
+            hint="every value then is a multiple, or next to one; take a base with as many decimals at most.",
+        )
+    return bases
+
+
+def _lattice(table: Table, bases: FloatArray, steps: int) -> Lattice:
+    """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
+    found, large = lattice(table.values, bases, room=steps)
+    _refuse(
+        table,
+        large,
+        "the value is too large: multiples are told exactly up to 2^53 units only.",
+        "give the table in a larger unit, such as thousands.",
+    )
+    _refuse(
+        table,
+        table.fixed & ~found.is_multiple,
+        "the cell must be published as it is, but is no multiple of its base.",
+        "let it be rounded, or give it a base of its own.",
+    )
+    return found
+
+
+def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
+    """Refuse levels that no rounding with this base can meet (salazar2004 section 4)."""
+    from cellguard.methods.round.problem import reach
+
+    distance = reach(base, step, unit_of_table(table))
+    for need, attacker in zip(needs, attackers_of(table), strict=True):
+        width = np.maximum(need.sliding, need.lower + need.upper)
+        bad = np.zeros(table.n_cells, bool)
+        bad[need.cells[width > 2 * distance[need.cells] * (1 + 1e-9)]] = True
+        _refuse(
+            table,
+            bad,
+            f"its levels against attacker {attacker.name!r} ask for a wider range than rounding can leave: "
+            f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}, "
+            "less a unit on both sides.",
+            "take a larger base for it, or lower its levels.",
+            LevelError,
+        )
+
+
+def _refuse(
+    table: Table, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError
+) -> None:
+    if bad.any():
+        more = int(bad.sum()) - 1
+        also = f" (and {more} more)" if more else ""
+        raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)

@@ -1,0 +1,208 @@
+"""The cheapest movement that protects one cell: the linear program under construction and repair.
+
+``min sum c |z|`` with ``A z = 0``, ``low <= z <= high`` and ``z_p = level``: its support is a cheap set of
+partners for the cell. Everything is divided by the level, so that tolerances mean the same for small
+and large cells.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, hstack, sparray
+
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard.methods.suppress.space import Space
+from cellguard.nouns.table import FloatArray
+
+__all__ = ["Protector", "cheapest", "plans"]
+
+_NOISE = 1e-7
+"""Movements below this share of the level are rounding of the solver."""
+_STEEP = 100.0
+"""A partner whose room is small costs more per unit, up to this factor: it protects little."""
+_PIVOTS = 2000
+"""Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
+_LIMIT_S = 60.0
+"""After this long a program counts as unsolvable: a solver can hang."""
+
+Plan = list[tuple[float, bool]]
+"""Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
+
+
+def plans(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
+    """Ways to meet levels with the room below and above: one movement for both sides, or one for each.
+
+    >>> plans(2.0, 4.0, 0.0, below=3.0, above=9.0)
+    [[(4.0, False), (-2.0, False)]]
+    >>> plans(2.0, 2.0, 0.0, below=3.0, above=9.0)
+    [[(2.0, True)], [(2.0, False), (-2.0, False)]]
+    """
+    out: list[Plan] = []
+    level = max(lower, upper, sliding / 2.0)
+    if level <= min(below, above):
+        out.append([(level, True)])
+    rest = max(0.0, sliding - lower - upper)
+    more_up = min(rest, max(0.0, above - upper))  # the sliding level may be met on either side
+    up, down = upper + more_up, lower + rest - more_up
+    if up <= above * (1 + 1e-9) and down <= below * (1 + 1e-9):
+        out.append([(move, False) for move in (up, -down) if move])
+    return out
+
+
+def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
+    """Cost per unit of movement, when rooms are measured in levels: weights in units of a typical one."""
+    steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
+    return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
+
+
+def cheapest(
+    A: sparray,
+    row: int,
+    move: float,
+    weight: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    *,
+    exact: bool = False,
+    program: LinearProgram | None = None,
+) -> FloatArray | None:
+    """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
+
+    Parameters
+    ----------
+    A
+        The relations.
+    row, move
+        The variable to be moved, and by how much (signed).
+    weight
+        Cost of each variable in units of a typical one; 0 for those already open.
+    low, high
+        Bounds of the movements.
+    exact
+        Keep even movements as small as rounding: cells of little room among large ones.
+    program
+        The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
+    """
+    k, level = len(weight), abs(move)
+    scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
+    at, other = (row, k + row) if move > 0 else (k + row, row)
+    lower, upper = np.zeros(2 * k), np.concatenate([high, -low]) / scale
+    if upper[at] < level / scale * (1.0 - 1e-7):
+        return None
+    lower[at] = upper[at] = level / scale
+    upper[other] = 0.0
+    cost = costs(weight, -low / level, high / level)
+    both = np.concatenate([cost, cost])
+    both[at] = 0.0
+    program = split(A) if program is None else program
+    program.set_all(both, lower, upper)
+    program.forget()  # warm starts were slower
+    s = program.solve(time_limit_s=_LIMIT_S, duals=False)
+    return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+
+
+def split(A: sparray) -> LinearProgram:
+    """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
+    nothing = np.zeros(2 * A.shape[1])
+    program = LinearProgram(csc_array(hstack([A, -A])), 0.0, 0.0, nothing, nothing, simplex="dual", tolerance=1e-7)
+    program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
+    return program
+
+
+def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
+    """The movement in the table's unit, without what is rounding only."""
+    v[np.abs(v) < (1e-13 if exact else _NOISE)] = 0.0
+    return v * scale
+
+
+class Protector:
+    """The programs over all cells that may be suppressed; aliases are one variable."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.relations = space.reduction.merged.relations
+        positive = space.weight[space.weight > 0]
+        self.unit = float(np.median(positive)) if len(positive) else 1.0
+
+    def movements(self, request: int, weight: FloatArray, *, exact: bool = False) -> list[FloatArray] | None:
+        """Return movements that meet a request: one that works both ways where there is one, else two."""
+        attacker, rows, down, up, slide = (a[request] for a in self.space.requests)
+        low, high = self.space.bounds_of(int(attacker))
+        row = int(rows)
+        for plan in plans(float(down), float(up), float(slide), float(-low[row]), float(high[row])):
+            found = []
+            for move, both in plan:
+                room = np.minimum(-low, high)
+                z = self.witness(row, move, weight, *((-room, room) if both else (low, high)), exact=exact)
+                if z is None:
+                    break
+                found.append(z)
+            else:
+                return found
+        return None
+
+    def witness(
+        self, row: int, move: float, weight: FloatArray, low: FloatArray, high: FloatArray, *, exact: bool = False
+    ) -> FloatArray | None:
+        """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
+        if not self._prefer_null_space:
+            z = cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, program=self._program)
+            if z is not None or not self._program.stalled:
+                return z
+        scale = abs(move)
+        v = self._null_space(row, float(np.sign(move)), weight / self.unit, -low / scale, high / scale)
+        return None if v is None else cut_noise(v, scale, exact=exact)
+
+    @property
+    def _prefer_null_space(self) -> bool:
+        # the split form is far faster until degeneracy stalls the simplex method on it
+        return len(self.space) > 1800 and self.space.reduction.degrees_of_freedom < self.relations.shape[0] / 6
+
+    @cached_property
+    def _program(self) -> LinearProgram:
+        program = split(self.relations)
+        program.options(simplex_iteration_limit=_PIVOTS)
+        return program
+
+    @cached_property
+    def _basis(self) -> csr_array:
+        return csr_array(self.space.reduction.basis[self.space.cells])
+
+    @cached_property
+    def _transposed(self) -> csc_array:
+        return csc_array(self._basis.T)
+
+    def _null_space(
+        self, q: int, sign: float, weight: FloatArray, below: FloatArray, above: FloatArray
+    ) -> FloatArray | None:
+        """Solve the dual in the null space: ``N' u = 0``, ``|u| <= c``, bounds as penalties; z = N x row duals."""
+        k = len(self.space)
+        if (above if sign > 0 else below)[q] < 1.0 - 1e-7:
+            return None
+        cost = costs(weight, below, above)
+        tight = np.flatnonzero(np.minimum(below, above) < 2.0)
+        for _ in range(12):  # bounds that bind are added when a movement breaks them
+            NT = self._transposed
+            A = csc_array(hstack([NT, NT[:, tight], -NT[:, tight]]))
+            lower = np.concatenate([-cost, np.zeros(2 * len(tight))])
+            upper = np.concatenate([cost, np.full(2 * len(tight), np.inf)])
+            objective = np.concatenate([np.zeros(k), above[tight], below[tight]])
+            lower[q], upper[q], objective[q] = -np.inf, np.inf, -sign
+            own = np.flatnonzero(tight == q)
+            upper[k + own] = upper[k + len(tight) + own] = 0.0
+            lp = LinearProgram(A, 0.0, 0.0, lower, upper, objective, solver="ipx", tolerance=1e-7)
+            s = lp.solve(time_limit_s=_LIMIT_S)
+            if not s.optimal:
+                return None
+            v = np.asarray(self._basis @ s.row_dual)
+            if abs(v[q]) < 1e-9:
+                return None
+            v *= sign / v[q]
+            broken = np.flatnonzero((v > above * (1 + 1e-7) + 1e-12) | (v < -below * (1 + 1e-7) - 1e-12))
+            broken = np.setdiff1d(broken, np.append(tight, q))
+            if not len(broken):
+                return v
+            tight = np.append(tight, broken)
+        return None

@@ -1,0 +1,46 @@
+"""The last word on a pattern: the audit, which knows nothing of the search, must accept it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cellguard._engine import clock
+from cellguard.check.audit import audit
+from cellguard.nouns.release import Status, Suppression
+from cellguard.nouns.table import BoolArray, IntArray, Table
+
+__all__ = ["Verdict", "judge"]
+
+_LEAST_S = 0.5
+"""An audit that is not even given this long says nothing."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Verdict:
+    """What the audit says of a pattern."""
+
+    safe: bool
+    """Whether every level is met, with witnesses."""
+    cells: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Cells that are not shown safe."""
+    attackers: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
+    """For each of them the number of an attacker against whom."""
+    proven: bool = False
+    """Whether one of them is proven unsafe; otherwise the time did not suffice."""
+
+
+def judge(table: Table, pattern: BoolArray, deadline: float) -> Verdict:
+    """Ask the audit, until the deadline (of :mod:`clock`)."""
+    release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
+    found = audit(release, everywhere=False, time_limit_s=max(_LEAST_S, deadline - clock.now()))
+    if found.safe or not found.checked:
+        return Verdict(safe=True)
+    failing = [(k, f.cells[~f.safe]) for k, f in enumerate(found.findings)]
+    return Verdict(
+        safe=False,
+        cells=np.concatenate([cells for _, cells in failing]),
+        attackers=np.concatenate([np.full(len(cells), k) for k, cells in failing]),
+        proven=any(bool(f.unsafe.any()) for f in found.findings),
+    )

@@ -1,0 +1,60 @@
+"""Why no pattern is safe: which cell cannot be protected, and what would have to be freed for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from cellguard.methods.suppress.cheapest_movement import Protector
+from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.space import Space
+from cellguard.nouns.table import BoolArray, IntArray, Table
+
+__all__ = ["explain"]
+
+_NAMED = 5
+"""Cells that a message names at most."""
+
+
+def explain(table: Table, problem: Problem, unmet: list[int]) -> str:
+    """Say in the table's labels which cells cannot be protected, and which published cells stand in the way."""
+    cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
+    names = _names(table, np.array(cells))
+    verb = "cannot be protected" if len(cells) < 2 else "cannot be protected, each on its own"
+    text = f"{names} {verb} whatever else is withheld."
+    freed = _to_be_freed(table, problem, unmet[:_NAMED])
+    if freed is None:
+        who = table.attackers[int(problem.requests.attacker[unmet[0]])].name
+        return (
+            f"{text} Nor would it help to withhold cells that must be published: what attacker {who!r} knows of the "
+            "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."
+        )
+    must = "must be published" if len(freed) == 1 else "must all be published"
+    return f"{text} In the way: {_names(table, freed)} {must}; free {'it' if len(freed) == 1 else 'them'}."
+
+
+def _names(table: Table, cells: IntArray) -> str:
+    shown = ", ".join(table.label(int(c)) for c in cells[:_NAMED])
+    return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
+
+
+def _to_be_freed(table: Table, problem: Problem, unmet: list[int]) -> IntArray | None:
+    """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
+    movable = (problem.down + problem.up > 0) | problem.forced
+    freed: BoolArray = movable & table.fixed
+    space = Space.of(replace(problem, usable=movable), movable)
+    protector = Protector(space)
+    protector.unit = 1.0
+    rows, row, _ = space.members
+    weight = np.bincount(row, freed[rows], len(space)).astype(np.float64)
+    needed = np.zeros(len(freed), bool)
+    for q in unmet:
+        attacker, cell = int(problem.requests.attacker[q]), int(problem.requests.cell[q])
+        own = np.flatnonzero((space.requests[0] == attacker) & (space.requests[1] == space.row[cell]))
+        found = protector.movements(int(own[0]), weight) if len(own) and space.row[cell] >= 0 else None
+        if found is None:
+            return None
+        for z in found:
+            needed |= (space.lift @ z != 0) & freed
+    return np.flatnonzero(needed)

@@ -1,0 +1,47 @@
+"""The best safe pattern so far, as every search holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cellguard.methods.suppress.problem import Problem
+from cellguard.nouns.table import BoolArray
+
+__all__ = ["Incumbent"]
+
+
+@dataclass(eq=False)
+class Incumbent:
+    """A safe pattern or none; only what the range engine confirms replaces it."""
+
+    problem: Problem
+    rng: np.random.Generator
+    best: BoolArray | None = None
+    cost: float = float("inf")
+    unmet: list[int] = field(default_factory=list)
+    """Requests of the problem that no pattern can meet, once construction has failed."""
+    rounds: int = 0
+    on_better: Callable[[float], None] | None = None
+
+    def offer(self, pattern: BoolArray) -> bool:
+        """Take a pattern that is cheaper, if the range engine confirms it. Returns whether it was taken."""
+        cost = self.problem.cost(pattern)
+        if cost >= self.cost or not self.problem.verdicts(pattern)[0].all():
+            return False
+        self.best, self.cost = pattern, cost
+        if self.on_better is not None:
+            self.on_better(cost)
+        return True
+
+    def start_from_everything(self) -> bool:
+        """Withhold every cell that may be: what fails even then cannot be protected."""
+        everything = self.problem.usable | self.problem.forced
+        met, _ = self.problem.verdicts(everything)
+        self.unmet = np.flatnonzero(~met).tolist()
+        if self.unmet:
+            return False
+        self.best, self.cost = everything, self.problem.cost(everything)
+        return True

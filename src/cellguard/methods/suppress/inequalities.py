@@ -1,0 +1,357 @@
+"""Inequalities that every safe pattern satisfies, and how to find those that a point violates.
+
+The variables are rows of a space: classes of cells that are suppressed together. A row with a
+request is always suppressed. For any combination r of the relations with ``z_p = sum r_j z_j`` for
+every movement z, a witness of the level of p gives ``level <= sum |r_j| room_j y_j``: a capacity
+inequality, whose coefficients may be cut at the level (salazar2004 section 3.1). The relation of p
+itself gives the bridge inequalities. Of a row without a request only this much is known: in a
+pattern without useless cells it can move, hence so can another of any combination (`partners`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard._engine.ranges.attacker_program import MovementProgram
+from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._engine.solvers.rows import Pool, Row
+from cellguard.methods.suppress.space import Space
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray
+
+__all__ = ["Inequalities"]
+
+_NOISE = 1e-9
+_NEAR = 1.0 - 1e-7
+_LIMIT_S = 20.0
+_FAR = 1e9
+_BANK = 300
+"""Movements remembered for each attacker."""
+
+Target = tuple[int, int, int, float]
+"""An attack: request, row, direction and level."""
+
+
+class Inequalities:
+    """Separation for the rows of a space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.forced: BoolArray = space.keep
+        self.relations = _distinct(csr_array(space.problem.relations @ space.lift))
+        self._incidence = csr_array(
+            (np.ones(self.relations.nnz), self.relations.indices, self.relations.indptr), shape=self.relations.shape
+        )
+        one = np.ones(len(space))
+        merged = space.reduction.merged
+        self.program = MovementProgram(merged.relations, csr_array(space.reduction.basis[merged.cells]), one, one)
+        self.low, self.high = space.bounds
+        self.pool = Pool(len(space))
+        self.programs = 0
+        self._targets = self._list_targets()
+        self._last: dict[tuple[int, int, int], FloatArray] = {}
+        self._bank: dict[int, list[FloatArray]] = {}
+        self._of_row: dict[int, list[Target]] = {}
+        for target in self._targets:
+            self._of_row.setdefault(target[1], []).append(target)
+        d = space.reduction.degrees_of_freedom
+        self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
+        """Whether an echelon form of the whole space is worth keeping."""
+        if self.few_movements:
+            self.movements, parameter = space.echelon()
+            self._form = self.movements.copy(), parameter.copy()
+
+    def _list_targets(self) -> list[Target]:
+        """Request, row, direction and level of every attack, largest level first."""
+        attacker, row, down, up, _ = self.space.requests
+        targets = []
+        for q in range(len(row)):
+            low, high = self.space.bounds_of(int(attacker[q]))
+            if np.array_equal(low, -high):  # up and down are mirror images
+                targets.append((q, int(row[q]), 1, max(float(down[q]), float(up[q]))))
+                continue
+            targets.append((q, int(row[q]), 1, float(up[q])))
+            targets.append((q, int(row[q]), -1, float(down[q])))
+        return sorted((t for t in targets if t[3] > 0), key=lambda t: (-t[3], t[1], t[2]))
+
+    # ------------------------------------------------------------------ bridges
+
+    def bridges(self, y: FloatArray, violation: float = 1e-3) -> list[Row]:
+        """Relations in which one row moves and the others hardly do."""
+        T = self.relations
+        total = self._incidence @ y
+        largest = np.maximum.reduceat(y[T.indices], T.indptr[:-1]) if T.nnz else np.zeros(0)
+        found = []
+        for r in np.flatnonzero(2 * largest - total > violation):
+            span = slice(T.indptr[r], T.indptr[r + 1])
+            columns = T.indices[span].astype(np.int64)
+            found.append(self._bridge(columns, T.data[span], int(np.argmax(y[columns]))))
+        return found
+
+    def first_bridges(self) -> list[Row]:
+        """All bridges of the rows with a request."""
+        T = self.relations
+        found = []
+        for r in range(T.shape[0]):
+            span = slice(T.indptr[r], T.indptr[r + 1])
+            columns = T.indices[span].astype(np.int64)
+            found += [self._bridge(columns, T.data[span], int(k)) for k in np.flatnonzero(self.forced[columns])]
+        return [row for row in found if row.rhs > 0]
+
+    def _bridge(self, columns: IntArray, coefficients: FloatArray, k: int) -> Row:
+        p = int(columns[k])
+        others = np.delete(columns, k)
+        if not self.forced[p]:
+            return self._partner(others, p)
+        r = np.zeros(len(self.forced))
+        r[others] = -np.delete(coefficients, k) / coefficients[k]
+        return self._strongest(r, p)
+
+    def _strongest(self, r: FloatArray, p: int) -> Row:
+        """The capacity inequality of ``z_p = sum r_j z_j`` for the highest level of row p."""
+        for q, _, direction, level in self._of_row.get(p, ()):
+            cut = self._capacity(r * direction, q, p, level)
+            if cut is not None:
+                return cut
+        return Row(np.zeros(0, np.int64), np.zeros(0), 0.0)
+
+    def _partner(self, others: IntArray, i: int) -> Row:
+        """``y_i <= sum of the others``: row i can only move if one of them does."""
+        if self.forced[others].any():  # always satisfied
+            return Row(others, np.ones(len(others)), 0.0)
+        return Row(np.append(others, i), np.append(np.ones(len(others)), -1.0), 0.0)
+
+    # ------------------------------------------------------------------ circuits
+
+    def circuits(self, y: FloatArray, *, order: FloatArray, violation: float = 1e-2, most: int = 200) -> list[Row]:
+        """Combinations of the lightest rows, one for each other row: many cuts for the price of one elimination."""
+        from cellguard._core.circuits import excess, lightest
+
+        Z, parameter = self._form
+        if np.abs(Z).max(initial=0.0) > 1e4:  # rounding has piled up
+            Z[:], parameter[:] = self.space.echelon()
+        lightest(Z, parameter, np.lexsort((-self.space.weight, order)))
+        over = excess(Z, parameter, np.where(self.forced, 1.0, y))
+        over[self.forced] = 1.0  # capacities decide
+        found: list[Row] = []
+        for i in np.argsort(-over, kind="stable")[: most + int(self.forced.sum())]:
+            if over[i] <= violation or len(found) >= most:
+                break
+            members = np.flatnonzero(np.abs(Z[:, i]) > _NOISE)
+            if not len(members) or (len(members) == 1 and parameter[members[0]] == i):
+                continue
+            if self.forced[i]:
+                r = np.zeros(len(y))
+                r[parameter[members]] = Z[members, i]
+                row = self._strongest(r, int(i))
+            else:
+                row = self._partner(parameter[members], int(i))
+            if row.violation(y) > violation:
+                found.append(row)
+        return found
+
+    def _minimal(self, r: FloatArray, p: int, y: FloatArray) -> FloatArray:
+        """The same row by fewer others: those of the combination that suffice, lightest first."""
+        from cellguard._core.circuits import express
+
+        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = used[used != p]
+        used = used[np.lexsort((-self.space.weight[used], y[used]))]
+        coefficients = express(self.movements, p, used)
+        if not coefficients.any():
+            return r
+        out = np.zeros_like(r)
+        out[used] = np.where(np.abs(coefficients) > _NOISE, coefficients, 0.0)
+        return out
+
+    # ------------------------------------------------------------------ capacity
+
+    def _capacity(self, r: FloatArray, q: int, p: int, level: float) -> Row | None:
+        """``sum min(|r_j| room_j, level) y_j >= level`` over the rows that are free to decide."""
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = used[used != p]
+        return self._clipped(used, np.where(r[used] > 0, r[used] * high[used], r[used] * low[used]) / level)
+
+    def _sliding(self, r: FloatArray, q: int, level: float) -> Row | None:
+        """The same for the width: r is the sum of both attacks' combinations, upward and downward."""
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
+        used = np.flatnonzero(positive + negative > _NOISE)
+        return self._clipped(used, (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level)
+
+    def _clipped(self, used: IntArray, reach: FloatArray) -> Row | None:
+        """``sum reach_j y_j >= 1``, less what is always there, cut at the right-hand side; None if that suffices."""
+        forced = self.forced[used]
+        rhs = 1.0 - float(reach[forced].sum())
+        if rhs <= _NOISE:
+            return None
+        used, reach = used[~forced], reach[~forced]
+        return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
+
+    def capacities(self, y: FloatArray, *, clipped: bool, violation: float = 1e-3, most: int = 1 << 30) -> list[Row]:
+        """Attack every request at the point y; each attack that falls short gives an inequality.
+
+        With `clipped`, no room counts for more than the level: the multipliers then suit the
+        coefficients, which are cut at the level too. Without it the attack is the true one, and
+        finding nothing at a 0/1 point proves the pattern safe.
+        """
+        found: list[Row] = []
+        shown = set() if clipped else self._shown(y)
+        for target in self._targets:
+            if len(found) >= most:
+                break
+            if target[:3] in shown:
+                continue
+            down, up = self._room(target, y, clipped=clipped)
+            if clipped and self._still_moves(target, down, up):
+                continue
+            q, p, direction, level = target
+            r, value, z = self._push(p, direction, down, up)
+            if r is None or z is None:
+                continue
+            if clipped:
+                self._last[target[:3]] = z
+            else:
+                self._keep(int(self.space.requests[0][q]), z * level)
+                shown |= self._shown(y, latest=True)
+            if value < 1.0 - violation:
+                short = self._minimal(r, p, y) * direction if clipped and self.few_movements else r
+                cuts = (self._capacity(c, q, p, level) for c in (short, r))
+                found += [c for c in cuts if c is not None and c.violation(y) > violation][:1]
+        if not clipped:
+            found += self._widths(y, violation)
+        return found
+
+    def _room(self, target: Target, y: FloatArray, *, clipped: bool) -> tuple[FloatArray, FloatArray]:
+        """How far each row can move at the point y, in levels of the target; the target itself by one level."""
+        q, p, _, level = target
+        low, high = self.space.bounds_of(int(self.space.requests[0][q]))
+        down, up = -low / level, high / level
+        if clipped:
+            down, up = np.minimum(down, 1.0), np.minimum(up, 1.0)
+        down, up = _part(down, y), _part(up, y)
+        down[p], up[p] = min(1.0, -low[p] / level), min(1.0, high[p] / level)
+        if not self.forced[p]:
+            down[p], up[p] = down[p] * y[p], up[p] * y[p]
+        return down, up
+
+    def _still_moves(self, target: Target, down: FloatArray, up: FloatArray) -> bool:
+        """Whether the movement that met the target last time is still possible."""
+        z = self._last.get(target[:3])
+        if z is None or target[2] * z[target[1]] < _NEAR:
+            return False
+        return bool((z <= up + _NOISE).all() and (z >= -down - _NOISE).all())
+
+    def _keep(self, attacker: int, z: FloatArray) -> None:
+        """Remember a true movement; it may meet requests at other points too."""
+        bank = self._bank.setdefault(attacker, [])
+        bank.append(z)
+        del bank[:-_BANK]
+
+    def _shown(self, y: FloatArray, *, latest: bool = False) -> set[tuple[int, int, int]]:
+        """Targets that remembered movements meet at the point y, or the latest of them."""
+        met: set[tuple[int, int, int]] = set()
+        for attacker, bank in self._bank.items():
+            low, high = self.space.bounds_of(attacker)
+            low, high = -_part(-low, y), _part(high, y)
+            Z = np.array(bank[-1:] if latest else bank)
+            size = np.abs(Z)
+            moves = size > _NOISE * size.max(axis=1, keepdims=True)
+            size = np.where(moves, size, 1.0)
+            forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
+            back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
+            forth, back = (np.minimum(step, _FAR)[:, None] for step in (forth, back))  # rooms may be infinite
+            highest = np.maximum(Z * forth, -Z * back).max(axis=0)
+            lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
+            for q, p, direction, level in self._targets:
+                reach = highest[p] if direction > 0 else -lowest[p]
+                if self.space.requests[0][q] == attacker and reach >= level * _NEAR:
+                    met.add((q, p, direction))
+        return met
+
+    def _widths(self, y: FloatArray, violation: float) -> list[Row]:
+        attacker, row, down, up, slide = self.space.requests
+        found = []
+        for q in np.flatnonzero(slide > (down + up) * (1 + 1e-9)):
+            low, high = self.space.bounds_of(int(attacker[q]))
+            level, p = float(slide[q]), int(row[q])
+            width, combinations = 0.0, []
+            for direction in (1, -1):
+                r, value, _ = self._push(p, direction, _part(-low / level, y), _part(high / level, y), own=True)
+                if r is None:
+                    break
+                width += value
+                combinations.append(r)
+            if len(combinations) == 2 and width < 1.0 - violation:
+                cut = self._sliding(np.array(combinations), int(q), level)
+                if cut is not None and cut.violation(y) > violation:
+                    found.append(cut)
+        return found
+
+    def _push(
+        self, p: int, direction: int, down: FloatArray, up: FloatArray, *, own: bool = False
+    ) -> tuple[FloatArray | None, float, FloatArray | None]:
+        """Push row p; the combination of the relations that proves how far, that value, the movement."""
+        self.program.set_room(down, up)
+        self.programs += 1
+        push = self.program.push(np.array([p]), np.array([float(direction)]), time_limit_s=_LIMIT_S)
+        if push.status is not SolveStatus.OPTIMAL or push.movement is None:
+            return None, 0.0, None
+        r = np.where(np.abs(push.prices) < _NOISE, 0.0, push.prices)
+        if not own:
+            r[p] = 0.0
+        return r, float(direction * push.movement[p]), push.movement
+
+    # ------------------------------------------------------------------ partners
+
+    def partners(self, y: FloatArray, *, least: float = 0.02, violation: float = 1e-2) -> list[Row]:
+        """Rows without a request that are suppressed more than any combination of the others lets them move."""
+        candidates = np.flatnonzero(~self.forced & (y > least))
+        candidates = candidates[np.argsort(-y[candidates] * (1 + self.space.weight[candidates]), kind="stable")]
+        self.program.set_room(y, y)
+        covered = np.zeros(len(y))
+        found = []
+        begin = clock.now()
+        for i in candidates:
+            if covered[i] >= y[i] - _NOISE:
+                continue
+            if clock.now() - begin > _LIMIT_S:
+                break
+            self.programs += 1
+            push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)
+            if push.status is not SolveStatus.OPTIMAL or push.movement is None:
+                continue
+            np.maximum(covered, np.abs(push.movement), out=covered)
+            if push.movement[i] < y[i] - violation:  # then its own bound does not bind
+                r = push.prices.copy()
+                r[i] = 0.0
+                short = self._minimal(r, int(i), y) if self.few_movements else r
+                row = self._partner(np.flatnonzero(np.abs(short) > _NOISE), int(i))
+                if row.violation(y) > violation:
+                    found.append(row)
+        return found
+
+
+def _part(room: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the share of a room that may be infinite; none of it is 0."""
+    return np.where(share > 0, room * np.where(share > 0, share, 1.0), 0.0)
+
+
+def _distinct(T: csr_array) -> csr_array:
+    """Relations between rows that are not multiples of one another."""
+    T.data[np.abs(T.data) < _NOISE] = 0.0
+    T.eliminate_zeros()
+    T.sort_indices()
+    seen: set[tuple[bytes, bytes]] = set()
+    keep = []
+    for r in range(T.shape[0]):
+        span = slice(T.indptr[r], T.indptr[r + 1])
+        if span.start == span.stop:
+            continue
+        key = T.indices[span].tobytes(), np.round(T.data[span] / T.data[span.start], 9).tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(r)
+    return T[keep]

@@ -1,0 +1,136 @@
+"""Which movements protect which requests, and which cells they keep suppressed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cellguard.methods.suppress.problem import Problem
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray
+
+__all__ = ["Ledger", "Movement"]
+
+Movement = tuple[IntArray, FloatArray]
+"""Cells that move, and by how much."""
+
+_NEAR = 1.0 - 1e-9
+
+
+class Ledger:
+    """Movements in use. A cell is suppressed while a movement in use moves it; its price is then 0."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.price = problem.weight.copy()
+        self.cost = 0.0
+        self._use = np.zeros(len(problem.weight), np.int64)
+        self._moves: dict[int, Movement] = {}
+        self._served: dict[int, int] = {}
+        self._movers: dict[int, set[int]] = {}
+        self._next = 0
+        self.by: list[tuple[int, ...]] = [() for _ in range(len(problem.requests))]
+        """The movements that protect each request; none when it is open or needs none."""
+        self._order = np.argsort(problem.requests.cell, kind="stable")
+        self._cells = problem.requests.cell[self._order]
+
+    @property
+    def pattern(self) -> BoolArray:
+        """The suppressed cells."""
+        return (self._use > 0) | self.problem.forced
+
+    def add(self, movement: Movement) -> int:
+        """Take a movement in; it counts for nothing until it serves a request."""
+        self._moves[self._next], self._served[self._next] = movement, 0
+        self._next += 1
+        return self._next - 1
+
+    def serve(self, request: int, by: tuple[int, ...]) -> None:
+        """Let movements protect a request, instead of those that did."""
+        before, self.by[request] = self.by[request], by
+        for number in by:
+            self._served[number] += 1
+            if self._served[number] == 1:
+                self._enter(number)
+        for number in before:
+            self._served[number] -= 1
+            if self._served[number] == 0:
+                self._leave(number)
+
+    def release(self, request: int) -> tuple[tuple[int, ...], list[Movement]]:
+        """Leave a request unprotected; returns what is needed to :meth:`restore` it."""
+        before = self.by[request]
+        moves = [self._moves[number] for number in before]
+        self.serve(request, ())
+        return before, moves
+
+    def restore(self, request: int, before: tuple[tuple[int, ...], list[Movement]]) -> None:
+        """Undo a release."""
+        for number, movement in zip(*before, strict=True):
+            if number not in self._moves:
+                self._moves[number], self._served[number] = movement, 0
+        self.serve(request, before[0])
+
+    def _enter(self, number: int) -> None:
+        cells = self._moves[number][0]
+        fresh = cells[self._use[cells] == 0]
+        self.cost += float(self.price[fresh].sum())
+        self._use[cells] += 1
+        self.price[fresh] = 0.0
+        for c in cells.tolist():
+            self._movers.setdefault(c, set()).add(number)
+
+    def _leave(self, number: int) -> None:
+        cells = self._moves.pop(number)[0]
+        del self._served[number]
+        self._use[cells] -= 1
+        gone = cells[self._use[cells] == 0]
+        self.price[gone] = self.problem.weight[gone]
+        self.cost -= float(self.price[gone].sum())
+        for c in cells.tolist():
+            self._movers[c].discard(number)
+
+    # ------------------------------------------------------------------ what movements reach
+
+    def room(self, attacker: int, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Room of some cells below and above, in the eyes of an attacker."""
+        p = self.problem
+        down, up = p.down[cells], p.up[cells]
+        span = slice(p.known_ptr[attacker], p.known_ptr[attacker + 1])
+        known = p.known_cell[span]
+        if len(known):
+            at = np.minimum(np.searchsorted(known, cells), len(known) - 1)
+            same = known[at] == cells
+            down = np.where(same, p.known_down[span][at], down)
+            up = np.where(same, p.known_up[span][at], up)
+        return down, up
+
+    def meets(self, request: int, movement: Movement) -> bool:
+        """Whether a movement, stretched both ways, meets a request all by itself."""
+        r = self.problem.requests
+        cells, z = movement
+        v = float(z[np.searchsorted(cells, r.cell[request])])
+        below, above = self.room(int(r.attacker[request]), cells)
+        size = np.abs(z)
+        forth = float(np.min(np.where(z > 0, above, below) / size)) * abs(v)
+        back = float(np.min(np.where(z > 0, below, above) / size)) * abs(v)
+        up, down = (forth, back) if v > 0 else (back, forth)
+        return (
+            up >= r.upper[request] * _NEAR
+            and down >= r.lower[request] * _NEAR
+            and up + down >= r.sliding[request] * _NEAR
+        )
+
+    def already(self, request: int) -> int | None:
+        """A movement in use that meets the request, if there is one."""
+        for number in sorted(self._movers.get(int(self.problem.requests.cell[request]), ())):
+            if self.meets(request, self._moves[number]):
+                return number
+        return None
+
+    def asked_on(self, cells: IntArray) -> IntArray:
+        """Requests on some cells."""
+        left, right = np.searchsorted(self._cells, cells, "left"), np.searchsorted(self._cells, cells, "right")
+        return np.concatenate([self._order[a:b] for a, b in zip(left, right, strict=True)] or [np.zeros(0, np.int64)])
+
+    def cells_of(self, number: int) -> IntArray:
+        """Cells that a movement in use moves."""
+        return self._moves[number][0]

@@ -1,0 +1,117 @@
+"""The suppression problem in arrays: what may be suppressed, at what cost, and what must be reached.
+
+A pattern is safe when, for every attacker and every cell he must not narrow, two movements of the
+suppressed cells exist that keep all relations and his bounds, one reaching the upper level and one
+the lower (baena2018 (3)). A movement that reaches a level is called a witness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.exceptions import InputError
+from cellguard.methods.suppress.requests import Requests, asked_of, room
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Problem", "Requests"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """What :func:`cellguard.methods.suppress.verb` decides, without names and labels."""
+
+    relations: csr_array
+    """The table's relations."""
+    weight: FloatArray
+    """What suppressing the cell costs; 0 for cells that are suppressed anyway."""
+    forced: BoolArray
+    """Cells suppressed in every pattern: the sensitive ones, and those suppressed before."""
+    usable: BoolArray
+    """Cells that may be suppressed and that somebody cannot know exactly: the only useful partners."""
+    down: FloatArray
+    """How far the external attacker must think that the cell can go down."""
+    up: FloatArray
+    """How far it can go up."""
+    requests: Requests
+    """What must be reached."""
+    known_ptr: IntArray
+    """Where the knowledge of each attacker begins in the next three; one entry more than attackers."""
+    known_cell: IntArray
+    """Cells on which the attacker has tighter bounds."""
+    known_down: FloatArray
+    """His room below the value."""
+    known_up: FloatArray
+    """His room above the value."""
+
+    @classmethod
+    def of(cls, table: Table, *, forced: BoolArray) -> Problem:
+        """Translate the table; `forced` are the cells suppressed in every pattern."""
+        if (forced & table.fixed).any():
+            bad = int(np.argmax(forced & table.fixed))
+            raise InputError(
+                f"{table.label(bad)}: must be published and must be suppressed.",
+                hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
+            )
+        asked = asked_of(table)
+        room_down, room_up = room(table, np.arange(table.n_cells), table.lb, table.ub)
+        hidden = forced.copy()
+        hidden[asked.requests.cell] = True
+        if (hidden & table.fixed).any():
+            bad = int(np.argmax(hidden & table.fixed))
+            raise InputError(f"{table.label(bad)}: must be published and must be protected.")
+        return cls(
+            relations=table.relations,
+            weight=np.where(hidden, 0.0, table.weights),
+            forced=hidden,
+            usable=~table.fixed & (room_down + room_up > 0),
+            down=room_down,
+            up=room_up,
+            requests=asked.requests,
+            known_ptr=asked.known_ptr,
+            known_cell=asked.known_cell,
+            known_down=asked.known_down,
+            known_up=asked.known_up,
+        )
+
+    @property
+    def n_attackers(self) -> int:
+        """Number of attackers."""
+        return len(self.known_ptr) - 1
+
+    def room(self, attacker: int) -> tuple[FloatArray, FloatArray]:
+        """How far each cell can go down and up in the eyes of the attacker."""
+        start, stop = self.known_ptr[attacker], self.known_ptr[attacker + 1]
+        if start == stop:
+            return self.down, self.up
+        down, up = self.down.copy(), self.up.copy()
+        cells = self.known_cell[start:stop]
+        down[cells], up[cells] = self.known_down[start:stop], self.known_up[start:stop]
+        return down, up
+
+    def verdicts(self, pattern: BoolArray, *, time_limit_s: float = 60.0) -> tuple[BoolArray, list[FloatArray]]:
+        """Ask the range engine which requests a pattern meets, and for the movements that show it."""
+        r = self.requests
+        met = np.zeros(len(r), bool)
+        found: list[FloatArray] = []
+        nothing = np.zeros(len(pattern))
+        for k in np.unique(r.attacker):
+            mine = np.flatnonzero(r.attacker == k)
+            down, up = self.room(int(k))
+            out = ranges(
+                self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing, r.cell[mine],
+                lower=r.lower[mine], upper=r.upper[mine], sliding=r.sliding[mine], time_limit_s=time_limit_s,
+            )  # fmt: skip
+            met[mine] = out.safe
+            found.extend(out.witnesses.toarray())
+        return met, found
+
+    def cost(self, pattern: BoolArray) -> float:
+        """What the pattern costs: the weights of its secondary cells."""
+        return float(self.weight[pattern].sum())

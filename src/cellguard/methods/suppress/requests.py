@@ -1,0 +1,144 @@
+"""What is asked: which cell must keep which levels against whom, and what he knows besides.
+
+A thousand respondents ask for the same cells again and again. Of two requests for one cell only the harder
+one stays: a movement that fits what the one who knows more leaves possible fits the other's bounds too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.table import FloatArray, IntArray, Table
+
+__all__ = ["Asked", "Requests", "asked_of", "room"]
+
+_WHOLE = 1e-9
+"""Noise of a bound that was computed: between 2 and 3.9999999999 there are three whole numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Requests:
+    """One entry per attacker and cell that must keep its levels against him."""
+
+    attacker: IntArray
+    """Number of the attacker."""
+    cell: IntArray
+    """The cell to be protected."""
+    lower: FloatArray
+    """Its range must reach down by this much."""
+    upper: FloatArray
+    """Its range must reach up by this much."""
+    sliding: FloatArray
+    """Its range must be this wide."""
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def some(self, which: IntArray) -> Requests:
+        """Return those with the given numbers."""
+        return Requests(
+            attacker=self.attacker[which],
+            cell=self.cell[which],
+            lower=self.lower[which],
+            upper=self.upper[which],
+            sliding=self.sliding[which],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asked:
+    """The requests of all attackers, and what these know besides the table's bounds."""
+
+    requests: Requests
+    """Those that no other implies."""
+    known_ptr: IntArray
+    """Where the knowledge of each attacker begins in the next three; one entry more than attackers."""
+    known_cell: IntArray
+    """Cells on which the attacker has tighter bounds, in order."""
+    known_down: FloatArray
+    """His room below the value."""
+    known_up: FloatArray
+    """His room above the value."""
+
+
+def asked_of(table: Table) -> Asked:
+    """Translate the levels of every attacker, without what others imply."""
+    attackers = attackers_of(table)
+    known = [_tighter(table, attacker) for attacker in attackers]
+    needs = [required_levels(table, attacker) for attacker in attackers]
+    every = Requests(
+        attacker=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
+        cell=np.concatenate([need.cells for need in needs]),
+        lower=np.concatenate([need.lower for need in needs]),
+        upper=np.concatenate([need.upper for need in needs]),
+        sliding=np.concatenate([need.sliding for need in needs]),
+    )
+    every = every.some(np.flatnonzero(np.concatenate([need.any() for need in needs])))
+    ptr = np.cumsum([0, *(len(cells) for cells, _, _ in known)])
+    cells, down, up = (np.concatenate(column) for column in zip(*known, strict=True))
+    return Asked(
+        requests=_essential(every, known, whole=table.integer) if len(attackers) > 1 else every,
+        known_ptr=ptr.astype(np.int64),
+        known_cell=cells,
+        known_down=down,
+        known_up=up,
+    )
+
+
+def _tighter(table: Table, attacker: Attacker) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Cells that the attacker knows better than everybody does, and the room that he leaves them."""
+    order = np.argsort(attacker.cells, kind="stable")
+    cells = attacker.cells[order].astype(np.int64)
+    lo, hi = np.maximum(attacker.lb[order], table.lb[cells]), np.minimum(attacker.ub[order], table.ub[cells])
+    some = (lo > table.lb[cells]) | (hi < table.ub[cells])
+    return cells[some], *room(table, cells[some], lo[some], hi[some])
+
+
+def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Room of some cells below and above their values between known bounds; of counts, in whole numbers."""
+    a = table.values[cells]
+    if table.integer:
+        lo, hi = np.ceil(lo - _WHOLE), np.floor(hi + _WHOLE)
+    return np.maximum(a - lo, 0.0), np.maximum(hi - a, 0.0)
+
+
+def _essential(requests: Requests, known: list[tuple[IntArray, FloatArray, FloatArray]], *, whole: bool) -> Requests:
+    """The requests that no other one for the same cell implies."""
+    rooms = [dict(zip(c.tolist(), zip(d.tolist(), u.tolist(), strict=True), strict=True)) for c, d, u in known]
+    of_cell: dict[int, list[int]] = {}
+    for q, cell in enumerate(requests.cell.tolist()):
+        of_cell.setdefault(cell, []).append(q)
+    scalable = (not whole) & (requests.sliding <= requests.lower + requests.upper)
+    dropped: set[int] = set()
+    for group in of_cell.values():
+        for q in group:
+            others = (by for by in group if by != q and by not in dropped)
+            if any(_implies(requests, rooms, by, q, scalable=bool(scalable[q])) for by in others):
+                dropped.add(q)
+    keep = np.setdiff1d(np.arange(len(requests)), np.fromiter(dropped, np.int64, len(dropped)))
+    return requests.some(keep)
+
+
+def _implies(
+    requests: Requests, rooms: list[dict[int, tuple[float, float]]], by: int, q: int, *, scalable: bool
+) -> bool:
+    """Whether whatever meets one request for a cell meets another, `q`.
+
+    A movement that may be scaled down (each side has a level of its own, and numbers need not be whole)
+    fits what he who asks for `q` knows of the cell itself.
+    """
+    r = requests
+    if r.lower[by] < r.lower[q] or r.upper[by] < r.upper[q] or r.sliding[by] < r.sliding[q]:
+        return False
+    less, more = rooms[r.attacker[q]], rooms[r.attacker[by]]
+    for cell, (down, up) in less.items():
+        if scalable and cell == r.cell[q]:
+            continue
+        own = more.get(cell)
+        if own is None or own[0] > down or own[1] > up:
+            return False
+    return True

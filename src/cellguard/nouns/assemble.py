@@ -1,0 +1,305 @@
+"""Making tables: from a frame of cells, from an array of leaf cells, from tables that share cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.table import Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Crossings", "cell_name", "coordinates", "derive_relations", "from_frame", "from_leaves"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Coordinates = NDArray[np.int32]
+Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
+
+_STATUS = {
+    "s": "safe", "safe": "safe", "published": "safe", "": "safe",
+    "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
+    "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+}  # fmt: skip
+"""Words and tau-ARGUS letters for the status of a cell."""
+
+
+def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:
+    """Return the cells of a table: all combinations of codes, or those of the crossings only.
+
+    A crossing names the dimensions that are not at their total; a mapping also says how deep:
+    ``{"region": 2, "sex": 1}``. Cells come in the order of the grid of codes.
+    """
+    sizes = [len(h) for h in hierarchies.values()]
+    if crossings is None:
+        blocks = [[np.arange(size) for size in sizes]]
+    else:
+        blocks = [_block(hierarchies, crossing) for crossing in crossings]
+    return coordinates_of(block_keys(sizes, blocks), sizes)
+
+
+def _block(hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]) -> list[IntArray]:
+    named = [crossing] if isinstance(crossing, str) else list(crossing)
+    for name in named:
+        if name not in hierarchies:
+            raise UnknownCodeError(
+                f"crossing {tuple(named)}: there is no dimension {name!r}.", hint=did_you_mean(str(name), hierarchies)
+            )
+    deepest = crossing if isinstance(crossing, Mapping) else {}
+    block = []
+    for name, h in hierarchies.items():
+        depth = np.where(np.arange(len(h)) > 0, np.maximum(h.depth, 1), 0)
+        most = int(deepest.get(name, h.n_levels)) if name in named else 0
+        block.append(np.flatnonzero((depth <= most) & (depth > 0)) if name in named else np.zeros(1, np.int64))
+    return block
+
+
+def derive_relations(
+    hierarchies: Sequence[Hierarchy], cells: Coordinates, *, absent_is_zero: bool = False
+) -> csr_array:
+    """Return every relation that the hierarchies imply between the cells."""
+    families = [tuple(h.relations()) for h in hierarchies]
+    sizes = [len(h) for h in hierarchies]
+    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]  # type: ignore[arg-type]
+
+
+def _described(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
+    """Return the fields of a table that say what its cells mean."""
+    return {
+        "dimensions": tuple(hierarchies),
+        "codes": tuple(h.codes for h in hierarchies.values()),
+        "hierarchies": tuple(hierarchies.values()),
+        "coordinates": cells,
+    }
+
+
+# ---------------------------------------------------------------- from leaf cells
+
+
+def from_leaves(
+    dims: Mapping[str, Any], leaves: ArrayLike, *, crossings: Crossings | None = None, **fields: Any
+) -> Table:
+    """Make a table from the values of its leaf cells (see :meth:`Table.from_leaves`)."""
+    hierarchies = {name: Hierarchy.of(given) for name, given in dims.items()}
+    array = np.asarray(leaves, dtype=np.float64)
+    shape = tuple(len(h.leaves) for h in hierarchies.values())
+    if array.shape != shape:
+        raise InputError(f"leaves have shape {array.shape}; the dimensions have {shape} leaf codes.")
+    cells = coordinates(hierarchies, crossings)
+    sums = [h.matrix() for h in hierarchies.values()]
+    values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
+    T = derive_relations(tuple(hierarchies.values()), cells)
+    return Table.from_equations(values, T, **_described(hierarchies, cells), **fields)
+
+
+# ---------------------------------------------------------------- from a frame of cells
+
+
+def from_frame(
+    frame: Any,
+    dims: Mapping[str, Any] | Sequence[str],
+    *,
+    value: str,
+    crossings: Crossings | None,
+    missing: str,
+    repair: str | None,
+    total: str,
+    columns: Mapping[str, Any],
+    relations: tuple[csr_array, FloatArray] | None = None,
+    known_zeros: bool = True,
+    **description: Any,
+) -> Table:
+    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`).
+
+    Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
+    """
+    from cellguard._io.frames import columns_of
+
+    _one_of("missing", missing, ("zero", "error", "unpublished"))
+    _one_of("repair", repair, (None, "leaves"))
+    given = columns_of(frame)
+    named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
+    hierarchies, rows = _read_codes(given, named, total)
+    sizes = [len(h) for h in hierarchies.values()]
+    keys = keys_of(rows, sizes)
+    listed, first = np.unique(keys, return_index=True)
+    if len(listed) != len(keys):
+        again = np.setdiff1d(np.arange(len(keys)), first)[0]
+        raise InputError(f"{cell_name(hierarchies, rows[again])} is listed twice.", hint="each cell has one row.")
+    cells = rows if missing == "unpublished" else coordinates(hierarchies, crossings)
+    place = locate(keys_of(cells, sizes), keys, sizes)
+    if (place < 0).any():
+        raise InputError(
+            f"{cell_name(hierarchies, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
+            hint="leave the row out, or publish its crossing.",
+        )
+    T, rhs = relations or (derive_relations(tuple(hierarchies.values()), cells), None)
+    if T.shape[1] != len(cells):
+        raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
+    read = _Reader(given, hierarchies, cells, place)
+    given_values = read.required(value)
+    values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
+    fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
+    table = Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
+    return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
+
+
+def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
+    if given not in allowed:
+        raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
+
+
+def cell_name(hierarchies: Mapping[str, Hierarchy], row: NDArray[np.int32]) -> str:
+    """Return how messages call a cell."""
+    return "(" + ", ".join(f"{d}={h.codes[i]}" for (d, h), i in zip(hierarchies.items(), row, strict=True)) + ")"
+
+
+def _column(given: Mapping[str, Any], name: str) -> Any:
+    if name not in given:
+        raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, given))
+    return given[name]
+
+
+def _read_codes(
+    given: Mapping[str, Any], dims: Mapping[str, Any], total: str
+) -> tuple[dict[str, Hierarchy], Coordinates]:
+    """Return the hierarchy of each dimension and the code indices of each row."""
+    from cellguard._io.frames import encode
+
+    if not dims:
+        raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
+    hierarchies: dict[str, Hierarchy] = {}
+    indices = []
+    for name, description in dims.items():
+        seen, index = encode(_column(given, name))
+        if len(index) and index.min() < 0:
+            raise InputError(
+                f"column {name!r}: row {int(np.argmin(index))} has no code.",
+                hint="write the code of the total in full.",
+            )
+        h = hierarchies[name] = Hierarchy.of(description, codes=seen, total=None if description is not None else total)
+        try:
+            indices.append(h.index(seen)[index])
+        except UnknownCodeError as error:
+            raise UnknownCodeError(f"dimension {name!r}: {error.message}", hint=error.hint) from None
+    return hierarchies, np.column_stack(indices).astype(np.int32)
+
+
+class _Reader:
+    """Columns of a frame, brought into the order of the table's cells."""
+
+    def __init__(
+        self, given: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy], cells: Coordinates, place: IntArray
+    ) -> None:
+        self.given, self.hierarchies, self.cells, self.place = given, hierarchies, cells, place
+
+    def numbers(self, name: str, default: float | FloatArray) -> FloatArray:
+        """Return a column of numbers; cells without one have the default."""
+        from cellguard._io.frames import numbers
+
+        column = numbers(_column(self.given, name), name)
+        out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
+        known = ~np.isnan(column)
+        out[self.place[known]] = column[known]
+        return out
+
+    def required(self, name: str) -> FloatArray:
+        """Return the values; NaN for cells without a row, while a row without a value is an error."""
+        out = self.numbers(name, np.nan)
+        self._refuse(self.place[~np.isfinite(out[self.place])], f"column {name!r} has no finite number.")
+        return out
+
+    def _refuse(self, cells: IntArray, what: str, hint: str | None = None) -> None:
+        if len(cells):
+            more = f" (and {len(cells) - 1} more)" if len(cells) > 1 else ""
+            raise InputError(f"{cell_name(self.hierarchies, self.cells[cells[0]])}{more}: {what}", hint=hint)
+
+    def filled(self, values: FloatArray, T: csr_array, *, missing: str, recompute: bool = False) -> FloatArray:
+        """Complete the values: inner cells are zero, totals the sums of their parts."""
+        total, rows = _totals(T)
+        inner = np.ones(len(values), bool)
+        inner[total] = False
+        values = np.where(inner | (not recompute), values, np.nan)
+        absent = inner & np.isnan(values)
+        if missing != "zero":
+            self._refuse(
+                np.flatnonzero(absent), "there is no row for this cell.", "missing='zero' takes it for a zero."
+            )
+        values[absent] = 0.0
+        parts = T[rows]
+        parts.data = np.maximum(parts.data, 0.0)
+        while (unknown := np.isnan(values)).any():
+            ready = unknown[total] & (parts @ unknown.astype(np.float64) == 0)
+            if not ready.any():  # only relations with several totals are left, and they define nothing
+                self._refuse(np.flatnonzero(unknown), "there is no row for this cell, and nothing adds up to it.")
+            values[total[ready]] = (parts @ np.where(unknown, 0.0, values))[ready]
+        return values
+
+    def fields(self, values: FloatArray, T: csr_array, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return everything else that columns, or single numbers, say about the cells."""
+        n = len(values)
+
+        def read(option: str, default: float | FloatArray) -> FloatArray:
+            given = columns.get(option)
+            if isinstance(given, str):
+                return self.numbers(given, default)
+            return np.array(np.broadcast_to(np.asarray(default if given is None else given, np.float64), n))
+
+        levels = {name: read(name, 0.0) for name in ("lower", "upper", "sliding")}
+        sensitive = np.logical_or.reduce([level > 0 for level in levels.values()])
+        fixed = np.zeros(n, bool)
+        if columns.get("status") is not None:
+            sensitive, fixed = self._status(columns["status"])
+        counts = None
+        if columns.get("counts") is not None:
+            counts = self.filled(self.numbers(columns["counts"], np.nan), T, missing="zero")
+        bounds = {"lb": read("lb", 0.0), "ub": read("ub", np.inf)}
+        weights = read("weights", np.abs(values))
+        return {"sensitive": sensitive, "fixed": fixed, "counts": counts, "weights": weights, **bounds, **levels}
+
+    def empty(self, table: Table, given: FloatArray) -> NDArray[np.bool_]:
+        """Return the cells without contributors: by their counts, or, where these are not known, by having no row."""
+        if table.counts is not None:
+            contributors = table.counts
+        elif table.integer:
+            contributors = table.values
+        else:
+            rows = np.where(np.isnan(given), np.nan, 1.0)
+            contributors = self.filled(rows, table.relations, missing="zero")
+        return np.asarray(contributors == 0)
+
+    def _status(self, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        from cellguard._io.frames import encode
+
+        words, index = encode(_column(self.given, name))
+        known = []
+        for word in words:
+            if word.strip().lower() not in _STATUS:
+                raise UnknownCodeError(
+                    f"column {name!r}: unknown status {word[:20]!r}.",
+                    hint=did_you_mean(word.lower(), _STATUS) or "use safe, sensitive or fixed.",
+                )
+            known.append(_STATUS[word.strip().lower()])
+        out = []
+        for mark in ("sensitive", "fixed"):
+            member = np.array([mark in word for word in known] + [False])  # the last stands for null
+            mask = np.zeros(len(self.cells), bool)
+            mask[self.place] = member[index]
+            out.append(mask)
+        return out[0], out[1]
+
+
+def _totals(T: csr_array) -> tuple[IntArray, IntArray]:
+    """Return the cell that each relation with one total defines, and those relations."""
+    negative = T.data < 0
+    row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))[negative]
+    count = np.bincount(row, minlength=T.shape[0])
+    single = count[row] == 1
+    return T.indices[negative][single].astype(np.int64), row[single]

@@ -1,0 +1,165 @@
+"""What a new table must satisfy: shapes, numbers, bounds, levels, additivity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import AdditivityError, InputError, LevelError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cellguard.nouns.table import Table
+
+__all__ = ["Check", "residuals"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_LARGEST = 1e100
+"""Sums of larger values could overflow, and then every relation would seem to hold."""
+_RELATIVE_TOLERANCE = 1e-9
+"""A relation holds when its residual is below this share of the absolute sum of its terms."""
+
+
+class Check:
+    """Validation of a new table; its arrays are made read-only on the way."""
+
+    __slots__ = ("t",)
+
+    def __init__(self, table: Table) -> None:
+        self.t = table
+
+    def run(self) -> None:
+        """Raise the error of the first thing that is wrong."""
+        self._freeze()
+        self._numbers()
+        self._additivity()
+        self._levels()
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self.t, name, value)
+
+    def _freeze(self) -> None:
+        t = self.t
+        n = np.asarray(t.values).size
+        kinds: Mapping[str, type] = {
+            "values": np.float64, "lb": np.float64, "ub": np.float64, "weights": np.float64,
+            "fixed": np.bool_, "sensitive": np.bool_,
+            "lower": np.float64, "upper": np.float64, "sliding": np.float64,
+        }  # fmt: skip
+        for name, dtype in kinds.items():
+            array: NDArray[Any] = np.ascontiguousarray(getattr(t, name), dtype=dtype)
+            if array.shape != (n,):
+                raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
+            if array is getattr(t, name) and array.flags.writeable:
+                array = array.copy()  # the caller keeps his array writeable
+            array.setflags(write=False)
+            self._set(name, array)
+        rhs = np.array(t.rhs, dtype=np.float64).ravel()
+        rhs.setflags(write=False)
+        self._set("rhs", rhs)
+        T = t.relations
+        if T.shape != (len(rhs), n):
+            raise InputError(f"relations have shape {T.shape}; {(len(rhs), n)} is needed.")
+        if not T.has_sorted_indices:
+            T.sort_indices()
+        if len(t.codes) != len(t.dimensions):
+            raise InputError(f"codes of {len(t.codes)} dimensions are given; the table has {len(t.dimensions)}.")
+        if t.hierarchies and tuple(h.codes for h in t.hierarchies) != t.codes:
+            raise InputError("the codes of the dimensions are not those of their hierarchies.")
+        if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
+            raise InputError(f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed.")
+        for d, dimension in enumerate(t.dimensions):
+            place = t.coordinates[:, d]
+            if n and not (place.min() >= 0 and place.max() < len(t.codes[d])):
+                raise InputError(f"dimension {dimension!r}: a cell's code lies outside 0..{len(t.codes[d]) - 1}.")
+
+    def _first(self, bad: BoolArray) -> str:
+        return self.t.label(int(np.argmax(bad)))
+
+    def _refuse(self, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError) -> None:
+        if bad.any():
+            more = int(bad.sum()) - 1
+            also = f" (and {more} more)" if more else ""
+            raise kind(f"{self._first(bad)}{also}: {what}", hint=hint)
+
+    def _numbers(self) -> None:
+        t = self.t
+        self._refuse(~(np.abs(t.values) < _LARGEST), "the value is not a finite number of sensible size.")
+        if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
+            raise InputError("relations: a coefficient or right-hand side is not a finite number.")
+        self._refuse(np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")
+        slack = _RELATIVE_TOLERANCE * np.maximum(1.0, np.abs(t.values))
+        self._refuse(t.lb > t.values + slack, "the lower bound lies above the value.", "bounds must contain the truth.")
+        self._refuse(t.ub < t.values - slack, "the upper bound lies below the value.", "bounds must contain the truth.")
+        self._refuse(~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
+        for attacker in t.attackers:
+            for index in (attacker.cells, attacker.sensitive):
+                if index is not None and len(index) and (index.min() < 0 or index.max() >= t.n_cells):
+                    raise InputError(f"attacker {attacker.name!r} names a cell outside 0..{t.n_cells - 1}.")
+
+    def _additivity(self) -> None:
+        t = self.t
+        residual, allowed = residuals(t.relations, t.rhs, t.values)
+        bad = np.abs(residual) > allowed
+        if bad.any():
+            worst = int(np.argmax(np.abs(residual) - allowed))
+            raise AdditivityError(
+                f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is {t.relation_label(worst)}.",
+                hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
+                # where a part is missing, the difference is its value
+                internal=f"the worst is off by {abs(residual[worst]):.6g}.",
+            )
+
+    def _levels(self) -> None:
+        t = self.t
+        for name in ("lower", "upper", "sliding"):
+            level = getattr(t, name)
+            self._refuse(
+                ~(np.isfinite(level) & (level >= 0)),
+                f"the {name} level is not a finite number of at least 0.",
+                kind=LevelError,
+            )
+            self._refuse(
+                (level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError
+            )
+        self._refuse(
+            t.sensitive & t.fixed,
+            "a sensitive cell cannot be fixed.",
+            "no release can protect a cell that must be published as it is: make it one or the other.",
+            LevelError,
+        )
+        least = t.smallest_width
+        if least is not None and not (np.isfinite(least) and least >= 2 if t.integer else 0 < least < np.inf):
+            asked = "at least 2 whole numbers" if t.integer else "a share of the value above 0"
+            raise LevelError(f"smallest_width {least!r}: {asked} is needed.")
+        for attacker in t.attackers:
+            lo, hi = t.bounds(attacker)
+            need = t.levels(attacker)
+            a = t.values[need.cells]
+            slack = 1e-7 * np.maximum(1.0, np.abs(a))
+            for room, level, name in (
+                (a - lo[need.cells], need.lower, "lower"),
+                (hi[need.cells] - a, need.upper, "upper"),
+                (hi[need.cells] - lo[need.cells], need.sliding, "sliding"),
+            ):
+                bad = np.zeros(t.n_cells, bool)
+                bad[need.cells[level > room + slack]] = True
+                self._refuse(
+                    bad,
+                    f"the {name} level is wider than what attacker {attacker.name!r} already knows leaves open.",
+                    "lower the level, or widen the known bounds: no release can meet it.",
+                    LevelError,
+                )
+
+
+def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ``T x - b`` and what rounding alone may leave of it, relation by relation."""
+    residual = T @ values - rhs
+    size = abs(T) @ np.abs(values) + np.abs(rhs)
+    return residual, _RELATIVE_TOLERANCE * np.maximum(size, 1e-3)

@@ -1,0 +1,223 @@
+"""From the tables of a publication to one system of distinct cells, and back to parts of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate, relations_between
+from cellguard.exceptions import AdditivityError
+from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.checks import residuals
+from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
+from cellguard.nouns.meanings import Meanings
+from cellguard.nouns.table import Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cellguard.nouns.publication import Equation, Part, Publication
+
+__all__ = ["assemble", "clusters", "restricted"]
+
+IntArray = NDArray[np.int64]
+
+
+def assemble(
+    kind: type[Publication],
+    parts: Sequence[Part],
+    equations: tuple[Equation, ...],
+    meanings: Meanings,
+    *,
+    tolerance: float,
+    name: str,
+) -> Publication:
+    """Make the publication: distinct cells, relations of all tables, what follows across tables, equations."""
+    from scipy.sparse import vstack
+
+    indicators = list(dict.fromkeys(part.indicator for part in parts))
+    codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
+    sizes = [len(c) for c in codes.values()]
+    keys = [keys_of(_coordinates(part, meanings.names[k], codes, indicators), sizes) for k, part in enumerate(parts)]
+    _, first = np.unique(np.concatenate(keys), return_index=True)
+    listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
+    place = [locate(listed, k, sizes) for k in keys]
+    cells = coordinates_of(listed, sizes)
+    described = {
+        "dimensions": tuple(codes),
+        "codes": tuple(codes.values()),
+        "coordinates": cells,
+        "name": name,
+    }
+
+    def label(cell: int) -> str:
+        return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
+
+    tables = [part.table.with_(weights=part.priority * part.table.weights) for part in parts]
+    fields = merged_fields(tables, place, len(listed), label, tolerance=tolerance, names=[p.name for p in parts])
+    own = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
+    across = _across(meanings, codes, sizes, cells)
+    joint = _equations(equations, codes, sizes, cells, listed)
+    values = fields["values"]
+    # sums over codes that a table does not list need not hold in another: only what is true is known
+    residual, allowed = residuals(across, np.zeros(across.shape[0]), values)
+    across = across[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
+    _refuse_false_equations(equations, joint, values, label)
+    T = vstack([*own, across, *(T for _, T in joint)], format="csr")
+    T, rhs = distinct_relations(
+        T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
+    )
+    placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
+    table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
+    cluster_of, names = clusters(table, placed)
+    return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of)
+
+
+def _coordinates(
+    part: Part, names: dict[str, dict[str, str]], codes: dict[str, tuple[str, ...]], indicators: Sequence[str]
+) -> NDArray[np.int32]:
+    """Return a table's cells in the publication's codes; a dimension it lacks is at its total, or at its population."""
+    table = part.table
+    out = np.zeros((table.n_cells, len(codes)), np.int32)
+    for d, (dimension, known) in enumerate(codes.items()):
+        position = {code: i for i, code in enumerate(known)}
+        if dimension == "indicator" and dimension not in names:
+            out[:, d] = indicators.index(part.indicator)
+            continue
+        own = next((k for k, n in enumerate(table.dimensions) if part.dimension(n) == dimension), None)
+        if own is not None:
+            index = np.array([position[names[dimension][c]] for c in table.codes[own]], np.int32)
+            out[:, d] = index[table.coordinates[:, own]]
+        elif dimension in part.where:
+            out[:, d] = position[names[dimension][part.where[dimension]]]
+    return out
+
+
+def _across(
+    meanings: Meanings, codes: dict[str, tuple[str, ...]], sizes: Sequence[int], cells: NDArray[np.int32]
+) -> csr_array:
+    """Return what the trees of all tables imply between cells of different tables."""
+    families = []
+    for dimension, known in codes.items():
+        position = {code: i for i, code in enumerate(known)}
+        mine = meanings.families.get(dimension, ())
+        totals = np.array([position[code] for code, _ in mine], np.int64)
+        parts = [np.array([position[c] for c in kids], np.int64) for _, kids in mine]
+        indptr = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
+        families.append((totals, indptr, np.concatenate([np.zeros(0, np.int64), *parts])))
+    return relations_between(cells, sizes, families)[0]
+
+
+def _equations(
+    equations: Sequence[Equation],
+    codes: dict[str, tuple[str, ...]],
+    sizes: Sequence[int],
+    cells: NDArray[np.int32],
+    listed: IntArray,
+) -> list[tuple[Equation, csr_array]]:
+    """Return one relation for every cell in which all indicators of an equation are published."""
+    from scipy.sparse import csr_array
+
+    out = []
+    for equation in equations:
+        place = {indicator: codes["indicator"].index(indicator) for indicator in equation.names}
+        total = np.flatnonzero(cells[:, 0] == place[equation.total])
+        columns, complete = [total], np.ones(len(total), bool)
+        for name, _ in equation.terms:
+            there = cells[total].copy()
+            there[:, 0] = place[name]
+            found, known = _find(listed, keys_of(there, sizes))
+            columns.append(found)
+            complete &= known
+        rows = int(complete.sum())
+        indices = np.column_stack(columns)[complete].ravel()
+        data = np.tile([-1.0, *(sign for _, sign in equation.terms)], rows)
+        indptr = np.arange(0, len(indices) + 1, len(columns))
+        out.append((equation, csr_array((data, indices, indptr), shape=(rows, len(listed)))))
+    return out
+
+
+def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+    order = np.argsort(listed, kind="stable")
+    place = np.minimum(np.searchsorted(listed[order], keys), len(listed) - 1)
+    return order[place], listed[order][place] == keys
+
+
+def _refuse_false_equations(
+    equations: Sequence[Equation], joint: Sequence[tuple[Equation, csr_array]], values: NDArray[np.float64], label: Any
+) -> None:
+    wrong = []
+    for equation, T in joint:
+        residual, allowed = residuals(T, np.zeros(T.shape[0]), values)
+        bad = np.flatnonzero(np.abs(residual) > 100 * allowed)
+        if len(bad):
+            first = int(T.indices[T.indptr[bad[0]]])
+            wrong.append(f"{equation} does not hold in {len(bad)} of {T.shape[0]} cells, {label(first)} for one")
+        elif T.shape[0] == 0:
+            wrong.append(f"{equation}: no cell has all its indicators")
+    if wrong:
+        raise AdditivityError("; ".join(wrong) + ".", hint="correct the data, or leave the equation out.")
+    del equations
+
+
+def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple[str, ...], ...]]:
+    """Return the cluster of each cell, and the tables of each cluster: what shares a cell or a relation is one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n = table.n_cells
+    T = table.relations.tocoo()
+    relation, cell = T.coords
+    rows = [cell, *(part.cells for part in parts)]
+    columns = [n + relation, *(np.full(len(part.cells), n + T.shape[0] + k) for k, part in enumerate(parts))]
+    i, j = np.concatenate(rows), np.concatenate(columns)
+    size = n + T.shape[0] + len(parts)
+    graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(size, size))
+    _, component = connected_components(graph, directed=False)
+    found, cluster_of = np.unique(component[:n], return_inverse=True)
+    of_part = np.searchsorted(found, component[n + T.shape[0] :])
+    names = tuple(
+        tuple(part.name for part, c in zip(parts, of_part.tolist(), strict=True) if c == k) for k in range(len(found))
+    )
+    return cluster_of.astype(np.int64), names
+
+
+def restricted(table: Table, cells: IntArray) -> Table:
+    """Return the table of some cells that share no relation with the others."""
+    if len(cells) == table.n_cells:
+        return table.with_(parts=None)
+    T = table.relations
+    place = np.full(table.n_cells, -1, np.int64)
+    place[cells] = np.arange(len(cells))
+    rows = np.flatnonzero(np.diff(T.indptr) > 0)
+    rows = rows[place[T.indices[T.indptr[rows]]] >= 0]
+    arrays = ("values", "lb", "ub", "weights", "fixed", "sensitive", "lower", "upper", "sliding")
+    changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in arrays}
+    changes |= {
+        "relations": T[rows][:, cells],
+        "rhs": table.rhs[rows],
+        "coordinates": table.coordinates[cells],
+        "counts": None if table.counts is None else table.counts[cells],
+        "statistics": None if table.statistics is None else table.statistics.take(cells),
+        "attackers": tuple(_restricted_attacker(a, place) for a in table.attackers if not a.derived),
+        "insiders": False if table.insiders is False else None,
+        "flags": None,
+        "parts": None,
+    }
+    return replace(table, **changes)
+
+
+def _restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:
+    known = place[attacker.cells] >= 0
+    changes: dict[str, Any] = {
+        "cells": place[attacker.cells[known]], "lb": attacker.lb[known], "ub": attacker.ub[known],
+    }  # fmt: skip
+    if attacker.sensitive is not None:
+        mine = place[attacker.sensitive] >= 0
+        changes |= {"sensitive": place[attacker.sensitive[mine]]}
+        changes |= {n: getattr(attacker, n)[mine] for n in ("lower", "upper", "sliding")}
+    return replace(attacker, **changes)

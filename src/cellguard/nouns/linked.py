@@ -1,0 +1,194 @@
+"""Tables that share cells, joined into one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard.exceptions import InputError
+from cellguard.nouns.assemble import cell_name, derive_relations
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.table import Table
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["distinct_relations", "from_linked", "merged_fields", "moved_relations"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Coordinates = NDArray[np.int32]
+
+
+def from_linked(tables: Sequence[Table], **description: Any) -> Table:
+    """Join tables that share cells (see :meth:`Table.from_linked`)."""
+    from scipy.sparse import vstack
+
+    if not tables:
+        raise InputError("no tables are given.")
+    for t in tables:
+        if not t.dimensions:
+            raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
+    hierarchies, codes = _joined_dimensions(tables)
+    sizes = [len(c) for c in codes.values()]
+    keys = [keys_of(_recoded(t, codes), sizes) for t in tables]
+    _, first = np.unique(np.concatenate(keys), return_index=True)
+    listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
+    place = [locate(listed, k, sizes) for k in keys]
+    cells = coordinates_of(listed, sizes)
+    pieces = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
+    rhs = [t.rhs for t in tables]
+    if hierarchies:  # what all of them imply together comes first, then what a table has besides
+        T = derive_relations(tuple(hierarchies.values()), cells)
+        pieces.insert(0, T)
+        rhs.insert(0, np.zeros(T.shape[0]))
+    T, b = distinct_relations(vstack(pieces, format="csr"), np.concatenate(rhs))
+    described: dict[str, Any] = {
+        "dimensions": tuple(codes),
+        "codes": tuple(codes.values()),
+        "hierarchies": tuple(hierarchies.values()),
+        "coordinates": cells,
+    }
+    label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
+    fields = merged_fields(tables, place, len(listed), lambda cell: cell_name(label, cells[cell]))
+    return Table(relations=T, rhs=b, **{**fields, **described, **description})
+
+
+def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:
+    """Return the hierarchies of all dimensions (none when a table lacks its own), and their codes."""
+    found: dict[str, list[Hierarchy]] = {}
+    codes: dict[str, dict[str, None]] = {}
+    for t in tables:
+        for d, name in enumerate(t.dimensions):
+            known = codes.setdefault(name, dict.fromkeys(t.codes[d]))
+            if next(iter(known)) != t.codes[d][0]:
+                raise InputError(
+                    f"dimension {name!r} has two totals, {next(iter(known))!r} and {t.codes[d][0]!r}.",
+                    hint="give the total of a dimension the same code in every table.",
+                )
+            known.update(dict.fromkeys(t.codes[d]))
+            same = found.setdefault(name, [])
+            if t.hierarchies and t.hierarchies[d] not in same:
+                same.append(t.hierarchies[d])
+    if not all(t.hierarchies for t in tables):
+        return {}, {name: tuple(c) for name, c in codes.items()}
+    joined = {name: hs[0] if len(hs) == 1 else Hierarchy.join(*hs) for name, hs in found.items()}
+    return joined, {name: h.codes for name, h in joined.items()}
+
+
+def _recoded(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
+    """Return the table's cells in the codes of all tables; a dimension it lacks is at its total."""
+    out = np.zeros((table.n_cells, len(codes)), np.int32)
+    for d, (name, known) in enumerate(codes.items()):
+        if name in table.dimensions:
+            own = table.dimensions.index(name)
+            position = {code: i for i, code in enumerate(known)}
+            out[:, d] = np.array([position[c] for c in table.codes[own]], np.int32)[table.coordinates[:, own]]
+    return out
+
+
+def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
+    """Relations over cells that stand elsewhere: column j becomes place[j] of n."""
+    from scipy.sparse import csr_array
+
+    moved = csr_array((T.data, place[T.indices], T.indptr), shape=(T.shape[0], n))
+    moved.sort_indices()
+    return moved
+
+
+def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
+    """Drop relations that are listed before; rows are compared by two random fingerprints."""
+    from scipy.sparse import csr_array
+
+    T = csr_array(T)
+    T.sort_indices()
+    rng = np.random.default_rng(0)
+    bits = np.asarray(T.data, np.float64).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)  # spread them: 1.0 ends in 52 zeros
+    coefficient = bits ^ (bits >> np.uint64(32)) | np.uint64(1)
+    prints = []
+    for _ in range(2):
+        number = rng.integers(0, 1 << 63, T.shape[1], dtype=np.uint64)
+        terms = number[T.indices] * coefficient
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        prints.append(sums[T.indptr[1:]] - sums[T.indptr[:-1]])
+    _, first = np.unique(np.column_stack([*prints, rhs.view(np.uint64)]), axis=0, return_index=True)
+    keep = np.sort(first)
+    return T[keep], rhs[keep]
+
+
+def merged_fields(
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    n: int,
+    label: Any,
+    *,
+    tolerance: float = 1e-9,
+    names: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the fields of the joined cells: equal values, the tightest bounds, the widest levels."""
+    values = _shared_values(tables, place, n, label, tolerance, names)
+    joins = {
+        "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (np.maximum, 0.0),
+        "lower": (np.maximum, 0.0), "upper": (np.maximum, 0.0), "sliding": (np.maximum, 0.0),
+        "sensitive": (np.logical_or, False), "fixed": (np.logical_or, False),
+    }  # fmt: skip
+    out: dict[str, Any] = {"values": values}
+    for name, (join, start) in joins.items():
+        out[name] = np.full(n, start)
+        for t, p in zip(tables, place, strict=True):
+            out[name][p] = join(out[name][p], getattr(t, name))
+    if all(t.counts is not None for t in tables):
+        out["counts"] = np.zeros(n)
+        for t, p in zip(tables, place, strict=True):
+            out["counts"][p] = t.counts
+    out["integer"] = all(t.integer for t in tables)
+    given = [t.smallest_width for t in tables if t.smallest_width is not None]
+    out["smallest_width"] = max(given) if given else None
+    out["insiders"] = False if all(t.insiders is False for t in tables) else None
+    out["attackers"] = _joined_attackers(tables, place)
+    return out
+
+
+def _shared_values(
+    tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Any, tolerance: float, names: Sequence[str]
+) -> FloatArray:
+    """Return the value of every distinct cell; a cell with two values is refused with both places."""
+    values, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)
+    for k, (t, p) in enumerate(zip(tables, place, strict=True)):
+        known = values[p]
+        clash = np.abs(known - t.values) > tolerance * np.maximum(1.0, np.abs(known))
+        if clash.any():
+            cell = int(p[np.argmax(clash)])
+            both = [names[i] if names else tables[i].name for i in (int(seen_in[cell]), k)]
+            more = f", and so have {int(clash.sum()) - 1} others" if clash.sum() > 1 else ""
+            raise InputError(
+                f"{label(cell)} has different values in {both[0]!r} and {both[1]!r}{more}.",
+                hint="a cell that tables share must have one value; make both tables from the same data.",
+            )
+        seen_in[p] = np.where(np.isnan(known), k, seen_in[p])
+        values[p] = np.where(np.isnan(known), t.values, known)
+    return values
+
+
+def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:
+    out = {EXTERNAL.name: EXTERNAL}
+    for t, p in zip(tables, place, strict=True):
+        for a in t.attackers:
+            if a.name == EXTERNAL.name or a.derived:  # respondents are found again in the linked table
+                continue
+            if a.name in out:
+                raise InputError(
+                    f"attacker {a.name!r} occurs in two tables.", hint="link the tables first, then add the attacker."
+                )
+            sensitive = None if a.sensitive is None else p[a.sensitive]
+            out[a.name] = Attacker(
+                name=a.name, cells=p[a.cells], lb=a.lb, ub=a.ub,
+                sensitive=sensitive, lower=a.lower, upper=a.upper, sliding=a.sliding,
+            )  # fmt: skip
+    return tuple(out.values())

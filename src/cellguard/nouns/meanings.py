@@ -1,0 +1,180 @@
+"""What the codes of linked tables mean: a code is the leaves below it, whatever it is called.
+
+Tables of one publication may have their own trees over the same leaves, and their own names for totals. Two
+codes of a dimension mean the same when they are spelt alike, or when one of them is a table's total and both
+stand over the same leaves. The leaves of a code are gathered over all tables: who lists a code without its
+parts in one table may list the parts in another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.nouns.publication import Part
+
+__all__ = ["Meanings"]
+
+Family = tuple[str, tuple[str, ...]]
+"""A code and the codes that add up to it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Meanings:
+    """The codes of each dimension of a publication, each meaning once."""
+
+    codes: dict[str, tuple[str, ...]]
+    """Dimension -> its codes, the total first."""
+    names: tuple[dict[str, dict[str, str]], ...]
+    """For each table: dimension -> its own code -> the publication's."""
+    families: dict[str, tuple[Family, ...]]
+    """Dimension -> what adds up to what, in the publication's codes."""
+
+    @classmethod
+    def of(cls, parts: Sequence[Part]) -> Meanings:
+        """Find the meanings from the hierarchies of all tables."""
+        dimensions = list(dict.fromkeys(part.dimension(d) for part in parts for d in part.table.dimensions))
+        dimensions += [d for part in parts for d in part.where if d not in dimensions]
+        found = {d: _Dimension(d, parts) for d in dict.fromkeys(dimensions)}
+        return cls(
+            codes={d: tuple(one.codes) for d, one in found.items()},
+            names=tuple({d: one.names[k] for d, one in found.items()} for k in range(len(parts))),
+            families={d: tuple(one.families) for d, one in found.items()},
+        )
+
+
+class _Dimension:
+    """One dimension over all tables."""
+
+    def __init__(self, name: str, parts: Sequence[Part]) -> None:
+        self.name = name
+        self.trees = [_tree(part, name) for part in parts]
+        below: dict[str, set[str]] = defaultdict(set)
+        for tree in self.trees:
+            for code, children in tree.families:
+                below[code].update(children)
+        self.leaves = _leaves(name, below)
+        roots = list(dict.fromkeys(tree.root for tree in self.trees if tree.root is not None))
+        listed = list(dict.fromkeys(code for tree in self.trees for code in tree.codes))
+        self._refuse_two_meanings(roots, below)
+        total = max(roots, key=lambda code: len(self._under(code)), default="Total")
+        same = {code: self._same(code, listed, roots, total) for code in listed}
+        self.codes = list(dict.fromkeys([total, *(same[code] for code in listed)]))
+        self.names = [
+            {spelt: same[code] for spelt, code in zip(tree.spelt, tree.codes, strict=True)} for tree in self.trees
+        ]
+        families = ((same[code], tuple(same[c] for c in kids)) for tree in self.trees for code, kids in tree.families)
+        self.families = [f for f in dict.fromkeys(families) if f[0] not in f[1]]
+
+    def _under(self, code: str) -> frozenset[str]:
+        return self.leaves.get(code, frozenset([code]))
+
+    def _same(self, code: str, listed: Sequence[str], roots: Sequence[str], total: str) -> str:
+        """Return the code that stands for this one: the first that means the same."""
+        if code not in roots:
+            return code
+        if code == total or self._under(code) == self._under(total):
+            return total
+        inner = (c for c in listed if c not in roots and self._alike(c, code))
+        return next(inner, total if self._covers_everybody(code, total) else code)
+
+    def _covers_everybody(self, code: str, total: str) -> bool:
+        """A total over fewer codes is still the total when its value is: codes without data have no row."""
+        by_indicator = {t.grand[0]: t.grand[1] for t in self.trees if t.root == total and t.grand is not None}
+        own = [t.grand for t in self.trees if t.root == code and t.grand is not None and t.grand[0] in by_indicator]
+        return bool(own) and all(np.isclose(value, by_indicator[name], rtol=1e-9) for name, value in own)
+
+    def _alike(self, first: str, second: str) -> bool:
+        return len(self._under(first)) > 1 and self._under(first) == self._under(second)
+
+    def _refuse_two_meanings(self, roots: Sequence[str], below: dict[str, set[str]]) -> None:
+        """A total that is an inner code elsewhere must have the same parts there."""
+        inner = {c for tree in self.trees for c in tree.codes if c != tree.root}
+        for root in roots:
+            if root not in inner or root not in below:
+                continue
+            sets = [
+                frozenset().union(*(self._under(c) for c in kids))
+                for tree in self.trees
+                for code, kids in tree.families
+                if code == root
+            ]
+            if any(s != self._under(root) for s in sets):
+                raise InputError(
+                    f"dimension {self.name!r}: {root!r} is the total of one table and an inner code of another, with "
+                    "other parts.",
+                    hint="give the total a code of its own, or say which part of the population the table covers.",
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tree:
+    """The codes of one table in one dimension."""
+
+    root: str | None
+    spelt: tuple[str, ...]
+    """Its codes as the table spells them."""
+    codes: tuple[str, ...]
+    """The same, with the total of a part of the population called by that part."""
+    families: tuple[Family, ...]
+    grand: tuple[str, float] | None = None
+    """Its indicator and the value of its grand total, which tells whether it covers everybody."""
+
+
+def _tree(part: Part, dimension: str) -> _Tree:
+    """Return the codes that a table has in a dimension; the code of its population where it has none."""
+    table = part.table
+    own = next((d for d, name in enumerate(table.dimensions) if part.dimension(name) == dimension), None)
+    if own is None:
+        code = part.where.get(dimension)
+        alone = () if code is None else (code,)
+        return _Tree(root=None, spelt=alone, codes=alone, families=())
+    codes = table.codes[own]
+    families: list[Family] = []
+    if table.hierarchies:
+        totals, indptr, kids = table.hierarchies[own].relations()
+        for k, total in enumerate(totals.tolist()):
+            families.append((codes[total], tuple(codes[c] for c in kids[indptr[k] : indptr[k + 1]])))
+    else:
+        families.append((codes[0], tuple(codes[1:])))
+    root = codes[0]
+    if dimension in part.where:  # the total of a table for a part of the population is that part
+        families = [(part.where[dimension] if c == root else c, kids) for c, kids in families]
+        root = part.where[dimension]
+        return _Tree(root=root, spelt=codes, codes=(root, *codes[1:]), families=tuple(families))
+    top = np.flatnonzero(~table.coordinates.any(axis=1))
+    grand = (part.indicator, float(table.values[top[0]])) if len(top) and not part.where else None
+    return _Tree(root=root, spelt=codes, codes=codes, families=tuple(families), grand=grand)
+
+
+def _leaves(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:
+    """Return the leaves under every code that has parts, over all tables; refuse codes that contain each other."""
+    done: dict[str, frozenset[str]] = {}
+    for start, first in below.items():
+        if start in done:
+            continue
+        stack = [(start, iter(sorted(first)))]
+        path = {start}
+        while stack:
+            code, kids = stack[-1]
+            kid = next((k for k in kids if k in below and k not in done), None)
+            if kid is None:
+                stack.pop()
+                path.discard(code)
+                done[code] = frozenset().union(*(done.get(k, frozenset([k])) for k in below[code]))
+            elif kid in path:
+                raise InputError(
+                    f"dimension {name!r}: {kid!r} is above {code!r} in one table and below it in another.",
+                    hint="a code must mean the same in every table.",
+                )
+            else:
+                path.add(kid)
+                stack.append((kid, iter(sorted(below[kid]))))
+    return done

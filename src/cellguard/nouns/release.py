@@ -1,0 +1,502 @@
+"""The release: what is published, and what it tells an attacker about every cell.
+
+Five kinds, one question: which interval does the release give for cell i? (DESIGN: one idea)
+
+============  =====================================  ==========================
+kind          what is published for cell i           interval of the attacker
+============  =====================================  ==========================
+Suppression   the value, or nothing                  a_i, or what he knew before
+Adjustment    a changed value                        attacked by scenarios
+Intervals     a lower and an upper number            [lower_i, upper_i]
+Rounding      a multiple of the base                 less than step bases from v_i
+Perturbation  a changed value                        v_i -/+ distance_i
+============  =====================================  ==========================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import ReleaseError
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.table import BoolArray, FloatArray, Table
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.publication import PublishedTable
+
+__all__ = [
+    "PRIMARY_TOLD",
+    "UNSAFE",
+    "Adjustment",
+    "Intervals",
+    "Perturbation",
+    "Release",
+    "Rounding",
+    "Status",
+    "Suppression",
+    "warned",
+]
+
+
+UNSAFE = "NOT SAFE: the audit refuses this release"
+"""What every output says when an unsafe release was written on request."""
+PRIMARY_TOLD = (
+    "warning: readers are told which withheld cells are sensitive themselves; "
+    "of a count, that says how small it is, and to all who know the rule that it broke it."
+)
+"""What is said to who asks for it."""
+_FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
+"""Figures that are computed from true values: with them a log would keep sums of what is withheld."""
+
+
+SAME = 1e-9
+"""A perturbed value that misses the truth by less than this share of it is the truth."""
+
+
+class Status(StrEnum):
+    """How a method ended. Only a proof makes a release optimal."""
+
+    OPTIMAL = "optimal"
+    """Proven: nothing better exists, within the gap that was asked for."""
+    FEASIBLE = "feasible"
+    """A release that meets every level, with a proven gap larger than was asked for, or none."""
+    TIME_LIMIT = "time_limit"
+    """As feasible, and the time limit is why it stopped."""
+    INFEASIBLE = "infeasible"
+    """No release of this kind exists; `explanation` says why."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """What every kind of release has. Nothing in it is called safe: :meth:`audit` decides that."""
+
+    method: ClassVar[str] = ""
+    table: Table = field(repr=False)
+    """The table that was protected (confidential, never written by :meth:`save`)."""
+    status: Status
+    """How the method ended."""
+    objective: float
+    """Information loss, in the measure of the method; NaN when there is no release."""
+    bound: float = float("nan")
+    """Proven lower bound of the objective over all safe releases of this kind."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Where the time went: read, reduce, solve, audit, total."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Every option that decided the result, seed included: what is needed to make it again."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """Figures of the method itself: cuts, nodes, iterations."""
+    explanation: str = ""
+    """Why there is no release, in the user's labels; or a remark on the result."""
+
+    def __post_init__(self) -> None:
+        """Freeze what is published: what was audited is what is written."""
+        for f in fields(self):
+            array = getattr(self, f.name)
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array = array.copy()  # the caller keeps his array writeable
+                array.setflags(write=False)
+                object.__setattr__(self, f.name, array)
+
+    @property
+    def gap(self) -> float:
+        """Distance of the objective from its bound, relative to the objective; 0 when optimal at 0."""
+        if not (np.isfinite(self.objective) and np.isfinite(self.bound)):
+            return float("nan")
+        distance = max(0.0, self.objective - self.bound)
+        return 0.0 if distance == 0 else distance / max(abs(self.objective), 1e-300)
+
+    @property
+    def published(self) -> bool:
+        """Whether there is anything to publish."""
+        return self.status is not Status.INFEASIBLE and np.isfinite(self.objective)
+
+    def published_bounds(self, attacker: Attacker = EXTERNAL) -> tuple[FloatArray, FloatArray]:
+        """Return what the attacker knows of each cell once the release and his own knowledge are joined."""
+        self._require_published()
+        lo, hi = self._published_interval()
+        known_lo, known_hi = self.table.bounds(attacker)
+        return np.maximum(lo, known_lo), np.minimum(hi, known_hi)
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        raise NotImplementedError
+
+    def point_values(self) -> FloatArray:
+        """Return the number a reader takes for each cell; NaN where nothing is published."""
+        raise NotImplementedError
+
+    def as_it_is(self) -> BoolArray:
+        """Return which cells are published with their true value although a range is claimed around it."""
+        return np.zeros(self.table.n_cells, bool)
+
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        """Return what is published, a column each, in the table's order of cells.
+
+        `mark_primary` tells sensitive cells from those that protect them, which is more than readers need:
+        of a count "primary" says that it is small.
+        """
+        del mark_primary
+        return {"value": self.point_values()}
+
+    def public_columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
+        """Return what files hold: codes, then what is published; a column called like a dimension gives way."""
+        from cellguard._io.frames import beside
+
+        return beside(self.table.cell_codes(), self.columns(mark_primary=mark_primary))
+
+    def loss(self) -> dict[str, dict[str, float]]:
+        """Return the information loss in the measures of castro2004 table 3.
+
+        Absolute and percentage deviations of what is published from the truth, over all cells, the
+        sensitive and the others. Percentages are over cells with a positive value.
+        """
+        deviation = np.abs(self.point_values() - self.table.values)
+        known = np.isfinite(deviation)
+        groups = {
+            "all": known,
+            "sensitive": known & self.table.sensitive,
+            "nonsensitive": known & ~self.table.sensitive,
+        }
+        return {name: _deviations(deviation, self.table.values, cells) for name, cells in groups.items()}
+
+    def audit(self, **options: Any) -> Audit:
+        """Audit the release, independently of the method that made it (:func:`cellguard.check.audit`)."""
+        from cellguard.check.audit import audit
+
+        known: Audit | None = self.__dict__.get("_audited")
+        if known is not None and known.safe and options.keys() <= {"jobs", "time_limit_s"}:
+            return known  # nothing in it can have changed
+        found = audit(self, **options)
+        whole = options.keys() <= {"jobs", "time_limit_s", "exact"}
+        if whole and (found.safe or "time_limit_s" not in options):  # what a limit left open is asked again
+            object.__setattr__(self, "_audited", found)
+        return found
+
+    def refuse_unless_safe(self, *, allow_unchecked: bool = False) -> None:
+        """Raise :class:`ReleaseError` when the audit refuses the release: the door to every file."""
+        audited: Audit | None = self.__dict__.get("_audited")
+        found = self.audit() if audited is None else audited
+        if found.verdict == "nothing checked":
+            if allow_unchecked:
+                return
+            raise ReleaseError(
+                "nothing was checked: no cell of the table is sensitive.",
+                hint="apply rules to the table first, or say allow_unchecked=True if none is meant.",
+            )
+        if not found.safe:
+            first = self.table.label(int(found.unsafe_cells[0]))
+            raise ReleaseError(
+                f"the audit refuses it: {found.unsafe} of {found.checked} cells are not safe, {first} for one.",
+                hint="allow_unsafe=True writes it all the same, marked as unsafe.",
+            )
+
+    def frame(self, like: Any = None, *, mark_primary: bool = False) -> Any:
+        """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
+        from cellguard._io.frames import to_frame
+
+        self._require_published()
+        return to_frame(self.public_columns(mark_primary=mark_primary), like)
+
+    @property
+    def tables(self) -> dict[str, PublishedTable]:
+        """The tables of a publication by name, each in the layout it came in; empty for a single table."""
+        from cellguard.nouns.publication import published_tables
+
+        return published_tables(self)
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        mark_primary: bool = False,
+        allow_unsafe: bool = False,
+        allow_unchecked: bool = False,
+    ) -> None:
+        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
+
+        What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
+        without an ending is a folder: it gets one CSV file for each table of a publication. Withheld cells have
+        one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
+        """
+        self._require_published()
+        marked = {"mark_primary": mark_primary}
+        files: dict[Path, dict[str, Any]] = {Path(path): self.public_columns(**marked)}
+        if not Path(path).suffix and self.table.parts:
+            files = {Path(path) / f"{name}.csv": table.columns(**marked) for name, table in self.tables.items()}
+        try:
+            self.refuse_unless_safe(allow_unchecked=allow_unchecked)
+        except ReleaseError:
+            if not allow_unsafe:
+                raise
+            files = {file: {**columns, **warned(columns)} for file, columns in files.items()}
+        for file, columns in files.items():
+            file.parent.mkdir(exist_ok=True)
+            _write(columns, file)
+
+    def summary(self, *, internal: bool = False) -> dict[str, Any]:
+        """Return the JSON object of the command line, without the audit.
+
+        What is computed from true values (objective, bound, cost, loss, ...) is there only when `internal`.
+        """
+        t = self.table
+        out: dict[str, Any] = {
+            "method": self.method,
+            "status": str(self.status),
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": self.gap,
+            "table": {"cells": t.n_cells, "sensitive": int(t.sensitive.sum()), "relations": t.n_relations},
+            "seconds": dict(self.seconds),
+        }
+        if self.published:
+            out["loss"] = self.loss()
+        if self.explanation:
+            out["explanation"] = self.explanation
+        out |= {**self.details, **(self._own_figures() if self.published else {})}
+        return out if internal else {name: figure for name, figure in out.items() if name not in _FROM_TRUTH}
+
+    def _own_figures(self) -> dict[str, Any]:
+        """Return what only this kind of release has to tell."""
+        return {}
+
+    def _require_published(self) -> None:
+        if not self.published:
+            raise ReleaseError(
+                f"there is no release: {self.status}. {self.explanation}".strip(),
+                hint="look at `status` and `explanation` before using the result.",
+            )
+
+
+def warned(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the column that says in every row that the release is not safe, under a name that is free."""
+    from cellguard._io.frames import free_name
+
+    name = free_name("warning", {name.lower() for name in columns})
+    return {name: [UNSAFE] * len(next(iter(columns.values())))}
+
+
+def _write(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
+    """Write columns by the ending of the file's name."""
+    from cellguard._io.frames import write_csv, write_parquet
+
+    if str(path).lower().endswith(".parquet"):
+        write_parquet(columns, path, private=private)
+    else:
+        write_csv(columns, path, guard=True, private=private)
+
+
+def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
+    """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm.
+
+    The standard deviation divides by one less than the number of cells: only so the digits printed in
+    castro2004 table 3 come out.
+    """
+    d = deviation[cells]
+    positive = cells & (values > 0)
+    pct = 100.0 * deviation[positive] / values[positive]
+
+    def three(x: FloatArray, kind: str) -> dict[str, float]:
+        some = len(x) > 0
+        return {
+            f"{kind}_mean": float(x.mean()) if some else 0.0,
+            f"{kind}_std": float(x.std(ddof=1)) if len(x) > 1 else 0.0,
+            f"{kind}_max": float(x.max()) if some else 0.0,
+        }
+
+    return {**three(d, "abs"), **three(pct, "pct"), "norm2": float(np.linalg.norm(d))}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Suppression(Release):
+    """Some cells are not published: the sensitive ones (primary) and others that protect them (secondary)."""
+
+    method: ClassVar[str] = "suppress"
+    suppressed: BoolArray = field(repr=False)
+    """Which cells are not published."""
+    conceal: bool = False
+    """Whether it stays secret which suppressed cells are primary, even where somebody asks for it."""
+
+    @property
+    def primary(self) -> BoolArray:
+        """Suppressed because they are sensitive."""
+        return self.suppressed & self.table.sensitive
+
+    @property
+    def secondary(self) -> BoolArray:
+        """Suppressed to protect others."""
+        return self.suppressed & ~self.table.sensitive
+
+    @property
+    def cost(self) -> float:
+        """Sum of the weights of the secondary suppressions."""
+        return float(self.table.weights[self.secondary].sum())
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        a = self.table.values
+        return np.where(self.suppressed, -np.inf, a), np.where(self.suppressed, np.inf, a)
+
+    def point_values(self) -> FloatArray:
+        return np.where(self.suppressed, np.nan, self.table.values)
+
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        names = ["primary", "secondary"] if mark_primary and not self.conceal else ["withheld", "withheld"]
+        status = np.select([self.primary, self.secondary], names, "published")
+        return {"status": status, "value": self.point_values()}
+
+    def _own_figures(self) -> dict[str, Any]:
+        return {"primary": int(self.primary.sum()), "secondary": int(self.secondary.sum()), "cost": self.cost}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Adjustment(Release):
+    """Every cell is published with a changed value; sensitive ones at least their level away (CTA)."""
+
+    method: ClassVar[str] = "adjust"
+    values: FloatArray = field(repr=False)
+    """The published values: additive, and safe by their distance from the truth."""
+    internal: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """What made them, cell by cell: weights, senses, multipliers (confidential, never written by :meth:`save`)."""
+
+    def save_internal(self, path: str | Path) -> None:
+        """Write the internal file: true and published values, and what made them. Only its owner may read it."""
+        from cellguard._io.frames import beside
+
+        self._require_published()
+        truth = {"original": self.table.values, "value": self.values}
+        _write(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Intervals(Release):
+    """Some cells are published as an interval that contains the truth (IP)."""
+
+    method: ClassVar[str] = "intervals"
+    lower: FloatArray = field(repr=False)
+    """Published lower ends."""
+    upper: FloatArray = field(repr=False)
+    """Published upper ends."""
+    internal: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """The sets that stay possible for who knows the method, by their ends (confidential, never written)."""
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return self.lower, self.upper
+
+    def point_values(self) -> FloatArray:
+        return (self.lower + self.upper) / 2.0
+
+    def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
+        del mark_primary
+        return {"lower": self.lower, "upper": self.upper}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rounding(Release):
+    """Every cell is published as a multiple of its base (CRP)."""
+
+    method: ClassVar[str] = "round"
+    values: FloatArray = field(repr=False)
+    """The published multiples: additive."""
+    base: FloatArray = field(repr=False)
+    """The base of each cell (published, also for cells that were multiples of it already)."""
+    step: int = 1
+    """Published: a cell moved by less than `step` bases; 1 is zero-restricted rounding."""
+    keep_multiples: bool = False
+    """Whether a sensitive multiple of the base may stay, as in salazar2004; otherwise the audit asks that it moved."""
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of the values' last decimal, which whoever knows the kind of data knows: 1 for whole numbers."""
+        return unit_of_table(self.table)
+
+    @property
+    def distance(self) -> FloatArray:
+        """How far the truth may lie from the published value; 0 for cells that had to stay.
+
+        Less than `step` bases: a unit less where the values have a last decimal, and as near as one likes
+        where they have none. A multiple of the base is not marked as such: publishing its distance
+        as 0, as salazar2004 section 3 does, would disclose it.
+        """
+        from cellguard._engine.numbers.multiples import ends
+
+        return np.where(self.table.fixed, 0.0, ends(np.zeros_like(self.base), self.base, self.step, self.unit)[1])
+
+    @cached_property
+    def _interval(self) -> tuple[FloatArray, FloatArray]:
+        from cellguard._engine.numbers.multiples import ends
+
+        lo, hi = ends(self.values, self.base, self.step, self.unit)
+        return np.where(self.table.fixed, self.values, lo), np.where(self.table.fixed, self.values, hi)
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        return self._interval
+
+    def as_it_is(self) -> BoolArray:
+        if self.keep_multiples:
+            return super().as_it_is()
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= np.maximum(self.unit / 2, 1e-15 * np.abs(a)))
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": base_of(self.base), "step": self.step}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Perturbation(Release):
+    """Every cell is published with a value at most a known distance from the truth (CPP)."""
+
+    method: ClassVar[str] = "perturb"
+    values: FloatArray = field(repr=False)
+    """The published values: additive."""
+    distance: FloatArray = field(repr=False)
+    """How far the truth may lie from the published value (published)."""
+    base: FloatArray | None = field(default=None, repr=False)
+    """The base to whose multiples cells were drawn, if any: then it is the distance."""
+
+    def _published_interval(self) -> tuple[FloatArray, FloatArray]:
+        d = np.where(self.table.fixed, 0.0, self.distance)  # everybody knows which cells had to stay
+        lo, hi = self.values - d, self.values + d
+        if self.table.integer:
+            noise = 1e-9 * np.maximum(1.0, np.abs(self.values))
+            return np.ceil(lo - noise), np.floor(hi + noise)
+        return lo, hi
+
+    def as_it_is(self) -> BoolArray:
+        a = self.table.values
+        return np.asarray(np.abs(self.values - a) <= SAME * np.maximum(1.0, np.abs(a)))
+
+    def point_values(self) -> FloatArray:
+        return self.values
+
+    def _own_figures(self) -> dict[str, Any]:
+        return {"base": None if self.base is None else base_of(self.base), "step": 1}
+
+
+def unit_of_table(table: Table) -> float:
+    """Return the unit of the values' last decimal; 0 if they have none."""
+    from cellguard._engine.numbers.multiples import unit_of
+
+    return 1.0 if table.integer else unit_of(table.values)
+
+
+def base_of(base: FloatArray) -> float | list[float]:
+    """Return the one base of a release, or the different ones."""
+    distinct = np.unique(base)
+    return float(distinct[0]) if len(distinct) == 1 else [float(b) for b in distinct]

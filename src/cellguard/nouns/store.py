@@ -1,0 +1,311 @@
+"""Tables as CSV and Parquet files with a description beside them, and as frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import FormatError, InputError
+from cellguard.nouns.assemble import derive_relations, from_frame
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cellguard._io.description import Description, DimensionEntry
+    from cellguard.nouns.table import Table
+
+__all__ = ["columns", "files_of", "read_table", "write_table"]
+
+FloatArray = NDArray[np.float64]
+
+_COLUMNS = {
+    "status": "status", "lower": "lower", "upper": "upper", "sliding": "sliding",
+    "weights": "weight", "lb": "lb", "ub": "ub", "counts": "count",
+}  # fmt: skip
+"""Field -> the usual name of its column."""
+_SHORT = """\
+name = "my table"
+[dimensions.region]
+file = "regions.hrc"
+[dimensions.sex]"""
+
+
+def columns(table: Table) -> dict[str, Any]:
+    """Return the table as columns: codes, value, and what differs from the usual."""
+    out: dict[str, Any] = dict(table.cell_codes())
+    name = _column_names(table)
+    out[name["values"]] = table.values
+    if table.sensitive.any() or table.fixed.any():
+        words = np.array(["safe", "sensitive", "fixed", "sensitive fixed"], dtype=object)
+        out[name["status"]] = words[table.sensitive + 2 * table.fixed].tolist()
+    usual = {"weights": np.abs(table.values), "lb": 0.0, "ub": np.inf, "lower": 0.0, "upper": 0.0, "sliding": 0.0}
+    for field, value in usual.items():
+        column = getattr(table, field)
+        if not (column == value).all():
+            out[name[field]] = column
+    if table.counts is not None:
+        out[name["counts"]] = table.counts
+    return out | _contributions(table)
+
+
+def _contributions(table: Table) -> dict[str, Any]:
+    """Return the largest contributions as columns top1, top2, ..., where they say all that rules look at."""
+    cells = table.statistics
+    if cells is None or not table.dimensions or cells.shadow or table.counts is None:
+        return {}
+    if any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request)):
+        return {}
+    if not np.array_equal(cells.total, np.abs(table.values)):
+        return {}
+    return {f"top{k + 1}": cells.top[:, k] for k in range(min(cells.units, cells.top.shape[1]))}
+
+
+def _column_names(table: Table) -> dict[str, str]:
+    """Return the column of each field; one that is called like a dimension gives way."""
+    from cellguard._io.frames import free_name
+
+    taken = {name.lower() for name in table.dimensions}
+    return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
+
+
+def _stem_and_ending(path: Path) -> tuple[str, str]:
+    """Part ``cells.csv.gz`` into ``cells`` and ``.csv.gz``."""
+    packed = ".gz" if path.name.lower().endswith(".gz") else ""
+    plain = Path(path.name[: len(path.name) - len(packed)])
+    return plain.stem, path.name[len(plain.stem) :]
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(_stem_and_ending(path)[0] + ending)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def write_table(table: Table, path: str | Path) -> None:
+    """Write the cells (.csv or .parquet), and beside them the description and, where needed, the relations."""
+    from cellguard._io.description import Description, write_description
+    from cellguard._io.frames import write_csv, write_parquet
+
+    path = Path(path)
+    cells, name_of = columns(table), _column_names(table)
+    write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
+    entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
+    entries["smallest_width"] = table.smallest_width
+    entries["insiders"] = False if table.insiders is False else None  # those found from the table are found again
+    entries["known_zeros"] = _zeros_are_known(table)
+    entries["value"] = name_of.pop("values")
+    entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
+    entries["dimensions"] = {
+        name: _dimension(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
+        for d, name in enumerate(table.dimensions)
+    }
+    entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
+    if not _implied(table):
+        file = _beside(path, f".relations{_stem_and_ending(path)[1]}")
+        T = table.relations
+        row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
+        write({"relation": row, "cell": T.indices.astype(np.int64), "coefficient": T.data}, file)
+        where = np.flatnonzero(table.rhs)
+        rhs = list(zip(where.tolist(), table.rhs[where].tolist(), strict=True))
+        entries |= {"relations": file.name, "n_relations": T.shape[0], "rhs": rhs}
+    write(cells, path)
+    write_description(_beside(path, ".toml"), Description(**entries), about=path.name)
+
+
+def _zeros_are_known(table: Table) -> bool:
+    """Whether reading the table as it is usually read, with empty cells known to everybody, gives it back."""
+    count = table.counts if table.counts is not None else table.values if table.integer else np.ones(table.n_cells)
+    empty = (count == 0) & (table.values == 0) & ~table.sensitive
+    return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
+
+
+def _implied(table: Table) -> bool:
+    """Whether the hierarchies imply exactly the table's relations."""
+    if not table.hierarchies or table.rhs.any():
+        return False
+    T, own = derive_relations(table.hierarchies, table.coordinates), table.relations
+    return T.shape == own.shape and all(
+        np.array_equal(a, b) for a, b in ((T.indptr, own.indptr), (T.indices, own.indices), (T.data, own.data))
+    )
+
+
+def _dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> DimensionEntry:
+    """Describe a dimension: as an outline where that reads back the same, else by its arrays."""
+    from cellguard._io.description import DimensionEntry
+
+    if hierarchy is None:
+        return DimensionEntry(codes=list(codes))
+    entry = DimensionEntry(outline=_outline(hierarchy), total=hierarchy.total)
+    try:
+        if _hierarchy(entry, Path()) == hierarchy:
+            return entry
+    except InputError:
+        pass
+    labels = None if hierarchy.labels == codes else list(hierarchy.labels)
+    return DimensionEntry(codes=list(codes), parents=hierarchy.parents.tolist(), labels=labels)
+
+
+def _outline(h: Hierarchy) -> str:
+    lines = [
+        "    " * (depth - 1) + (code if code == label else f"{code}  {label}")
+        for code, label, depth in zip(h.codes[1:], h.labels[1:], h.depth[1:].tolist(), strict=True)
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _attacker_entry(a: Attacker) -> Any:
+    from cellguard._io.description import AttackerEntry
+
+    lists = {name: getattr(a, name).tolist() for name in ("cells", "lb", "ub", "lower", "upper", "sliding")}
+    return AttackerEntry(name=a.name, sensitive=None if a.sensitive is None else a.sensitive.tolist(), **lists)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
+    from cellguard._io.description import read_description
+
+    about = _beside(Path(path), ".toml")
+    description = read_description(about)
+    named = [entry.file for entry in description.dimensions.values()] + [description.relations]
+    return [Path(path), about, *(about.parent / name for name in named if name is not None)]
+
+
+def read_table(path: str | Path) -> Table:
+    """Read a table from a file of cells and the description beside it."""
+    from cellguard._io.description import read_description
+    from cellguard._io.frames import read_frame
+
+    path = Path(path)
+    about = _beside(path, ".toml")
+    if path.is_file() and not about.is_file():
+        raise InputError(
+            f"{path}: there is no description {about.name} beside it.", hint=f"write one, as short as:\n{_SHORT}"
+        )
+    given = read_frame(path)
+    description = read_description(about)
+    listed = [name for name, e in description.dimensions.items() if e.codes is not None and e.parents is None]
+    if description.relations is None and (listed or not description.dimensions):
+        raise FormatError.at(about, None, "without dimensions that add up, a file of relations is needed.")
+    changes: dict[str, Any] = {"hierarchies": ()} if listed else {}
+    if description.dimensions:
+        dims = {name: _described(e, about, given.get(name)) for name, e in description.dimensions.items()}
+    else:
+        given, dims = _numbered(path, given)
+        changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
+    name = description.name if description.name is not None else _stem_and_ending(path)[0]
+    rows = len(next(iter(given.values()), ()))
+    table = from_frame(
+        given, dims, value=description.value, missing=description.missing, repair=description.repair,
+        crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
+        relations=_read_relations(about, description, rows), name=name, integer=description.integer,
+        smallest_width=description.smallest_width, insiders=description.insiders,
+        attackers=_attackers(description), known_zeros=description.known_zeros, **changes,
+    )  # fmt: skip
+    top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
+    if not top or table.counts is None:
+        return table
+    from cellguard.data.rules import with_contributions
+
+    return with_contributions(table, given, top=top, known_zeros=description.known_zeros)
+
+
+def _columns_named(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the column of each field: as the description says, or of the usual name."""
+    unknown = sorted(set(description.columns) - set(_COLUMNS))
+    if unknown:
+        known = ", ".join(_COLUMNS)
+        raise FormatError.at(about, None, f"columns.{unknown[0]}: unknown entry.", hint=f"known are {known}.")
+    usual = {f: name for f, name in _COLUMNS.items() if name in given and name not in description.dimensions}
+    return usual | description.columns
+
+
+def _described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
+    """Return the hierarchy that an entry describes; some need the codes that occur."""
+    if entry.codes is not None and entry.parents is None:
+        return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
+    if entry.codes is not None or entry.outline is not None or entry.file is not None:
+        return _hierarchy(entry, about.parent)
+    from cellguard._io.frames import encode
+
+    total = entry.total or "Total"
+    codes = [c for c in ([] if column is None else encode(column)[0]) if c != total]
+    return (
+        Hierarchy.flat(codes, total=total)
+        if entry.digits is None
+        else Hierarchy.from_digits(codes, entry.digits, total=total)
+    )
+
+
+def _hierarchy(entry: DimensionEntry, folder: Path) -> Hierarchy:
+    if entry.file is not None:
+        return Hierarchy.read(folder / entry.file, total=entry.total, levels=entry.levels)
+    if entry.outline is not None:
+        return Hierarchy.from_text(entry.outline, total=entry.total)
+    if not entry.parents or len({len(row) for row in entry.parents} | {len(entry.codes or ())}) != 1:
+        raise InputError("a dimension needs a parent for each of its codes, in each tree.")
+    return Hierarchy(tuple(entry.codes or ()), np.array(entry.parents), tuple(entry.labels or ()))
+
+
+def _read_relations(about: Path, description: Description, n: int) -> tuple[csr_array, FloatArray] | None:
+    """Return the relations of the file that the description names, if any."""
+    from scipy.sparse import csr_array
+
+    from cellguard._io.frames import numbers, read_frame
+
+    if description.relations is None:
+        return None
+    file = about.parent / description.relations
+    given = read_frame(file)
+    absent = sorted({"relation", "cell", "coefficient"} - set(given))
+    if absent:
+        raise FormatError.at(file, 1, f"there is no column {absent[0]!r}.")
+    row, cell, coefficient = (numbers(given[name], name) for name in ("relation", "cell", "coefficient"))
+    m = description.n_relations
+    for index, size, what in ((row, m, "relation"), (cell, n, "cell")):
+        if not ((index >= 0) & (index < size) & (index == np.floor(index))).all():
+            hint = "n_relations in the description is their number." if what == "relation" else None
+            raise FormatError.at(file, None, f"a {what} lies outside 0..{size - 1}.", hint=hint)
+    if m > len(row) + len(description.rhs):
+        raise FormatError.at(about, None, f"n_relations: {m} relations are claimed, more than the file can hold.")
+    rhs = np.zeros(m)
+    for i, b in description.rhs:
+        if not 0 <= i < m:
+            raise FormatError.at(about, None, f"rhs: relation {i} lies outside 0..{m - 1}.")
+        rhs[i] = b
+    return csr_array((coefficient, (row.astype(np.int64), cell.astype(np.int64))), shape=(m, n)), rhs
+
+
+def _numbered(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
+    """Return the columns of a table of raw equations as those of one dimension, the numbers of the cells."""
+    from cellguard._io.frames import numbers
+
+    if "cell" not in given:
+        raise FormatError.at(path, 1, "there is neither a dimension in the description nor a column 'cell'.")
+    index = numbers(given["cell"], "cell")
+    if not np.array_equal(index, np.arange(len(index))):
+        raise FormatError.at(path, None, "cells are numbered from 0 without gaps.")
+    codes = [str(i) for i in range(len(index))]
+    return {**given, "cell": codes}, {"cell": Hierarchy.flat(codes)}
+
+
+def _attackers(description: Description) -> tuple[Attacker, ...]:
+    made = [
+        Attacker(
+            name=e.name, cells=np.array(e.cells, np.int64), lb=np.array(e.lb), ub=np.array(e.ub),
+            sensitive=None if e.sensitive is None else np.array(e.sensitive, np.int64),
+            lower=np.array(e.lower), upper=np.array(e.upper), sliding=np.array(e.sliding),
+        )
+        for e in description.attackers
+    ]  # fmt: skip
+    return (EXTERNAL, *made)

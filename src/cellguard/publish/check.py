@@ -1,0 +1,419 @@
+"""What a job must say besides having the right shape: files that exist, columns that are there, choices that fit."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cellguard.exceptions import CellguardError, did_you_mean
+from cellguard.publish.model import Job, RuleSection
+
+__all__ = ["Mistake", "check", "columns_of_data", "files_of_data"]
+
+RULE_KEYS = {
+    "p_percent": ({"p"}, {"coalition"}),
+    "dominance": ({"n", "k"}, set()),
+    "prior_posterior": ({"p", "q"}, {"coalition"}),
+    "min_frequency": ({"n"}, {"percent"}),
+    "zero": ({"upper"}, set()),
+    "request": ({"first"}, {"second", "min_frequency", "percent"}),
+    "manual": ({"cells"}, {"percent"}),
+    "a_priori": ({"file"}, {"percent"}),
+}
+"""Rule -> the keys it needs, and those it may have besides."""
+METHOD_KEYS = {
+    "suppress": {"rounds", "search", "gap", "resist"},
+    "adjust": {"norm", "senses", "surplus", "whole", "keep", "repair", "gap"},
+    "intervals": {"position", "gap"},
+    "round": {"base", "step", "gap"},
+    "perturb": {"base"},
+}
+"""Method -> the options it has besides its name and weights."""
+
+
+class Mistake(NamedTuple):
+    """Something wrong in a job."""
+
+    path: tuple[str | int, ...]
+    """Where: names of sections and keys, numbers (from 0) in lists."""
+    text: str
+    hint: str | None = None
+
+
+def check(job: Job, folder: Path, *, without: Collection[str] = ()) -> list[Mistake]:
+    """Return every mistake of a job whose shape is right.
+
+    Parameters
+    ----------
+    folder
+        Where relative names of files start.
+    without
+        Sections that were cut out because their shape was wrong: nothing is said that depends on them.
+    """
+    found: list[Mistake] = []
+    parts: Sequence[tuple[str, Callable[[Job, Path], Iterator[Mistake]]]] = (
+        ("data", _data),
+        ("dimensions", _dimensions),
+        ("tables", _tables),
+        ("rules", _rules),
+        ("method", _method),
+        ("attackers", _attackers),
+        ("attack", _attack),
+        ("levels", _levels),
+        ("output", _output),
+    )
+    depends = {"tables": {"dimensions"}, "rules": {"dimensions"}, "attackers": {"dimensions"}, "attack": {"method"}}
+    for section, part in parts:
+        if section not in without and not depends.get(section, set()) & set(without):
+            found += part(job, folder)
+    return found
+
+
+def files_of_data(job: Job, folder: Path) -> list[Path]:
+    """Return the files that hold the data, in order of their names."""
+    name = job.data.file if job.data.file is not None else job.data.table
+    if name is None:
+        return []
+    if any(sign in name for sign in "*?["):
+        return sorted(Path(found) for found in glob.glob(str(folder / name), recursive=True))  # noqa: PTH207
+    return [folder / name] if (folder / name).is_file() else []
+
+
+def columns_of_data(path: Path, encoding: str | None = None) -> list[str]:
+    """Return the names of the columns of a data file, without reading it."""
+    from cellguard.data.tabulate.duck import DuckRecords
+
+    records = DuckRecords.from_files(path, encoding=encoding, threads=1)
+    try:
+        return list(records.columns())
+    finally:
+        records.close()
+
+
+def _roles(job: Job) -> dict[str, str]:
+    names = ("value", "weight", "holding", "shadow", "waiver", "request", "cost")
+    return {name: column for name in names if (column := getattr(job.data, name)) is not None}
+
+
+def _data(job: Job, folder: Path) -> Iterator[Mistake]:
+    data = job.data
+    if data.file is None and data.table is None and job.tables and all(entry.file for entry in job.tables):
+        return  # a publication of tables that are already added up
+    if (data.file is None) == (data.table is None):
+        yield Mistake(("data",), "either file (records) or table (cells) is needed, not both.")
+        return
+    key, name = ("file", data.file) if data.file is not None else ("table", data.table)
+    files = files_of_data(job, folder)
+    if not files:
+        yield Mistake(("data", key), f"{name}: no such file.", "names are relative to the folder of the job.")
+        return
+    if data.table is not None:
+        for role in _roles(job):
+            yield Mistake(("data", role), "is for records; a table is already added up.", "leave it out, or give file.")
+        if "known_zeros" in data.model_fields_set:
+            yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
+        return
+    if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".txt", ".tsv", ".asc")):
+        yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV and Parquet are.")
+        return
+    try:
+        known = columns_of_data(files[0], data.encoding)
+    except CellguardError as error:
+        yield Mistake(("data", "file"), error.message, error.hint)
+        return
+    if data.standalone and data.holding is None:
+        yield Mistake(
+            ("data", "standalone"), "is about records without a holding.", "say data.holding, or leave it out."
+        )
+    wanted: dict[tuple[str | int, ...], str] = {("data", role): column for role, column in _roles(job).items()}
+    from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
+    wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
+    wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
+    wanted |= {("tables", k, "where"): c for k, e in enumerate(job.tables) if e.file is None for c in e.where}
+    for path, column in wanted.items():
+        if column not in known:
+            hint = did_you_mean(column, known) or f"the columns are {', '.join(known[:12])}."
+            yield Mistake(path, f"the data have no column {column!r}.", hint)
+
+
+def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
+    if job.data.table is not None:
+        if job.dimensions:
+            yield Mistake(("dimensions",), "the table brings its own dimensions.", "leave this section out.")
+        return
+    if not job.dimensions:
+        yield Mistake(("dimensions",), "at least one dimension is needed.", "as in [dimensions.region].")
+    roles = _roles(job)
+    for name, entry in job.dimensions.items():
+        for role in ("value", "weight", "shadow", "cost"):
+            if roles.get(role) == name:
+                yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
+        if entry.hierarchy is not None and entry.digits is not None:
+            yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
+        yield from _levels_of_dimension(job, folder, name)
+        if isinstance(entry.hierarchy, str):
+            path = folder / entry.hierarchy
+            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
+        elif entry.hierarchy is not None:
+            from cellguard.nouns.hierarchy import Hierarchy
+
+            yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
+
+
+def _levels_of_dimension(job: Job, folder: Path, name: str) -> Iterator[Mistake]:
+    """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
+    entry, where = job.dimensions[name], ("dimensions", name, "levels")
+    if entry.levels is None or isinstance(entry.hierarchy, str):
+        return
+    if entry.digits is not None or entry.hierarchy is not None:
+        yield Mistake(where, "the codes have a hierarchy already.", "leave one of them out.")
+    elif job.data.file is None:
+        yield Mistake(where, "are columns of records, or of a hierarchy's file; neither is there.", "name the file.")
+    elif entry.levels[-1] != name:
+        yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
+    else:
+        files = files_of_data(job, folder)
+        known = _known_columns(files[0], job.data.encoding) if files else None
+        for column in entry.levels[:-1]:
+            if known is not None and column not in known:
+                yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
+            if column in job.dimensions:
+                yield Mistake(
+                    where, f"{column!r} is a dimension too; crossed with a finer one it says nothing new.",
+                    f"leave out [dimensions.{column}].",
+                )  # fmt: skip
+
+
+def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
+    """Return the columns of the data; None where they cannot be read, which is told elsewhere."""
+    try:
+        return columns_of_data(path, encoding)
+    except CellguardError:
+        return None
+
+
+def _hierarchy(
+    where: tuple[str, ...], path: Path, total: str | None, levels: Sequence[str] | None
+) -> Iterator[Mistake]:
+    from cellguard.nouns.hierarchy import Hierarchy
+
+    if not path.is_file():
+        yield Mistake(where, f"{path.name}: no such file.", "names are relative to the folder of the job.")
+        return
+    yield from _attempt(where, lambda: Hierarchy.read(path, total=total, levels=levels))
+
+
+def _attempt(where: tuple[str | int, ...], action: Callable[[], Any]) -> Iterator[Mistake]:
+    """Do something that may fail with an error of ours, and turn that into a mistake."""
+    try:
+        action()
+    except CellguardError as error:
+        yield Mistake(where, error.message, error.hint)
+
+
+def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
+    yield from _publication(job, folder)
+    if job.data.table is not None and job.tables:
+        yield Mistake(("tables",), "the table is already made.", "leave this section out.")
+        return
+    used = set()
+    for k, entry in enumerate(job.tables):
+        for name in entry.dimensions:
+            used.add(name)
+            if name not in job.dimensions:
+                hint = did_you_mean(name, job.dimensions) or f"the dimensions are {', '.join(job.dimensions)}."
+                yield Mistake(("tables", k, "dimensions"), f"there is no dimension {name!r}.", hint)
+        if len(set(entry.dimensions)) != len(entry.dimensions):
+            yield Mistake(("tables", k, "dimensions"), "a dimension is named twice.")
+    for name in job.dimensions:
+        if job.tables and name not in used:
+            yield Mistake(("dimensions", name), "is in none of the tables.", "name it in one, or leave it out.")
+
+
+def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
+    """What several tables and indicators must say: files that are there, names that exist."""
+    from cellguard.nouns.publication import Equation
+    from cellguard.publish.parts import name_of
+
+    names = [i.name for i in job.indicators]
+    tables = [name_of(entry) for entry in job.tables]
+    for k, entry in enumerate(job.tables):
+        if entry.file is not None and not (folder / entry.file).is_file():
+            yield Mistake(("tables", k, "file"), f"{entry.file}: no such file.")
+        if tables.count(tables[k]) > 1:
+            yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
+        yield from _names_of(("tables", k, "indicators"), entry.indicators, names, "indicator")
+    for k, rule in enumerate(job.rules):
+        yield from _names_of(("rules", k, "indicators"), rule.indicators, names, "indicator")
+        yield from _names_of(("rules", k, "tables"), rule.tables, tables, "table")
+    for k, indicator in enumerate(job.indicators):
+        if indicator.shadow_of is not None:
+            yield from _names_of(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
+    for k, text in enumerate(job.equations):
+        try:
+            used = Equation.of(text).names
+        except CellguardError as error:
+            yield Mistake(("equations", k), error.message, error.hint)
+            continue
+        yield from _names_of(("equations", k), used, names, "indicator")
+
+
+def _names_of(where: tuple[str | int, ...], used: Sequence[str], known: Sequence[str], what: str) -> Iterator[Mistake]:
+    for name in used:
+        if name not in known:
+            hint = did_you_mean(name, known) or (f"known are {', '.join(known)}." if known else None)
+            yield Mistake(where, f"there is no {what} {name!r}.", hint)
+
+
+def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
+    if not job.rules and job.data.table is None:
+        yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
+    for k, entry in enumerate(job.rules):
+        needed, allowed = RULE_KEYS[entry.rule]
+        given = entry.model_fields_set - {"rule", "tables", "indicators", "only", "excluding"}
+        for key in sorted(needed - given):
+            yield Mistake(("rules", k), f"{entry.rule} needs {key}.")
+        for key in sorted(given - needed - allowed):
+            yield Mistake(
+                ("rules", k, key), f"{entry.rule} has no {key}.", f"it has {', '.join(sorted(needed | allowed))}."
+            )
+        if entry.file is not None and not (folder / entry.file).is_file():
+            yield Mistake(("rules", k, "file"), f"{entry.file}: no such file.")
+        yield from _places_of_rule(job, k, entry)
+        if entry.rule == "request" and job.data.request is None and job.data.table is None:
+            yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
+        if needed <= given <= needed | allowed and entry.rule != "a_priori":
+            from cellguard.publish.steps import rule_of
+
+            yield from _attempt(("rules", k), partial(rule_of, entry))
+
+
+def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
+    if job.data.table is not None:
+        return
+    named = [("only", d) for d in entry.only] + [("excluding", d) for d in entry.excluding]
+    named += [("cells", d) for cell in entry.cells or [] for d in cell]
+    for key, name in dict.fromkeys(named):
+        if name not in job.dimensions:
+            yield Mistake(("rules", k, key), f"there is no dimension {name!r}.", did_you_mean(name, job.dimensions))
+
+
+def _method(job: Job, folder: Path) -> Iterator[Mistake]:
+    del folder
+    given = job.method.model_fields_set - {"name", "weights"}
+    known = METHOD_KEYS[job.method.name]
+    for key in sorted(given - known):
+        if getattr(job.method, key) is not None:
+            owners = [name for name, keys in METHOD_KEYS.items() if key in keys]
+            yield Mistake(("method", key), f"{job.method.name} has no {key}.", f"it belongs to {' and '.join(owners)}.")
+    if job.method.resist is not None and (job.method.search is not None or job.method.rounds is not None):
+        yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
+    yield from _counts(job, ("method", "resist"), job.method.resist is not None)
+    if job.method.name == "adjust" and job.attackers:
+        yield Mistake(
+            ("method", "name"),
+            "an adjusted table is attacked by scenarios, not by respondents.",
+            "leave out [[attackers]].",
+        )
+
+    yield from _kept(job)
+
+
+def _kept(job: Job) -> Iterator[Mistake]:
+    """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
+    if job.data.table is not None or not job.dimensions:
+        return
+    for k, entry in enumerate(job.method.keep or []):
+        names = [entry] if isinstance(entry, str) else list(entry)
+        for name in names:
+            if name not in job.dimensions and names != ["total"]:
+                hint = did_you_mean(name, ["total", *job.dimensions])
+                yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
+
+
+def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
+    del folder
+    names: set[str] = set()
+    for k, entry in enumerate(job.attackers):
+        if entry.name in names or entry.name == "external":
+            yield Mistake(
+                ("attackers", k, "name"), f"{entry.name!r} is taken.", "give each attacker a name of his own."
+            )
+        names.add(entry.name)
+        for known in entry.knows:
+            cell, amount = known.get("cell"), known.get("contribution")
+            if (
+                set(known) != {"cell", "contribution"}
+                or not isinstance(cell, dict)
+                or isinstance(amount, bool)
+                or not isinstance(amount, int | float)
+            ):
+                yield Mistake(
+                    ("attackers", k, "knows"),
+                    "a cell and a contribution are needed.",
+                    '{cell = {region = "N1"}, contribution = 40.0}',
+                )
+                continue
+            for name in cell:
+                if job.data.table is None and name not in job.dimensions:
+                    yield Mistake(
+                        ("attackers", k, "knows"),
+                        f"there is no dimension {name!r}.",
+                        did_you_mean(name, job.dimensions),
+                    )
+
+
+def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
+    del folder
+    if job.attack is None:
+        return
+    fits = "suppress" if job.attack.scenario == "matching" else "adjust"
+    if job.method.name != fits:
+        yield Mistake(
+            ("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
+        )
+    yield from _counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
+
+
+def _counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
+    """The matching attack and what resists it are about counts that keep a width (minami2019)."""
+    if not asked or job.data.table is not None:  # a table may be one of counts: it is looked at when it is read
+        return
+    if job.data.value is not None or job.data.weight is not None:
+        yield Mistake(where, "matching is about tables of counts.", "leave out data.value and data.weight.")
+    if job.levels.width is None:
+        yield Mistake(
+            where, "matching needs to know how wide the range of a small count must be.", "say levels.width = 8."
+        )
+    if [entry.rule for entry in job.rules] != ["min_frequency"]:
+        yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
+
+
+def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
+    del folder
+    levels = job.levels
+    if (levels.lower is None) != (levels.upper is None):
+        yield Mistake(("levels",), "lower and upper are given together or not at all.")
+    if levels.upper is not None and "lower_ratio" in levels.model_fields_set:
+        yield Mistake(
+            ("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out."
+        )
+    if levels.width is not None and levels.model_fields_set - {"width", "smallest_width"}:
+        yield Mistake(("levels", "width"), "stands alone: it replaces all other levels.", "leave the others out.")
+    if levels.sliding is not None and levels.upper is None:
+        yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")
+
+
+def _output(job: Job, folder: Path) -> Iterator[Mistake]:
+    if not job.output.formats:
+        yield Mistake(("output", "formats"), "at least one format is needed.")
+    if len(set(job.output.formats)) != len(job.output.formats):
+        yield Mistake(("output", "formats"), "a format is named twice.")
+    path = folder / job.output.folder
+    if path.exists() and not path.is_dir():
+        yield Mistake(("output", "folder"), f"{job.output.folder}: is a file.", "name another folder.")
+    if path.resolve() == folder.resolve():
+        yield Mistake(("output", "folder"), "is the folder of the job itself.", "name a folder of its own.")

@@ -1,0 +1,143 @@
+"""Checkpoints: what a step made, kept until the release is written, so that a killed run goes on from there.
+
+A checkpoint is a numpy archive of arrays beside a JSON text that says how they make up tables, releases
+and audits; nothing in it is executed when it is read. It holds confidential values: its folder is its owner's only.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+import numpy as np
+
+from cellguard._io.files import atomic_writer
+
+__all__ = ["Checkpoints"]
+
+T = TypeVar("T")
+
+_FORMAT = "cellguard checkpoint 1"
+_KINDS = {
+    "Attacker": "cellguard.nouns.attacker",
+    "Audit": "cellguard.check.audit",
+    "CellStatistics": "cellguard.data.rules",
+    "Comparison": "cellguard.methods.compare",
+    "ExactMovements": "cellguard._engine.ranges.witness",
+    "Finding": "cellguard.check.audit",
+    "Flags": "cellguard.data.rules",
+    "Hierarchy": "cellguard.nouns.hierarchy",
+    "Levels": "cellguard.nouns.levels",
+    "Part": "cellguard.nouns.publication",
+    "Status": "cellguard.nouns.release",
+    "Table": "cellguard.nouns.table",
+    **dict.fromkeys(("Adjustment", "Intervals", "Perturbation", "Rounding", "Suppression"), "cellguard.nouns.release"),
+}
+"""What a checkpoint may hold -> the module that defines it."""
+
+
+class Checkpoints:
+    """The checkpoints of one job in a folder; those of another job, or of other data, count for nothing."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder, self.key = folder, key
+
+    def step(self, name: str, make: Callable[[], T]) -> tuple[T, bool]:
+        """Return what a step makes, and whether it was made before."""
+        path = self.folder / f"{name}.npz"
+        found = self._load(path)
+        if found is not None:
+            return cast("T", found), True
+        made = make()
+        self._save(path, made)
+        return made, False
+
+    def _save(self, path: Path, value: Any) -> None:
+        arrays: list[np.ndarray[Any, Any]] = []
+        tree = _packed(value, arrays, {})
+        text = json.dumps({"format": _FORMAT, "key": self.key, "value": tree})
+        content = {f"a{i}": array for i, array in enumerate(arrays)}
+        with atomic_writer(path, "wb") as stream:
+            np.savez(cast("IO[bytes]", stream), text=np.frombuffer(text.encode(), np.uint8), **cast("Any", content))
+
+    def _load(self, path: Path) -> Any:
+        if not path.is_file():
+            return None
+        try:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+                text = json.loads(bytes(archive["text"]).decode())
+                if text.get("format") != _FORMAT or text.get("key") != self.key:
+                    return None
+                return _unpacked(text["value"], archive, {})
+        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile):
+            return None  # damaged: the step is simply done again
+
+
+def _packed(value: Any, arrays: list[np.ndarray[Any, Any]], seen: dict[int, int]) -> Any:
+    """Turn a value into JSON; arrays go to the list. What occurs twice, as the table in its release, is kept once."""
+    if isinstance(value, Enum):
+        return {"kind": type(value).__name__, "enum": value.value}
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return {"float": repr(value)}
+    if isinstance(value, np.generic):
+        return _packed(value.item(), arrays, seen)
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, dict):
+        return {"dict": [[_packed(k, arrays, seen), _packed(v, arrays, seen)] for k, v in value.items()]}
+    if isinstance(value, list | tuple):
+        return {"tuple" if isinstance(value, tuple) else "list": [_packed(item, arrays, seen) for item in value]}
+    if id(value) in seen:
+        return {"again": seen[id(value)]}
+    seen[id(value)] = number = len(seen)
+    if hasattr(value, "tocsr"):
+        m = value.tocsr()
+        parts = {name: _packed(getattr(m, name), arrays, seen) for name in ("data", "indices", "indptr")}
+        return {"sparse": parts, "shape": list(m.shape), "number": number}
+    kind = type(value).__name__
+    if not is_dataclass(value) or kind not in _KINDS:
+        raise TypeError(f"a checkpoint cannot hold {kind}")
+    content = {f.name: _packed(getattr(value, f.name), arrays, seen) for f in fields(value) if f.init}
+    return {"kind": kind, "fields": content, "number": number}
+
+
+def _unpacked(tree: Any, arrays: Any, seen: dict[int, Any]) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    simple: dict[str, Callable[[Any], Any]] = {
+        "float": float,
+        "fraction": Fraction,
+        "array": lambda i: arrays[f"a{i}"],
+        "dict": lambda pairs: {_unpacked(k, arrays, seen): _unpacked(v, arrays, seen) for k, v in pairs},
+        "list": lambda items: [_unpacked(item, arrays, seen) for item in items],
+        "tuple": lambda items: tuple(_unpacked(item, arrays, seen) for item in items),
+        "again": seen.__getitem__,
+    }
+    for name, read in simple.items():
+        if name in tree:
+            return read(tree[name])
+    if "sparse" in tree:
+        from scipy.sparse import csr_array
+
+        parts = {name: _unpacked(part, arrays, seen) for name, part in tree["sparse"].items()}
+        made = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(tree["shape"]))
+        seen[tree["number"]] = made
+        return made
+    kind = getattr(import_module(_KINDS[tree["kind"]]), tree["kind"])
+    if "enum" in tree:
+        return kind(tree["enum"])
+    value = kind(**{name: _unpacked(part, arrays, seen) for name, part in tree["fields"].items()})
+    seen[tree["number"]] = value
+    return value

@@ -1,0 +1,221 @@
+"""A job for somebody's own data: look at the columns, guess their parts, write a file full of explanations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cellguard.exceptions import InputError
+from cellguard.publish.columns import Column, look
+from cellguard.publish.guess import DimensionGuess, Guess, guess
+
+__all__ = ["Draft", "draft"]
+
+_MAX_CELLS = 5000
+_RECORDS_PER_CELL = 5
+_MAX_DIMENSIONS = 8
+
+
+class Draft(NamedTuple):
+    """A job for a data file."""
+
+    text: str
+    """The job, with its explanations."""
+    told: tuple[str, ...]
+    """What was guessed and why, a line for each column."""
+    unconfirmed: tuple[str, ...]
+    """Guesses that somebody must confirm before anything is published."""
+
+
+def draft(path: Path, folder: Path) -> Draft:
+    """Return a commented job for a data file, to be saved in a folder."""
+    columns, rows = look(path)
+    found = guess(columns)
+    _refuse_what_makes_no_table(path, found)
+    active = _active(found.dimensions, rows)
+    if all(d.risky for d in found.dimensions):
+        found.unconfirmed.append("dimensions")
+    stem = path.name.lower().removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.name[: len(stem)]).strip("-._") or "table"
+    told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns)
+    about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
+    head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
+    parts = [head, _DATA.format(file=_text(os.path.relpath(path, folder)), about=about), _data(found, columns)]
+    parts += [_dimension(d, path.parent, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
+    parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
+    return Draft("\n".join(parts), told, tuple(found.unconfirmed))
+
+
+def _refuse_what_makes_no_table(path: Path, found: Guess) -> None:
+    """Refuse a file that is no set of records, or from which only respondents could be tabulated."""
+    if found.added_up and not found.holding:
+        raise InputError(
+            f"{path}: looks like a table that is already added up: {', '.join(found.added_up)} "
+            f"{'has' if len(found.added_up) == 1 else 'have'} a code for the total.",
+            hint="describe it in a .toml file beside it (see the manual, file formats); or leave the totals out.",
+        )
+    if not found.dimensions:
+        reasons = "".join(f"\n  {name}: {why}" for name, why in found.why.items())
+        raise InputError(
+            f"{path}: no column looks like a dimension (codes that records share).{reasons}",
+            hint="a table needs at least one column of codes, such as region or activity.",
+        )
+
+
+def _active(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
+    """Return the dimensions of a first table: three, no more cells than records can fill, nothing risky."""
+    chosen: list[DimensionGuess] = []
+    most = min(_MAX_CELLS, max(rows / _RECORDS_PER_CELL, 60))
+    cells = 1
+    for d in dims:
+        if (d.risky and chosen) or len(chosen) == 3:
+            break
+        if not chosen or cells * d.cells <= most:
+            cells *= d.cells
+            chosen.append(d)
+    return chosen
+
+
+def _told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
+    why = found.why.get(column.name, "left alone")
+    if why.startswith("dimension") and not any(d.column.name == column.name for d in active):
+        return f"{why} (switched off)"
+    return why
+
+
+def _unconfirmed(found: Guess) -> str:
+    if not found.unconfirmed:
+        return ""
+    listed = ", ".join(_text(name) for name in found.unconfirmed)
+    return (
+        "\n# These guesses could publish what must not be published. Look at them, then delete the next line:\n"
+        "# cellguard protect waits for that.\n"
+        f"unconfirmed = [{listed}]\n"
+    )
+
+
+def _described(column: Column) -> str:
+    kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
+    return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
+
+
+def _text(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _key(name: str) -> str:
+    plain = all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+    return name if plain and name else _text(name)
+
+
+def _data(found: Guess, columns: Sequence[Column]) -> str:
+    gaps = {c.name: c.gaps for c in columns}
+    texts = {
+        "value": "column to add up; left out, records are counted",
+        "holding": "records of one holding count as one contributor",
+        "weight": "sampling weights",
+    }
+    lines = []
+    for role, about in texts.items():
+        column = getattr(found, role)
+        lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
+    lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
+    lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
+    lines.append(_gap(gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"))
+    return "\n".join([*lines, ""])
+
+
+def _gap(gaps: int, line: str) -> str:
+    """Return what to do with records that lack an entry; switched on where there are some, which is said."""
+    return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
+
+
+def _dimension(guessed: DimensionGuess, beside: Path, folder: Path, *, active: bool) -> str:
+    """Return a section; a hierarchy file of the column's name beside the data is used."""
+    off = "" if active else "# "
+    lines = [f"{off}[dimensions.{_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
+    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, beside, folder)]
+    gaps = guessed.column.gaps
+    if gaps:
+        lines.append(f'{off}missing = ["unknown"]    # a code of their own for {gaps:,} records without one')
+    return "\n".join(lines) + "\n"
+
+
+def _hierarchy(guessed: DimensionGuess, beside: Path, folder: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the lines that say how the codes add up, and whether they are switched on."""
+    name = guessed.column.name
+    found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
+    if found is not None:
+        yield f"hierarchy = {_text(os.path.relpath(found, folder))}", True
+    elif guessed.levels:
+        listed = ", ".join(_text(level) for level in guessed.levels)
+        yield f"levels = [{listed}]    # columns from coarse to fine: one hierarchy, never crossed", True
+    else:
+        yield 'hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total', False
+        if guessed.column.digits:
+            yield "digits = [1, 1]    # instead: how many digits each level of the codes adds", False
+
+
+_HEAD = """\
+# A job for cellguard. Look through it, then:   cellguard protect THIS-FILE --dry-run
+#                                               cellguard protect THIS-FILE
+# Lines that begin with # are remarks, or choices that are switched off.
+
+name = "{name}"    # names the files of the release
+seed = 1    # the same seed gives the same release
+{unconfirmed}"""
+
+_DATA = """\
+[data]
+# Columns found, and what they were taken for:
+{about}
+file = {file}"""
+
+_RULES = """\
+[[rules]]
+rule = "p_percent"    # another contributor must not be able to estimate the largest to within p per cent
+p = 10
+
+[[rules]]
+rule = "min_frequency"    # fewer than n contributors
+n = 3
+percent = 10    # how far such a cell must stay uncertain, in per cent of its value
+
+# [[rules]]
+# rule = "dominance"    # the n largest contributors hold more than k per cent
+# n = 2
+# k = 85
+"""
+
+_COUNTS = """\
+[[rules]]
+rule = "min_frequency"    # counts below n are sensitive
+n = 3
+"""
+
+_REST = """\
+# Several linked tables instead of one with all dimensions:
+# [[tables]]
+# dimensions = ["...", "..."]
+
+{rules}
+[method]
+name = "suppress"    # or intervals, round, perturb, adjust
+# rounds = 30    # suppress: more rounds find cheaper patterns
+# base = 5    # round and perturb
+
+# [[attackers]]    # somebody who knows his own contribution
+# name = "firm 12"
+# knows = [{{cell = {{region = "N1"}}, contribution = 40.0}}]
+
+# [compare]    # how the other methods would do, in the internal report
+
+[limits]
+time_limit_s = 600
+
+[output]
+folder = {folder}    # gets two folders: public, and internal (confidential)
+formats = ["csv", "xlsx"]    # also parquet, jj
+"""

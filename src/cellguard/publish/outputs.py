@@ -1,0 +1,203 @@
+"""What a job writes, and how: staged in a private folder, put in place at the end, the public part last."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from cellguard._io.files import atomic_writer
+from cellguard._io.frames import beside
+from cellguard._io.lock import locked
+from cellguard.exceptions import InputError
+from cellguard.nouns.release import Adjustment, Release, warned
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+    from cellguard.publish.model import OutputSection
+
+__all__ = ["Folders", "write_internal", "write_json", "write_public"]
+
+
+class Folders:
+    """The folders of a job's outputs.
+
+    ``public`` and ``internal`` appear whole or not at all: both are made inside ``.work``, on the same file
+    system, and renamed. The public one comes last, when everything that proves it safe is in place.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.work = root / ".work"
+        self.public, self.internal = root / "public", root / "internal"
+        self.staged_public, self.staged_internal = self.work / "public", self.work / "internal"
+        self.old = self.work / "old"
+
+    @contextmanager
+    def entered(self, *, fresh: bool = False) -> Iterator[None]:
+        """Work in the folder, alone: make the private one for checkpoints, and refuse to replace what is not ours.
+
+        `fresh` throws away what an earlier run left there.
+        """
+        for folder in (self.work, self.public, self.internal):
+            if folder.is_symlink():  # whoever made it decides where confidential files would go
+                raise InputError(f"{folder}: is a symbolic link.", hint="remove it, or name another folder.")
+        for folder in (self.public, self.internal):
+            if folder.exists() and not (folder / "manifest.json").is_file():
+                raise InputError(
+                    f"{folder}: is there, and was not written by cellguard.",
+                    hint="name another folder for the outputs.",
+                )
+        with locked(self.work, busy=f"{self.root}: another run is at work in this folder."):
+            self.work.chmod(0o700)
+            if fresh:
+                for entry in self.work.iterdir():
+                    if entry.is_dir() and not entry.is_symlink():
+                        shutil.rmtree(entry, ignore_errors=True)
+                    elif entry.name != "lock":
+                        entry.unlink()
+            yield
+
+    def stage(self) -> None:
+        """Begin with empty staged folders; what a killed run left there is thrown away."""
+        for folder in (self.staged_public, self.staged_internal):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+
+    def publish(self) -> None:
+        """Put the staged folders in place of the old ones."""
+        shutil.rmtree(self.old, ignore_errors=True)
+        self.old.mkdir(mode=0o700)
+        if self.public.exists():  # the old release goes before the first new file comes: never a mixture
+            self.public.rename(self.old / "public")
+        if self.internal.exists():
+            self.internal.rename(self.old / "internal")
+        self.staged_internal.rename(self.internal)
+        self.staged_public.chmod(0o755)
+        self.staged_public.rename(self.public)
+
+    def clean(self) -> None:
+        """Remove checkpoints and what was replaced."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write an object as JSON, atomically and the same for the same object."""
+    with atomic_writer(path) as stream:
+        cast("IO[str]", stream).write(
+            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
+        )
+
+
+class _Sheet(NamedTuple):
+    """What is written of one table."""
+
+    codes: Mapping[str, Any]
+    published: Mapping[str, Any]
+    unsafe: bool
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
+        columns = beside(self.codes, self.published)
+        return columns | (warned(columns) if self.unsafe else {})
+
+    def rows(self) -> list[list[tuple[Any, str]]]:
+        """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
+        columns, first = self.columns, len(self.codes)
+        last = first + len(self.published)
+        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
+        lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
+        for style, cells in zip(self.styles(), zip(*lists, strict=True), strict=True):
+            looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
+            shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
+            rows.append(list(zip(shown, looks, strict=True)))
+        return rows
+
+    def styles(self) -> list[str]:
+        """Return how each cell looks by what is published of it."""
+        if "status" in self.published:
+            marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
+            return [marked.get(str(status), "plain") for status in self.published["status"]]
+        if "lower" in self.published:
+            open_ = self.published["lower"] != self.published["upper"]
+            return [str(style) for style in np.where(open_, "changed", "plain")]
+        return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
+
+
+def _sheets(name: str, release: Release, output: OutputSection, unsafe: bool) -> dict[str, _Sheet]:
+    """Return what is written, by table: of a publication each in the layout it came in."""
+    published = release.columns(mark_primary=output.mark_primary)
+    if not release.table.parts:
+        return {name: _Sheet(release.table.cell_codes(), published, unsafe)}
+    return {
+        part.name: _Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
+        for part in release.table.parts
+    }
+
+
+def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
+    """Write the release in every format that was asked for: a file or a sheet for each table."""
+    from cellguard._io.frames import write_csv, write_parquet
+
+    sheets = _sheets(name, release, output, unsafe)
+    mark = "UNSAFE-" if unsafe else ""
+    for title, sheet in sheets.items():
+        if "csv" in output.formats:
+            write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
+        if "parquet" in output.formats:
+            write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
+    if "xlsx" in output.formats:
+        from cellguard._io.xlsx import write_xlsx
+
+        write_xlsx(folder / f"{mark}{name}.xlsx", {title: sheet.rows() for title, sheet in sheets.items()})
+
+
+def file_name(title: str) -> str:
+    """Return the name of a table as one of a file.
+
+    >>> file_name("activity by region / 2024")
+    'activity by region _ 2024'
+    """
+    return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
+
+
+def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:
+    """Write what proves the release safe, and the table itself where it was asked for: all of it confidential."""
+    if "jj" in output.formats:
+        release.table.write(folder / f"{name}.jj.gz")
+    if audit is None:
+        return
+    write_json(folder / "audit.json", _audit_facts(release, audit))
+    if output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
+        audit.save_witnesses(folder / "witnesses.json.gz")
+
+
+def _audit_facts(release: Release, audit: Audit) -> dict[str, Any]:
+    t = release.table
+    attackers = []
+    for found in audit.findings:
+        cells = [
+            {
+                "cell": {d: codes[0] for d, codes in t.cell_codes([cell]).items()},
+                "lowest": _number(found.low[k]),
+                "highest": _number(found.high[k]),
+                "lower_level": _number(found.levels.lower[k]),
+                "upper_level": _number(found.levels.upper[k]),
+                "sliding_level": _number(found.levels.sliding[k]),
+                "safe": bool(found.safe[k]),
+                "exact": bool(found.exact[k]),
+            }
+            for k, cell in enumerate(found.cells.tolist())
+        ]
+        attackers.append({"name": found.attacker.name, "cells": cells})
+    return {"confidential": True, **audit.summary(), "attackers": attackers}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

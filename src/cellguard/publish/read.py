@@ -1,0 +1,178 @@
+"""Reading a job file: every mistake at once, each with its place."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from cellguard.exceptions import FormatError, InputError, did_you_mean
+from cellguard.publish.check import Mistake, check
+from cellguard.publish.model import Job
+from cellguard.publish.places import Places
+
+__all__ = ["JobError", "JobFile", "read_job"]
+
+
+class JobError(InputError):
+    """A job file with mistakes; `mistakes` lists all of them."""
+
+    def __init__(self, path: Path, mistakes: Sequence[str]) -> None:
+        self.mistakes = tuple(mistakes)
+        count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        super().__init__(
+            "\n  ".join([f"{path}: {count} in the job.", *mistakes]),
+            hint="cellguard init writes a job with every section explained.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFile:
+    """A job that was read: what it says, and where its files are."""
+
+    path: Path
+    """The file; relative names in it start from its folder."""
+    text: str
+    """The file as it was read."""
+    job: Job
+
+    @property
+    def folder(self) -> Path:
+        """Where the outputs go."""
+        return self.path.parent / self.job.output.folder
+
+    def file(self, name: str) -> Path:
+        """Return the path of a file that the job names."""
+        return self.path.parent / name
+
+
+def read_job(path: str | Path) -> JobFile:
+    """Read a job file and check it; raises :class:`JobError` with every mistake and its line."""
+    from cellguard._io.files import read_bytes
+
+    path = Path(path)
+    try:
+        text = read_bytes(path, max_bytes=16 << 20).decode("utf-8-sig")
+        raw = tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError.at(
+            path, None, f"is not TOML: {error}.", hint="texts stand in quotes, lists in [ ]."
+        ) from None
+    except RecursionError:
+        raise FormatError.at(path, None, "is nested too deeply.") from None
+    places = Places(text)
+    mistakes: list[Mistake] = []
+    job: Job | None = None
+    try:
+        job = Job.model_validate(raw)
+    except ValidationError as error:
+        mistakes += _shape_mistakes(error)
+    if job is not None:
+        mistakes += check(job, path.parent)
+    else:  # what has the right shape is checked all the same: one run shows everything
+        mistakes += _partial_check(raw, path.parent, mistakes)
+    if mistakes or job is None:
+        raise JobError(path, list(_shown(mistakes, places)))
+    return JobFile(path=path, text=text, job=job)
+
+
+def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) -> list[Mistake]:
+    """Check the rest of a job after cutting out what is wrong; what depends on it is left alone."""
+    cut = {mistake.path[:1] for mistake in wrong}
+    rest = {key: value for key, value in raw.items() if (key,) not in cut}
+    if ("data",) in cut:
+        return []
+    try:
+        job = Job.model_validate(rest)
+    except ValidationError:
+        return []
+    return [
+        mistake for mistake in check(job, folder, without={str(p[0]) for p in cut if p}) if mistake.path[:1] not in cut
+    ]
+
+
+def _shown(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
+    placed = [(places.line(mistake.path) or 0, mistake) for mistake in mistakes]
+    for line, mistake in sorted(placed, key=lambda item: item[0]):
+        where = f"line {line}, " if line else ""
+        name = ".".join(str(part) if isinstance(part, str) else f"{part + 1}" for part in mistake.path) or "the job"
+        hint = f" Hint: {mistake.hint}" if mistake.hint else ""
+        yield f"{where}{name}: {mistake.text}{hint}"
+
+
+# ---------------------------------------------------------------- what pydantic found, in our words
+
+_TEXTS = {
+    "missing": "is needed.",
+    "string_type": "a text in quotes is needed.",
+    "bool_type": "true or false is needed.",
+    "int_type": "a whole number is needed.",
+    "int_from_float": "a whole number is needed.",
+    "float_type": "a number is needed.",
+    "finite_number": "a finite number is needed.",
+    "list_type": "a list in [ ] is needed.",
+    "dict_type": "a table is needed.",
+    "model_type": "a section is needed.",
+    "model_attributes_type": "a section is needed.",
+    "too_short": "may not be empty or shorter than {min_length}.",
+    "too_long": "may not be longer than {max_length}.",
+    "greater_than": "a number above {gt} is needed.",
+    "greater_than_equal": "a number of at least {ge} is needed.",
+    "less_than": "a number below {lt} is needed.",
+    "less_than_equal": "a number of at most {le} is needed.",
+    "string_pattern_mismatch": "letters, digits, dots, dashes and blanks only, beginning with a letter or digit.",
+}
+
+
+def _shape_mistakes(error: ValidationError) -> list[Mistake]:
+    found: dict[tuple[str | int, ...], Mistake] = {}
+    for entry in error.errors(include_url=False, include_input=True):
+        path = tuple(part for part in entry["loc"] if not _is_branch(part))
+        kind, context = entry["type"], entry.get("ctx", {})
+        hint = None
+        if kind == "extra_forbidden":
+            known = _keys(path[:-1])
+            text = "there is no such key."
+            hint = did_you_mean(str(path[-1]), known) or f"known are {', '.join(sorted(known))}."
+        elif kind == "literal_error":
+            text = f"must be one of {context.get('expected', '')}."
+            if isinstance(entry["input"], str):
+                hint = did_you_mean(
+                    entry["input"], [w.strip(" '") for w in context.get("expected", "").replace(" or ", ",").split(",")]
+                )
+        else:
+            text = _TEXTS.get(kind, f"{entry['msg'].lower()}.").format(**context)
+        found.setdefault(path, Mistake(path, text, hint))
+    return list(found.values())
+
+
+def _is_branch(part: str | int) -> bool:
+    """Tell the names pydantic gives to the branches of a union, as in ``str`` or ``list[any]``."""
+    return isinstance(part, str) and (part in ("str", "float", "int") or "[" in part)
+
+
+def _keys(path: Sequence[str | int]) -> list[str]:
+    """Return the keys that a section at this path may have."""
+    model: Any = Job
+    for part in path:
+        if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
+            model = _section_of(model.model_fields[str(part)].annotation)
+        # the name of a dimension or the number of a rule leads to the same section
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+
+
+def _section_of(annotation: Any) -> Any:
+    """Return the section inside ``list[Section]``, ``dict[str, Section]`` or ``Section | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for inner in get_args(annotation):
+        found = _section_of(inner)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,234 @@
+"""From content to a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+
+from cellguard.check.coverage import coverage
+from cellguard.nouns.release import Intervals, Suppression
+from cellguard.nouns.table import Table
+from cellguard.publish.report import pictures
+from cellguard.publish.report.content import Content
+from cellguard.publish.report.grid import number, views_of
+
+__all__ = ["render", "write_report"]
+
+_METHODS = {
+    "suppress": (
+        "Cell suppression",
+        "Sensitive cells, and others without which they could be computed, are not published.",
+    ),
+    "adjust": (
+        "Controlled tabular adjustment",
+        "Numbers were changed a little; every total is still the sum of its parts.",
+    ),
+    "intervals": ("Interval protection", "Some cells are published as an interval that contains the true value."),
+    "round": (
+        "Controlled rounding",
+        "Every number is a multiple of a base, and every total is still the sum of its parts.",
+    ),
+    "perturb": ("Cell perturbation", "Numbers were moved a little; every total is still the sum of its parts."),
+}
+_KINDS = {
+    "published": "published as it is",
+    "primary": "withheld: sensitive (primary)",
+    "secondary": "withheld: protects others (secondary)",
+    "withheld": "withheld",
+    "interval": "published as an interval",
+    "changed": "published with a changed value",
+}
+_COLUMNS = {
+    "method": "method",
+    "status": "status",
+    "safe": "safe",
+    "untouched_pct": "cells untouched, %",
+    "hidden_pct": "cells hidden, %",
+    "deviation_pct": "mean deviation, %",
+    "interval_pct": "mean interval, %",
+    "range_pct": "mean range of sensitive cells, %",
+    "range_to_level": "least range to level",
+    "seconds": "seconds",
+    "note": "",
+}
+
+
+def write_report(path: str | Path, content: Content, *, public: bool) -> None:
+    """Write a report, atomically."""
+    from cellguard._io.files import atomic_writer
+
+    with atomic_writer(path) as stream:
+        cast("IO[str]", stream).write(render(content, public=public))
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(
+        loader=PackageLoader("cellguard.publish.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = number
+    return environment.get_template("report.html")
+
+
+def render(content: Content, *, public: bool) -> str:
+    """Return the report as one page of HTML.
+
+    Parameters
+    ----------
+    public
+        The version for everybody: what it does not show, nobody can compute from it.
+    """
+    release, table = content.release, content.release.table
+    name, sentence = _METHODS.get(release.method, (release.method, ""))
+    grids = list(views_of(content, public=public))
+    used = {cell.kind for grid in grids for _, line in grid.rows for cell in line}
+    facts: dict[str, Any] = {
+        "title": content.title,
+        "public": public,
+        "unsafe": content.unsafe,
+        "method": name,
+        "sentence": sentence,
+        "cells": table.n_cells,
+        "relations": table.n_relations,
+        "attackers": max(len(table.attackers), 1),
+        "parts": pictures.shares(_parts(content, public=public)),
+        "grids": grids,
+        "legend": {kind: text for kind, text in _KINDS.items() if kind in used},
+        "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
+        "published_extra": _published_extra(content),
+        "checked": None if content.audit is None else content.audit.checked,
+        "ranged": release.method != "adjust",
+        "covers": None if content.audit is None else coverage(content.audit),
+        "verdict": None if content.audit is None else content.audit.verdict,
+    }
+    if not public:
+        facts |= _internal(content)
+    return str(_template().render(facts))
+
+
+def _published_extra(content: Content) -> dict[str, str]:
+    """Return what is published about the method itself: the base and the step of rounding."""
+    summary = content.release.summary()
+    if content.release.method not in ("round", "perturb") or summary.get("base") is None:
+        return {}
+    base = summary["base"]
+    shown = number(base) if isinstance(base, float) else ", ".join(number(b) for b in base)
+    return {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
+
+
+def _parts(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
+    """Say how the cells divide into published, withheld and changed ones."""
+    release, n = content.release, content.release.table.n_cells
+    if isinstance(release, Suppression):
+        primary, secondary = int(release.primary.sum()), int(release.secondary.sum())
+        rest = ("published", n - primary - secondary, pictures.SAFE)
+        if public and not content.primaries_shown:
+            return [rest, ("withheld", primary + secondary, pictures.SECONDARY)]
+        return [rest, ("primary", primary, pictures.PRIMARY), ("secondary", secondary, pictures.SECONDARY)]
+    if isinstance(release, Intervals):
+        wide = int(np.count_nonzero(release.upper > release.lower))
+        return [("published", n - wide, pictures.SAFE), ("intervals", wide, pictures.CHANGED)]
+    return [("published with a changed value", n, pictures.CHANGED)]
+
+
+# ---------------------------------------------------------------- internal
+
+
+def _internal(content: Content) -> dict[str, Any]:
+    table, audit = content.release.table, content.audit
+    out: dict[str, Any] = {
+        "asked": dict(content.asked),
+        "rules": []
+        if table.flags is None
+        else list(zip(table.flags.names, table.flags.reasons, table.flags.counts().values(), strict=True)),
+        "sensitive": int(table.sensitive.sum()),
+        "by_dimension": list(_by_dimension(table)),
+        "result": _result(content),
+        "loss": _loss(content),
+        "seconds": {name: f"{s:.2f}" for name, s in content.seconds.items()},
+        "comparison": None if content.comparison is None else _comparison(content.comparison),
+        "columns": _COLUMNS,
+        "attack": _attack(content.attack),
+        "attack_picture": _attack_picture(content.attack),
+    }
+    if audit is not None:
+        out["audit"] = {**audit.summary(), "seconds": f"{audit.seconds:.2f}"}
+        bounded = any(np.isfinite(f.high - f.low).any() for f in audit.findings)
+        if bounded and audit.checked and audit.ranges_exact:
+            out["ranges"] = pictures.ranges(table, audit)
+            out["positions"] = pictures.positions(table, audit)
+    return out
+
+
+def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
+    """Draw how many sensitive cells each code of each dimension has; totals are left out."""
+    cells = table.sensitive_cells
+    for d, name in enumerate(table.dimensions):
+        if not len(cells):
+            return
+        counts = np.bincount(table.coordinates[cells, d], minlength=len(table.codes[d]))
+        order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:15]
+        if order:
+            yield name, pictures.bars({table.codes[d][i]: float(counts[i]) for i in order}, "sensitive cells")
+
+
+def _result(content: Content) -> dict[str, str]:
+    release = content.release
+    proven = isfinite(release.bound) and release.bound > 0
+    out = {"status": str(release.status), "objective": _figure(release.objective)}
+    out["proven bound"] = f"{_figure(release.bound)} (gap {100 * release.gap:.2f}%)" if proven else "none was asked for"
+    if isinstance(release, Suppression):
+        out |= {"primary": f"{int(release.primary.sum()):,}", "secondary": f"{int(release.secondary.sum()):,}"}
+        out["information lost"] = (
+            f"{100 * release.cost / max(float(release.table.weights.sum()), 1e-300):.2f}% of the weights"
+        )
+    if release.explanation:
+        out["remark"] = release.explanation
+    return out
+
+
+def _loss(content: Content) -> dict[str, dict[str, str]]:
+    names = {"abs_mean": "mean", "abs_max": "largest", "pct_mean": "mean, %", "pct_max": "largest, %"}
+    return {
+        group: {shown: _figure(figures[key]) for key, shown in names.items()}
+        for group, figures in content.release.loss().items()
+        if not isinstance(content.release, Suppression)
+    }
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}") if isfinite(value) else "-"
+    return str(value).replace("_", " ")
+
+
+def _comparison(comparison: Any) -> list[dict[str, str]]:
+    return [{name: _figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
+
+
+def _attack(attack: Any) -> dict[str, str]:
+    if attack is None:
+        return {}
+    summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
+    plain = (bool, int, float, str)
+    return {str(key).replace("_", " "): _figure(value) for key, value in summary.items() if isinstance(value, plain)}
+
+
+def _attack_picture(attack: Any) -> str:
+    """Draw how far the intruder's estimates were from the truth, class by class."""
+    shares = getattr(attack, "distribution", None)
+    if not isinstance(shares, Mapping):
+        return ""
+    return pictures.bars({f"{name} %": float(v) for name, v in shares.items()}, "per cent of the estimates")

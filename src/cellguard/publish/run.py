@@ -1,0 +1,384 @@
+"""Running a job: tabulate, flag, protect, audit, attack, write. Nothing unsafe leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
+from cellguard.publish import manifest as manifests
+from cellguard.publish.checkpoint import Checkpoints
+from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
+from cellguard.publish.progress import Progress
+from cellguard.publish.read import JobFile
+from cellguard.publish.steps import count_rule, flagged, inputs, method_options, protected, tabulated
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.table import Table
+
+__all__ = ["Outcome", "UnsafeReleaseError", "run"]
+
+T = TypeVar("T")
+
+_EXACT_RANGES = 2000
+"""Up to so many sensitive cells the report shows both ends of every range; beyond, verdicts alone are computed."""
+
+
+class UnsafeReleaseError(CellguardError):
+    """The method found no release, the audit refuses the one it found, or there was nothing to check."""
+
+    summary: Mapping[str, Any] = {}
+    """The JSON object of the command line for what was found and not written."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What a run of a job made."""
+
+    file: JobFile = field(repr=False)
+    release: Release
+    audit: Audit | None
+    folder: Path
+    """Where the outputs are, in ``public`` and ``internal``."""
+    seconds: dict[str, float]
+    """How long each step took."""
+    resumed: tuple[str, ...] = ()
+    """Steps that an earlier run, ended before its time, had already done."""
+    comparison: Any = None
+    attack: Any = None
+    unsafe: bool = False
+    """Whether an unsafe release was written on request."""
+
+    @property
+    def report(self) -> Path | None:
+        """The public report, if one was asked for."""
+        path = self.folder / "public" / "report.html"
+        return path if path.is_file() else None
+
+    def summary(self, *, internal: bool = False) -> dict[str, Any]:
+        """Return the JSON object of the command line; what is computed from true values only when `internal`."""
+        out = self.release.summary(internal=internal)
+        out["seconds"] = {"total": sum(self.seconds.values()), **self.seconds}
+        out["audit"] = None if self.audit is None else self.audit.summary()
+        out |= {
+            "job": self.file.job.name,
+            "folder": str(self.folder),
+            "unsafe": self.unsafe,
+            "resumed": list(self.resumed),
+        }
+        out["report"] = None if self.report is None else str(self.report)
+        if self.attack is not None:
+            out["attack"] = self.attack.summary()
+        if self.comparison is not None and internal:
+            out["compare"] = list(self.comparison.rows)
+        return out
+
+
+def run(
+    file: JobFile,
+    *,
+    allow_unsafe: bool = False,
+    fresh: bool = False,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Outcome:
+    """Do everything a job asks for.
+
+    Parameters
+    ----------
+    file
+        The job, from :func:`cellguard.publish.read_job`.
+    allow_unsafe
+        Write a release that the audit refuses; every output says so.
+    fresh
+        Forget the checkpoints of an earlier run.
+    folder
+        Where the outputs go, instead of where the job says.
+    progress
+        Who is told.
+
+    Raises
+    ------
+    UnsafeReleaseError
+        When there is no release, or the audit refuses it and `allow_unsafe` is not given.
+    """
+    if file.job.unconfirmed:
+        raise InputError(
+            f"{file.path}: guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",
+            hint="look at them in the file, correct them, and delete the line `unconfirmed`.",
+        )
+    folders = Folders(folder or file.folder)
+    with folders.entered(fresh=fresh):
+        return _done(file, _Run(file, folders, progress or Progress(quiet=True)), allow_unsafe=allow_unsafe)
+
+
+def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
+    """Do the steps of a job."""
+    table = work.step("tabulate", lambda: tabulated(file))
+    table = work.step("flag", lambda: flagged(table, file))
+    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
+    if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
+        raise _nothing_sensitive(table, file)
+    limit = file.job.limits.time_limit_s
+    release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
+    exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
+    audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
+    unsafe = audit is None or not (audit.safe or audit.checked == 0)
+    outcome = Outcome(
+        file=file,
+        release=release,
+        audit=audit,
+        folder=work.folders.root,
+        seconds=work.seconds,
+        resumed=tuple(work.resumed),
+        unsafe=unsafe,
+    )
+    if unsafe and not (allow_unsafe and audit is not None):
+        raise _refusal(outcome)
+    comparison = attack = None
+    if file.job.attack is not None:
+        attack = work.live("attack", lambda: _attacked(release, file))
+    if file.job.compare is not None:
+        comparison = work.step("compare", lambda: _compared(release, audit, file))
+    outcome = replace(outcome, comparison=comparison, attack=attack)
+    work.live("write", lambda: _write(outcome, work))
+    return outcome
+
+
+class _Run:
+    """The steps of a run with their checkpoints and seconds."""
+
+    def __init__(self, file: JobFile, folders: Folders, progress: Progress) -> None:
+        self.folders, self.progress = folders, progress
+        self.seconds: dict[str, float] = {}
+        self.resumed: list[str] = []
+        self.hashes = {path: manifests.hash_of(path) for path in inputs(file)}
+        self.checkpoints = Checkpoints(folders.work, _key(file, self.hashes))
+
+    def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:
+        """Do a step unless a checkpoint has its result."""
+        self.progress.phase(name, limit_s=limit_s)
+        begin = time.perf_counter()
+        made, before = self.checkpoints.step(name, make)
+        if before:
+            self.resumed.append(name)
+        self.seconds[name] = time.perf_counter() - begin
+        return made
+
+    def refuse_changes(self) -> None:
+        """Refuse to write what was made from files that changed meanwhile: nobody could say from which version."""
+        for path, digest in self.hashes.items():
+            if not path.is_file() or manifests.hash_of(path) != digest:
+                raise InputError(
+                    f"{path}: changed while the job was running; nothing was written.", hint="run the job again."
+                )
+
+    def live(self, name: str, make: Callable[[], T]) -> T:
+        """Do a step that keeps no checkpoint."""
+        self.progress.phase(name)
+        begin = time.perf_counter()
+        made = make()
+        self.seconds[name] = time.perf_counter() - begin
+        return made
+
+
+def _key(file: JobFile, hashes: dict[Path, str]) -> str:
+    """Return what a checkpoint must agree with: the job, its inputs, the versions."""
+    read = sorted((os.path.relpath(path, file.path.parent), digest) for path, digest in hashes.items())
+    facts = [file.job.model_dump(mode="json"), read, manifests.versions()]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _lean(release: Release) -> Release:
+    """Return the release with plain details only: a checkpoint holds no solver's objects."""
+    plain = {k: v for k, v in release.details.items() if isinstance(v, bool | int | float | str | dict | list | None)}
+    return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
+
+
+def _refusal(outcome: Outcome) -> UnsafeReleaseError:
+    release, audit = outcome.release, outcome.audit
+    if audit is None:
+        error = UnsafeReleaseError(
+            f"no release: {release.status}. {release.explanation}".strip(),
+            hint="more time, lower levels, or another method may find one.",
+        )
+    else:
+        cells = audit.unsafe_cells
+        first = release.table.label(int(cells[0])) if len(cells) else ""
+        error = UnsafeReleaseError(
+            f"the audit refuses this release: {audit.unsafe} of {audit.checked} cells are not safe, {first} for one; "
+            "nothing was written.",
+            hint="--allow-unsafe writes it all the same, marked as unsafe.",
+        )
+    error.summary = outcome.summary()
+    return error
+
+
+def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
+    """Stop a job that would protect nothing: more often a mistake in the rules than a harmless table."""
+    error = UnsafeReleaseError(
+        f"no cell of {table.n_cells:,} is sensitive by the rules of this job: nothing would be protected or checked.",
+        hint='look at the rules, and at which column is the value; or say nothing_sensitive = "publish".',
+    )
+    error.summary = {
+        "job": file.job.name,
+        "method": file.job.method.name,
+        "status": "nothing_checked",
+        "table": {"cells": table.n_cells, "sensitive": 0, "relations": table.n_relations},
+        "audit": {"safe": False, "checked": 0, "exact": 0, "unsafe": 0},
+    }
+    return error
+
+
+def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
+    """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
+    from cellguard.methods.compare import compare, measured, suggested_base
+
+    asked = file.job.compare
+    assert asked is not None  # noqa: S101 - for the type checker
+    others = [name for name in asked.methods if name != release.method]
+    found = compare(release.table, others, time_limit_s=asked.time_limit_s, seed=file.job.seed)
+    rows = found.rows
+    if audit is not None:
+        seconds = release.seconds.get("total", sum(release.seconds.values()))
+        rows = (measured(release.method, release, audit, seconds, suggested_base(release.table)), *rows)
+    return replace(found, rows=rows, releases={})
+
+
+def _attacked(release: Release, file: JobFile) -> Any:
+    from cellguard.check.attack import attack, matching_attack
+
+    asked = file.job.attack
+    assert asked is not None  # noqa: S101 - for the type checker
+    if asked.scenario != "matching":
+        return attack(release, asked.scenario, replications=asked.replications, seed=file.job.seed)
+    if not isinstance(release, Suppression):
+        raise InputError(f"attack: matching is for suppressions, not for {release.method}.")
+    knows = "rule"  # a pattern that was searched for depends on more than its attacker can know
+    if "rule" in release.options:
+        knows = "mechanism" if "resist" in release.options else "algorithm"
+    return matching_attack(release, count_rule(release.table, file.job), knows=knows, seed=file.job.seed)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _write(outcome: Outcome, work: _Run) -> None:
+    """Stage every output, then put both folders in place."""
+    job, release, folders = outcome.file.job, outcome.release, work.folders
+    work.refuse_changes()
+    folders.stage()
+    public, internal = folders.staged_public, folders.staged_internal
+    if job.output.mark_primary and isinstance(release, Suppression):
+        work.progress.note(PRIMARY_TOLD)
+    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    write_internal(internal, job.name, release, outcome.audit, job.output)
+    (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
+    if job.output.report:
+        _write_reports(outcome, public, internal)
+    write_json(public / "manifest.json", _public_manifest(outcome, public))
+    write_json(internal / "manifest.json", _manifest(outcome, work, public, internal))
+    write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
+    folders.publish()
+    folders.clean()
+
+
+def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
+    from cellguard.publish.report import Content, write_report
+
+    job = outcome.file.job
+    views = [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
+    content = Content(
+        title=job.title or job.name,
+        release=outcome.release,
+        audit=outcome.audit,
+        asked=_asked(outcome),
+        views=tuple(views),
+        comparison=outcome.comparison,
+        attack=outcome.attack,
+        seconds=outcome.seconds,
+        versions=manifests.versions(),
+        unsafe=outcome.unsafe,
+        mark_primary=job.output.mark_primary,
+    )
+    write_report(public / "report.html", content, public=True)
+    write_report(internal / "report.html", content, public=False)
+
+
+def _asked(outcome: Outcome) -> dict[str, str]:
+    """Return what the job asked for, in words; only the internal report shows it."""
+    job = outcome.file.job
+    data = job.data.file or job.data.table or ""
+    asked = {"data": data, "value": job.data.value or "number of records"}
+    if job.data.holding:
+        asked["holdings"] = job.data.holding
+    options = {k: v for k, v in method_options(job, outcome.release.table).items() if v is not None}
+    asked["method"] = job.method.name + "".join(
+        f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
+    )
+    asked["weights"] = job.method.weights
+    asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
+    asked["seed"] = str(job.seed)
+    return asked
+
+
+def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
+    """Return what everybody may know: no seed, no options, no hash of anything confidential."""
+    out = {
+        "format": manifests.FORMAT,
+        "name": outcome.file.job.name,
+        "method": outcome.release.method,
+        "versions": manifests.versions(),
+        "audited": outcome.audit is not None,
+        "safe": not outcome.unsafe,
+        "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
+    }
+    return out | _remarks(outcome)
+
+
+def _repeatable(release: Release) -> bool:
+    """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
+    asked, done = release.options.get("rounds"), release.details.get("rounds")
+    cut_short = asked is not None and done is not None and done < asked and release.objective > 0
+    if release.status is Status.OPTIMAL:  # the search ended by itself
+        return True
+    return release.status is not Status.TIME_LIMIT and not cut_short
+
+
+def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dict[str, Any]:
+    job, root = outcome.file.job, work.folders.internal
+    release = outcome.release
+    out = {
+        "format": manifests.FORMAT,
+        "confidential": True,
+        "name": job.name,
+        "versions": manifests.versions(),
+        "seed": job.seed,
+        "method": release.method,
+        "options": {k: v for k, v in release.options.items() if v is not None},
+        "status": str(release.status),
+        "repeatable": _repeatable(release),
+        "audit": None if outcome.audit is None else outcome.audit.summary(),
+        "safe": not outcome.unsafe,
+        "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
+        "outputs": {
+            "../public": manifests.hashes(public),
+            ".": manifests.hashes(internal, without=manifests.CHANGING),
+        },
+        "not_hashed": manifests.CHANGING,
+    }
+    return out | _remarks(outcome)
+
+
+def _remarks(outcome: Outcome) -> dict[str, bool]:
+    """Return what a manifest says of a release that nobody would call safe without a word more."""
+    nothing = outcome.audit is not None and outcome.audit.checked == 0
+    return ({"unsafe": True} if outcome.unsafe else {}) | ({"nothing_sensitive": True} if nothing else {})

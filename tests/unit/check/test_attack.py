@@ -1,0 +1,218 @@
+"""The informed intruder against adjusted tables."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.closest.soft import closest_soft
+from cellguard.check.attack.scenarios import CLASSES, _distribution
+from cellguard.cli import main
+from cellguard.exceptions import ReleaseError, UnknownCodeError
+from cellguard.methods.adjust import PLAIN
+
+
+@pytest.fixture
+def release() -> cg.Release:
+    return cg.adjust(cg.examples.castro2004_figure1(), norm="l1", **PLAIN)
+
+
+def test_who_knows_the_bounds_recomputes_the_table() -> None:
+    release = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
+    found = cg.attack(release, "C", replications=3, seed=1)
+    assert found.distribution["0"] == 100.0
+    assert found.verdict.startswith("disclosed")
+    assert np.allclose(found.estimates, release.table.values[found.cells])
+
+
+def test_who_guesses_levels_and_senses_does_not(release: cg.Release) -> None:
+    found = cg.attack(release, "B1", replications=5, seed=1)
+    assert found.distribution["0"] == 0.0
+    assert sum(found.distribution.values()) == pytest.approx(100.0)
+    assert set(found.per_cell()) == set(found.cells.tolist())
+
+
+def test_the_same_seed_gives_the_same_guesses(release: cg.Release) -> None:
+    one, two = (cg.attack(release, "B2", replications=2, seed=7) for _ in range(2))
+    assert np.array_equal(one.estimates, two.estimates)
+    parallel = cg.attack(release, "B2", replications=2, seed=7, n_jobs=2)
+    assert np.allclose(one.estimates, parallel.estimates)
+
+
+def test_estimates_are_additive_tables(release: cg.Release) -> None:
+    """What the intruder computes satisfies the relations, soft bounds or not."""
+    t = release.table
+    z = closest_soft(
+        adjuster_of(t.relations, t.fixed),
+        np.where(t.sensitive, 3.0, -t.values),
+        np.where(t.sensitive, 2.0, t.values),  # contradicts the lower bound: must be softened
+        absolute=np.ones(t.n_cells),
+        penalty=np.full(t.n_cells, 100.0),
+    )
+    assert np.abs(t.relations @ z).max() < 1e-7
+    assert (z[t.sensitive] >= 2 - 1e-6).all()
+
+
+def test_soft_bounds_that_fit_are_met_at_the_least_distance() -> None:
+    t = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
+    lower, upper = np.array([-12.0, -8.0, 4.0]), np.full(3, np.inf)
+    z = closest_soft(adjuster_of(t.relations, t.fixed), lower, upper, square=1 / t.values, penalty=np.full(3, 1000.0))
+    assert np.allclose(z, [2.4, 1.6, 4.0], atol=1e-5)
+
+
+def test_classes_are_closed_on_the_right() -> None:
+    shares = _distribution(np.array([0.0, 1e-9, 5.0, 5.1, 10.0, 20.0, 100.0, 101.0]))
+    assert [shares[c] * 8 / 100 for c in CLASSES] == [2, 1, 2, 1, 0, 0, 1, 1]
+
+
+def test_wrong_calls_are_refused(release: cg.Release) -> None:
+    with pytest.raises(UnknownCodeError, match="did you mean"):
+        cg.attack(release, "b2")
+    with pytest.raises(cg.InputError):
+        cg.attack(release, "B2", replications=0)
+    with pytest.raises(cg.InputError):
+        cg.attack(release, "B2", level_error=-1)
+    with pytest.raises(cg.InputError, match="beta"):
+        cg.attack(release, "B2", beta=-1)
+    with pytest.raises(cg.InputError, match="published"):
+        cg.attack(release, "B2", levels_around="truth")
+    with pytest.raises(ReleaseError, match="matching_attack"):
+        cg.attack(cg.examples.salazar2004_figure2()["suppress"])
+    with pytest.raises(ReleaseError):
+        cg.attack(cg.adjust(cg.examples.castro2004_figure1(), norm="linf", **PLAIN))
+
+
+def test_the_command_attacks_a_table_and_a_release(tmp_path, capfd, release: cg.Release) -> None:
+    table, published = tmp_path / "t.jj", tmp_path / "r.csv"
+    release.table.write(table)
+    plain = ["--senses", "upper", "--surplus", "0"]
+    options = [*plain, "--scenario", "C", "--replications", "2", "--json"]
+    assert main(["attack", str(table), *options, "--real", "--quiet"]) == 0
+    assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
+    cg.adjust(cg.Table.read(table), norm="l1", **PLAIN).save(published)
+    assert main(["attack", str(table), str(published), *options]) == 0
+    assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
+    assert main(["attack", str(table), "--scenario", "D"]) == 1
+
+
+# ---------------------------------------------------------------- what he knows besides
+
+
+def test_who_knows_the_weight_function_recomputes_an_l2_table_exactly(csplib) -> None:
+    """Proposition 2 of castro2004: with all terms known L2 has one solution; the papers' weights are others here."""
+    release = cg.adjust(cg.Table.read(csplib("table1")), norm="l2", weights="unit", **PLAIN)
+    assert cg.attack(release, "C", replications=2, seed=1).distribution["0"] == 100.0
+    guessed = cg.attack(release, "C", replications=2, seed=1, weights="inverse_square")
+    assert guessed.distribution["0"] < 95.0
+
+
+def test_weights_that_were_given_are_known_too() -> None:
+    table = cg.examples.castro2004_figure1()
+    weights = np.linspace(1.0, 3.0, table.n_cells)
+    release = cg.adjust(table, norm="l2", weights=weights, **PLAIN)
+    assert cg.attack(release, "C", replications=2).distribution["0"] == 100.0
+
+
+@pytest.mark.parametrize(
+    "knows",
+    [
+        {"senses": "free"},
+        {"senses": "drawn"},
+        {"sensitive": False},
+        {"bounds": False},
+        {"may_stay": True},
+        {"norm": "l2"},
+        {"weights": "unit"},
+    ],
+)
+@pytest.mark.parametrize("scenario", ["B1", "B3"])
+def test_whoever_knows_less_still_gets_a_table(release: cg.Release, scenario: str, knows: dict) -> None:
+    found = cg.attack(release, scenario, replications=2, seed=1, **knows)
+    assert np.isfinite(found.estimates).all()
+    assert sum(found.distribution.values()) == pytest.approx(100.0)
+
+
+def test_who_leaves_the_senses_free_cannot_tell_the_sides_of_a_single_cell() -> None:
+    """(9) of castro2012: with the levels known and the senses free both sides cost the same."""
+    release = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
+    found = cg.attack(release, "B3", replications=4, seed=1, senses="free")
+    assert np.isclose(np.abs(found.estimates - release.values[found.cells]), release.table.upper[found.cells]).all()
+
+
+def test_a_norm_without_scenarios_can_be_attacked_by_another(release: cg.Release) -> None:
+    other = cg.adjust(release.table, norm="linf", **PLAIN)
+    assert np.isfinite(cg.attack(other, "B3", replications=1, norm="l1").estimates).all()
+
+
+def test_unknown_knowledge_is_refused(release: cg.Release) -> None:
+    with pytest.raises(UnknownCodeError, match="did you mean"):
+        cg.attack(release, "B2", level_eror=0.1)
+    for wrong in ({"senses": "up"}, {"norm": "l3"}, {"weights": "heavy"}):
+        with pytest.raises(cg.CellguardError):
+            cg.attack(release, "B2", **wrong)
+    with pytest.raises(cg.InputError):
+        cg.attack(release, "decimals", level_error=0.1)
+    with pytest.raises(cg.InputError):
+        cg.attack(release, "decimals", shares=(1.5, 0.1))
+
+
+# ---------------------------------------------------------------- decimals
+
+
+def money(seed: int = 1) -> cg.Table:
+    """Turnover with two decimals by 20 x 12 codes; 80 sensitive cells, levels of 10%."""
+    rng = np.random.default_rng(seed)
+    dims = {"r": [f"r{i}" for i in range(20)], "c": [f"c{i}" for i in range(12)]}
+    table = cg.Table.from_leaves(dims, np.round(rng.lognormal(5, 1.5, (20, 12)), 2))
+    inner = np.flatnonzero((table.coordinates > 0).all(axis=1))
+    return table.with_(sensitive=np.isin(np.arange(table.n_cells), rng.choice(inner, 80, replace=False))).with_levels(
+        0.1, 0.1
+    )
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_decimals_give_a_plain_table_away(norm: str) -> None:
+    plain = cg.adjust(money(), norm=norm, **PLAIN)
+    found = cg.attack(plain, "decimals", replications=1)
+    assert found.distribution["0"] == 100.0
+    assert found.summary()["alone"] == 80
+    by_key = cg.adjust(money(), norm=norm, senses="key", surplus=0, integer=False, seed=1)
+    assert cg.attack(by_key, "decimals", replications=1).distribution["0"] > 85.0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_decimals_do_not_give_what_is_published_by_default(norm: str) -> None:
+    release = cg.adjust(money(), norm=norm, seed=1)
+    found = cg.attack(release, "decimals", replications=10, seed=1)
+    assert found.distribution["0"] < 1.0
+    assert found.candidates is not None
+    assert found.candidates.min() > 20
+    a = release.table.values[found.cells]
+    # what he must hold possible is as wide as both levels together, up to the curvature of 1 / x
+    assert (found.candidates * 0.01 / (0.2 * a) > 0.8).all()
+
+
+def test_the_grid_alone_is_not_enough() -> None:
+    release = cg.adjust(money(), norm="l1", surplus=0, seed=1)
+    found = cg.attack(release, "decimals", replications=20, seed=1)
+    assert found.candidates is not None
+    assert np.median(found.candidates) <= 2
+    assert found.distribution["0"] > 30.0
+
+
+def test_surplus_takes_the_exact_values_from_who_knows_senses_and_levels() -> None:
+    release = cg.adjust(money(), norm="l1", seed=1)
+    for scenario in ("B3", "C"):
+        assert cg.attack(release, scenario, replications=2, seed=1).distribution["0"] == 0.0
+
+
+def test_whole_numbers_without_a_grid_of_their_own() -> None:
+    table = money().with_(values=money().values * np.pi, lower=money().lower * np.pi, upper=money().upper * np.pi)
+    plain = cg.adjust(table, norm="l1", **PLAIN)
+    found = cg.attack(plain, "decimals", replications=1)  # nothing tells the sides apart, but the sense is known
+    assert found.distribution["0"] == 100.0
+    assert np.isinf(found.candidates).all()

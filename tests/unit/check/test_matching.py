@@ -1,0 +1,367 @@
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard import examples, generate
+from cellguard.check.attack.counts import grid_of, rule_of
+from cellguard.check.attack.weighing import weighing_attack
+from cellguard.exceptions import InputError, ReleaseError
+from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+from cellguard.nouns.release import Status, Suppression
+
+RULE = cg.CountRule(minimum=5, width=8)
+
+
+def suppressed(table, cells):
+    hidden = np.zeros(table.n_cells, bool)
+    hidden[cells] = True
+    return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
+
+
+def some_tables(size, n):
+    found = (generate.frequency(seed=seed, rows=size, columns=size) for seed in range(10 * n))
+    return [t for t in found if t.sensitive.any() and optimal_counts(t, RULE).published][:n]
+
+
+# ---------------------------------------------------------------- example 2 of section 3.2
+
+
+def orders(release):
+    """Orders under which the rule gives the pattern of the paper's example."""
+    for order in range(200):
+        rule = cg.CountRule(minimum=5, width=8, order=order)
+        if np.array_equal(optimal_counts(release.table, rule).suppressed, release.suppressed):
+            yield rule
+
+
+@pytest.mark.parametrize("k", range(10))
+def test_example_2_has_the_candidates_of_the_paper(k):
+    attack = cg.matching_attack(examples.minami2019_table1(k), RULE, knows="rule")
+    expected = [[14 + i, 9 - i, 9 - i, i] for i in range(10)]
+    assert sorted(attack.candidates().tolist()) == expected
+    assert attack.count_candidates() == 10
+    assert attack.feasible_lower.tolist() == [14, 0, 0, 0]
+    assert attack.feasible_upper.tolist() == [23, 9, 9, 9]
+
+
+def test_example_2_is_narrowed_by_every_order_that_gives_its_pattern():
+    release = examples.minami2019_table1(0)
+    rules = list(orders(release))
+    assert rules
+    for rule in rules:
+        attack = cg.matching_attack(release, rule)
+        survivors = [
+            y for y in range(10) if np.array_equal(
+                optimal_counts(examples.minami2019_table1(y).table, rule).suppressed, release.suppressed
+            )
+        ]  # fmt: skip
+        assert (attack.lower[3], attack.upper[3]) == (min(survivors), max(survivors))
+        assert (attack.lower[0], attack.upper[0]) == (14 + min(survivors), 14 + max(survivors))
+
+
+def test_example_1_has_the_range_of_the_paper():
+    rule = cg.CountRule(minimum=10, width=10)
+    attack = cg.matching_attack(examples.minami2019_figure2(), rule, knows="rule")
+    assert (attack.feasible_lower[0], attack.feasible_upper[0]) == (0, 17)
+
+
+# ---------------------------------------------------------------- the attack
+
+
+def test_attackers_who_know_more_learn_more():
+    for table in some_tables(5, 12):
+        release = optimal_counts(table, RULE)
+        rule, mechanism, algorithm = (
+            cg.matching_attack(release, RULE, knows=k) for k in ("rule", "mechanism", "algorithm")
+        )
+        for less, more in ((rule, mechanism), (mechanism, algorithm)):
+            assert (less.lower <= more.lower).all()
+            assert (less.upper >= more.upper).all()
+        assert (rule.feasible_lower <= rule.lower).all()
+        truth = table.values[algorithm.cells]
+        assert ((algorithm.lower <= truth) & (truth <= algorithm.upper)).all()
+        assert algorithm.exact
+        assert (algorithm.safe | algorithm.unsafe)[algorithm.primary].all()
+
+
+def test_deterministic_suppression_leaks_about_half_of_16_cells():
+    attacks = [cg.matching_attack(optimal_counts(t, RULE), RULE) for t in some_tables(4, 60)]
+    unsafe, primary = (sum(int(getattr(a, name).sum()) for a in attacks) for name in ("unsafe", "primary"))
+    assert 0.36 <= unsafe / primary <= 0.60  # the paper: 0.46
+
+
+def test_a_known_lower_bound_narrows():
+    table = some_tables(4, 1)[0]
+    inner = ~table.fixed
+    raised = cg.Table.from_leaves(
+        {"row": [f"r{i}" for i in range(4)], "column": [f"c{i}" for i in range(4)]},
+        (table.values[inner] + 1).reshape(4, 4), weights=1.0, integer=True, lb=0.0,
+    )  # fmt: skip
+    raised = raised.with_(
+        lb=np.where(inner, 1.0, 0.0), fixed=table.fixed, sensitive=table.sensitive, sliding=table.sliding
+    )
+    one = cg.matching_attack(optimal_counts(table, RULE), RULE)
+    other_rule = cg.CountRule(minimum=6, width=8)
+    other = cg.matching_attack(optimal_counts(raised, other_rule), other_rule)
+    assert np.array_equal(one.lower + 1, other.lower)
+    assert np.array_equal(one.upper + 1, other.upper)
+
+
+def test_limit_gives_outer_bounds_and_says_so():
+    release = optimal_counts(some_tables(6, 5)[-1], RULE)
+    full, cut = cg.matching_attack(release, RULE), cg.matching_attack(release, RULE, limit=3)
+    assert full.exact
+    assert not cut.exact
+    assert (cut.lower <= full.lower).all()
+    assert (cut.upper >= full.upper).all()
+
+
+def test_rule_is_taken_from_the_release_or_the_table():
+    table = some_tables(4, 1)[0]
+    rule = cg.CountRule(minimum=5, width=8, order=3)
+    assert cg.matching_attack(optimal_counts(table, rule)).rule == rule
+    assert rule_of(table) == RULE
+    with pytest.raises(InputError, match="cannot be told"):
+        rule_of(table.with_(sliding=np.zeros(table.n_cells)))
+
+
+def test_summary_counts_cells_and_shows_no_value():
+    attack = cg.matching_attack(optimal_counts(some_tables(5, 1)[0], RULE), RULE)
+    summary = attack.summary()
+    assert summary["unsafe"] + summary["safe"] + summary["undecided"] == summary["primary"]
+    assert sum(summary["widths_of_unsafe"]) == summary["unsafe"]
+
+
+# ---------------------------------------------------------------- bad input
+
+
+def test_pattern_that_shows_a_primary_cell():
+    release = optimal_counts(some_tables(4, 1)[0], RULE)
+    hidden = release.suppressed & ~release.primary
+    bad = Suppression(table=release.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
+    with pytest.raises(ReleaseError, match="sensitive and was left published"):
+        cg.matching_attack(bad, RULE)
+
+
+def test_table_of_magnitudes():
+    table = cg.Table.from_leaves({"a": ["x", "y"], "b": ["u", "v"]}, [[1.5, 2], [2, 1]])
+    bad = suppressed(table, [4, 5, 7, 8])
+    with pytest.raises(InputError, match="not a count table"):
+        cg.matching_attack(bad, RULE)
+
+
+def test_rule_that_does_not_reproduce_the_pattern():
+    table = some_tables(4, 1)[0]
+    release = optimal_counts(table, RULE)
+    everything = suppressed(table, ~table.fixed)
+    for knows in ("algorithm", "mechanism"):
+        with pytest.raises(InputError, match="does not reproduce the pattern"):
+            cg.matching_attack(everything, RULE, knows=knows)
+    with pytest.raises(InputError, match="does not reproduce the pattern"):
+        cg.matching_attack(release, cg.CountRule(minimum=5, width=10_000), knows="rule")
+    with pytest.raises(InputError, match="disagree"):
+        cg.matching_attack(everything, cg.CountRule(minimum=1000, width=8))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"knows": "everything"}, "knows"), ({"cells": "some"}, "cells"), ({"rule": cg.MinFrequency(5)}, "CountRule")],
+)
+def test_wrong_arguments(arguments, message):
+    release = optimal_counts(some_tables(4, 1)[0], RULE)
+    with pytest.raises(InputError, match=message):
+        cg.matching_attack(release, **arguments)
+
+
+@pytest.mark.parametrize("changes", [{"minimum": 0}, {"width": -1}, {"width": 1.5}, {"loss": "money"}, {"order": -1}])
+def test_wrong_rules(changes):
+    with pytest.raises(InputError):
+        cg.CountRule(**changes)
+
+
+def test_release_of_another_kind():
+    with pytest.raises(InputError, match="for suppressions"):
+        cg.matching_attack(examples.salazar2004_figure2()["round"], RULE)
+
+
+# ---------------------------------------------------------------- the grid
+
+
+def test_grid_is_found_whatever_the_order_of_the_cells():
+    table = generate.frequency(seed=2, rows=3, columns=4)
+    grid = grid_of(table, np.zeros(table.n_cells, bool))
+    assert grid.cells.shape == (3, 4)
+    assert np.array_equal(grid.counts.ravel(), table.values[~table.fixed])
+    shuffle = np.random.default_rng(0).permutation(table.n_cells)
+    mixed = cg.Table(
+        values=table.values[shuffle], relations=table.relations[:, shuffle], rhs=table.rhs, lb=table.lb, ub=table.ub,
+        weights=table.weights, fixed=table.fixed[shuffle], sensitive=table.sensitive[shuffle], lower=table.lower,
+        upper=table.upper, sliding=table.sliding[shuffle],
+    )  # fmt: skip
+    found = grid_of(mixed, np.zeros(table.n_cells, bool))
+    assert sorted(found.cells.shape) == [3, 4]
+    assert sorted(found.counts.sum(axis=1)) in (sorted(grid.counts.sum(axis=1)), sorted(grid.counts.sum(axis=0)))
+
+
+def test_no_grid():
+    nothing = np.zeros
+    cube = generate.cube(sides=(2, 3, 2))
+    assert grid_of(cube, nothing(cube.n_cells, bool)) is None
+    tree = generate.onehier(seed=1)
+    assert grid_of(tree, nothing(tree.n_cells, bool)) is None
+    table = generate.frequency(seed=2)
+    assert grid_of(table, table.fixed) is None  # a suppressed margin
+
+
+# ---------------------------------------------------------------- the suppression that resists
+
+
+@pytest.mark.parametrize("size", [4, 6])
+def test_resistant_suppression_keeps_every_width(size):
+    for seed, table in enumerate(some_tables(size, 12)):
+        release = resist_matching(table, RULE, seed=seed)
+        if not release.published:
+            continue
+        attack = cg.matching_attack(release, RULE, knows="mechanism") if not release.details["decoys"] else None
+        assert release.audit().safe
+        assert attack is None or attack.safe[attack.primary].all()
+        assert release.details["certificate"]["narrowest"] >= 8
+
+
+def test_resistant_suppression_is_the_same_for_the_same_seed_only():
+    tables = some_tables(6, 6)
+    pairs = [[resist_matching(t, RULE, seed=seed).suppressed for seed in (1, 1, 2)] for t in tables]
+    assert all(np.array_equal(one, again) for one, again, _ in pairs)
+    assert any(not np.array_equal(one, other) for one, _, other in pairs)
+    assert resist_matching(tables[0], RULE).options["seed"] != resist_matching(tables[0], RULE).options["seed"]
+
+
+def test_resistant_suppression_does_not_publish_which_cells_are_primary(tmp_path):
+    release = resist_matching(some_tables(4, 1)[0], RULE, seed=1)
+    release.save(tmp_path / "out.csv")
+    text = (tmp_path / "out.csv").read_text()
+    assert "primary" not in text
+    assert "withheld" in text
+    release.save(tmp_path / "asked.csv", mark_primary=True)
+    assert (tmp_path / "asked.csv").read_text() == text
+
+
+def test_suppress_gives_the_optimum_of_a_count_table_and_resists_when_asked():
+    table = some_tables(5, 1)[0]
+    release = cg.suppress(table)
+    assert release.status is Status.OPTIMAL
+    assert release.audit().safe
+    assert cg.matching_attack(release).knows == "algorithm"
+    secret = cg.suppress(table, resist="matching")
+    assert secret.audit().safe
+    assert secret.options["seed"] != 0
+    attack = cg.matching_attack(secret)
+    assert attack.knows == "mechanism"
+    assert attack.safe[attack.primary].all()
+    with pytest.raises(InputError, match="resist 'magic'"):
+        cg.suppress(table, resist="magic")
+    with pytest.raises(InputError, match="two-way"):
+        cg.suppress(generate.cube(sides=(2, 3, 2), threshold=2), resist="matching")
+
+
+def test_table_that_no_pattern_protects():
+    table = cg.Table.from_leaves({"a": ["x", "y"], "b": ["u", "v"]}, [[1, 2], [2, 1]], weights=1.0)
+    inner = np.zeros(table.n_cells, bool)
+    inner[[4, 5, 7, 8]] = True
+    table = table.with_(sensitive=inner, sliding=np.where(inner, 2.0, 0.0), fixed=~inner)
+    assert optimal_counts(table, RULE).status is Status.INFEASIBLE
+    assert resist_matching(table, RULE).status is Status.INFEASIBLE
+
+
+def test_weighing_attack_learns_more_than_one_who_does_not_know():
+    releases = [resist_matching(t, RULE, seed=1) for t in some_tables(4, 20)]
+    releases = [r for r in releases if r.published]
+    knowing = sum(int(weighing_attack(r, RULE, draws=40, sample=200).unsafe.sum()) for r in releases)
+    ignorant = sum(int(weighing_attack(r, RULE, knows="rule", sample=200).unsafe.sum()) for r in releases)
+    assert ignorant < knowing
+
+
+# ---------------------------------------------------------------- tables whose candidates cannot be listed
+
+
+def frequency_cube(seed=0, sides=(3, 3, 2)):
+    """A three-way table with published margins, suppressed so that every small count keeps a width of 3."""
+    rng = np.random.default_rng(seed)
+    leaves = np.abs(np.rint(rng.normal(12, 8, sides)))
+    table = cg.Table.from_leaves(
+        {f"d{k}": [f"{k}{i}" for i in range(n)] for k, n in enumerate(sides)}, leaves, weights=1.0, integer=True
+    )
+    inner = (table.coordinates > 0).all(axis=1)
+    small = inner & (table.values < 4)
+    return table.with_(sensitive=small, sliding=np.where(small, 3.0, 0.0), fixed=~inner)
+
+
+CUBE_RULE = cg.CountRule(minimum=4, width=3)
+
+
+def cube_release():
+    for seed in range(20):
+        table = frequency_cube(seed)
+        if table.sensitive.any():
+            release = cg.suppress(table, method="heuristic", time_limit_s=10, rounds=2)
+            if release.published:
+                return release
+    raise AssertionError
+
+
+def test_sampling_bounds_the_intervals_of_a_cube_from_both_sides():
+    release = cube_release()
+    attack = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    assert attack.approach == "sampling"
+    assert not attack.exact
+    assert (attack.lower <= attack.inner_lower).all()
+    assert (attack.inner_upper <= attack.upper).all()
+    assert (attack.inner_upper > attack.inner_lower).any()
+    truth = release.table.values[attack.cells]
+    assert ((attack.inner_lower <= truth) & (truth <= attack.inner_upper)).all()
+    assert attack.safe[attack.primary].all()
+    again = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    assert np.array_equal(attack.inner_upper, again.inner_upper)
+    with pytest.raises(InputError, match="not a two-way table"):
+        attack.candidates()
+
+
+def test_sampling_with_the_algorithm_itself():
+    release = cube_release()
+
+    def algorithm(table):
+        return cg.suppress(table, method="heuristic", time_limit_s=10, rounds=2).suppressed
+
+    known = cg.matching_attack(release, CUBE_RULE, algorithm=algorithm, samples=8)
+    rule = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300)
+    assert (known.inner_upper <= rule.upper).all()
+    with pytest.raises(InputError, match="does not reproduce"):
+        cg.matching_attack(release, CUBE_RULE, algorithm=lambda t: np.ones(t.n_cells, bool), samples=5)
+    with pytest.raises(InputError, match="rule alone does not say"):
+        cg.matching_attack(release, CUBE_RULE, knows="algorithm")
+
+
+@pytest.mark.parametrize("knows", ["rule", "mechanism", "algorithm"])
+def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
+    for table in some_tables(4, 6):
+        release = optimal_counts(table, RULE)
+        exact = cg.matching_attack(release, RULE, knows=knows)
+
+        def algorithm(t):
+            return optimal_counts(t, RULE).suppressed
+
+        sampled = cg.matching_attack(release, RULE, knows=knows, algorithm=algorithm, samples=60)
+        assert (sampled.inner_lower >= exact.lower).all()
+        assert (sampled.inner_upper <= exact.upper).all()
+        assert np.array_equal(sampled.lower, exact.feasible_lower)
+        assert np.array_equal(sampled.upper, exact.feasible_upper)
+
+
+def test_examples_of_the_manual_run():
+    page = Path(__file__).resolve().parents[3] / "docs" / "methods" / "matching.md"
+    assert doctest.testfile(str(page), module_relative=False).failed == 0

@@ -1,0 +1,123 @@
+"""Respondents as attackers: what they know, and that methods and audit hold them off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard.exceptions import InputError
+from cellguard.nouns.release import Status, Suppression
+
+# Two lone firms in region N; every other cell has several.
+FIRMS = {
+    "region": ["N", "N"] + [r for r in "SWE" for _ in range(9)],
+    "size": ["a", "b"] + ["a", "a", "a", "b", "b", "b", "c", "c", "c"] * 3,
+    "x": [50.0, 40.0] + [30.0 + i for i in range(27)],
+}
+
+
+@pytest.fixture
+def table() -> cg.Table:
+    return cg.tabulate(FIRMS, ["region", "size"], "x").apply(cg.MinFrequency(2, percent=10))
+
+
+def at(table: cg.Table, *codes: str) -> int:
+    return list(zip(*table.cell_codes().values(), strict=True)).index(codes)
+
+
+def withheld(table: cg.Table, *cells: int) -> Suppression:
+    mask = np.zeros(table.n_cells, bool)
+    mask[list(cells)] = True
+    return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=mask)
+
+
+def test_what_a_lone_respondent_knows(table):
+    first, second = cg.insiders(table, at_most=1)
+    lone = at(table, "N", "a")
+    own = dict(zip(first.cells.tolist(), zip(first.lb, first.ub, strict=True), strict=True))
+    assert own[lone] == (50, 50)
+    assert own[at(table, "N", "Total")] == (50, np.inf)  # he knows at least his own share
+    assert first.sensitive.tolist() == [at(table, "N", "b")]
+    assert second.sensitive.tolist() == [lone]
+
+
+def test_the_audit_sees_what_an_insider_can_undo(table):
+    # N,a and N,b hide each other from strangers, together with S,a and S,b ...
+    pattern = [at(table, *codes) for codes in (("N", "a"), ("N", "b"), ("S", "a"), ("S", "b"))]
+    assert withheld(table.with_(insiders=False), *pattern).audit().safe
+    # ... but the firm in N,a knows it, and subtracts
+    careful = cg.with_insiders(table, at_most=1)
+    verdict = withheld(careful, *pattern).audit()
+    assert not verdict.safe
+    assert len(careful.attackers) == 3
+
+
+def test_suppression_holds_insiders_off(table):
+    careful = cg.with_insiders(table)
+    release = cg.suppress(careful, time_limit_s=1)
+    assert release.published
+    assert release.audit().safe
+    assert release.suppressed.sum() > cg.suppress(table.with_(insiders=False), time_limit_s=1).suppressed.sum()
+
+
+def test_a_holding_in_several_cells_is_one_attacker():
+    frame = {**FIRMS, "group": ["g", "h"] + [f"f{i}" for i in range(24)] + ["g", "x1", "x2"]}
+    table = cg.tabulate(frame, ["region", "size"], "x", holding="group").apply(cg.MinFrequency(2, percent=10))
+    names = {a.name: a for a in cg.insiders(table, at_most=1)}
+    # the holding that is alone in N,a is one of three in E,c: he knows a part of that one too
+    knows = [a for a in names.values() if {at(table, "N", "a"), at(table, "E", "c")} <= set(a.cells.tolist())]
+    assert len(knows) == 1
+    e, total = at(table, "E", "c"), at(table, "Total", "Total")
+    bounds = dict(zip(knows[0].cells.tolist(), knows[0].lb.tolist(), strict=True))
+    assert bounds[e] == frame["x"][26]
+    assert bounds[total] == 50 + frame["x"][26]
+
+
+def test_two_respondents():
+    frame = {"r": ["A", "A", "B", "B", "B", "C", "C", "C"], "x": [60.0, 20.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0]}
+    table = cg.tabulate(frame, ["r"], "x").apply(cg.PPercent(10))
+    assert table.sensitive_cells.tolist() == [at(table, "A")]
+    assert cg.insiders(table, at_most=1) == ()
+    big, small = cg.insiders(table, at_most=2)
+    assert dict(zip(big.cells.tolist(), big.lb.tolist(), strict=True))[at(table, "A")] == 60
+    # against the larger one the lower level cannot be more than what is not his
+    assert big.lower[0] <= 20
+    assert small.upper[0] == table.upper[at(table, "A")]
+
+
+def test_scope_and_what_is_refused(table):
+    near, every = cg.insiders(table, at_most=1), cg.insiders(table, at_most=1, scope="all")
+    assert all(len(n.sensitive) <= len(e.sensitive) for n, e in zip(near, every, strict=True))
+    again = cg.with_insiders(cg.with_insiders(table))
+    assert len(again.attackers) == len(cg.with_insiders(table).attackers)
+    with pytest.raises(InputError, match="who contributed"):
+        cg.insiders(cg.Table.from_equations([1, 2, 3], [[2, 0, 1]]))
+    with pytest.raises(InputError, match="at_most"):
+        cg.insiders(table, at_most=3)
+    with pytest.raises(InputError, match="scope"):
+        cg.insiders(table, scope="far")
+
+
+def test_numbers_of_contributors_are_enough(table):
+    """A ready table knows who must be there, not who they are: lone cells of one relation are one respondent."""
+    frame = {"r": ["A", "A", "B", "B"], "s": ["x", "y", "x", "y"], "v": [5.0, 0.0, 30.0, 40.0], "n": [1, 0, 9, 2]}
+    ready = cg.Table.from_frame(frame, ["r", "s"], value="v", counts=None).with_(counts=None)
+    counts = cg.Table.from_frame({**frame, "v": frame["n"]}, ["r", "s"], value="v").values
+    ready = ready.with_(counts=counts).apply(cg.MinFrequency(3))
+    (lone,) = cg.insiders(ready)  # without the largest contributions nothing is known of the two in (B, y)
+    known = {ready.label(c): (lo, hi) for c, lo, hi in zip(lone.cells, lone.lb, lone.ub, strict=True)}
+    assert known["(r=A, s=Total)"] == known["(r=A, s=x)"] == (5.0, 5.0)
+    assert known["(r=Total, s=x)"] == (5.0, np.inf)  # a total is at least what he gave
+
+
+def test_negative_contributions_and_shadows_tell_nothing_about_the_whole():
+    frame = {"r": ["A", "B", "B"], "x": [5.0, 6.0, -7.0], "s": [1.0, 2.0, 3.0]}
+    table = cg.tabulate(frame, ["r"], "x").apply(cg.MinFrequency(3, percent=10))
+    for attacker in cg.insiders(table):
+        assert (attacker.lb == attacker.ub).all()  # only what he is alone in
+    shadowed = cg.tabulate({**frame, "x": [5.0, 6.0, 7.0]}, ["r"], "x", shadow="s").apply(
+        cg.MinFrequency(3, percent=10)
+    )
+    for attacker in cg.insiders(shadowed):
+        assert (attacker.lb == attacker.ub).all()

@@ -1,0 +1,45 @@
+"""The linear programs' adapter: warm changes, rows in and out, honest statuses."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+
+
+def square() -> LinearProgram:
+    return LinearProgram(csr_array(np.array([[1.0, 1.0]])), 0, 4, np.zeros(2), np.full(2, 3.0))
+
+
+def test_costs_and_bounds_change_in_bulk() -> None:
+    lp = square()
+    lp.set_costs(np.array([0, 1]), np.array([1.0, 2.0]))
+    assert lp.solve(maximize=True).objective == 7.0
+    lp.set_bounds(np.array([0, 1]), np.zeros(2), np.array([1.0, 1.0]))
+    assert lp.solve(maximize=True).objective == 3.0
+    assert lp.solve().objective == 0.0
+
+
+def test_duals_explain_the_objective() -> None:
+    lp = square()
+    lp.set_costs(np.array([0, 1]), np.array([1.0, 2.0]))
+    s = lp.solve(maximize=True)
+    assert np.isclose(s.row_dual @ [4.0] + s.reduced_cost @ s.x, s.objective)
+
+
+def test_rows_come_and_go() -> None:
+    lp = square()
+    lp.set_costs(np.array([0, 1]), np.ones(2))
+    lp.add_rows(csr_array(np.array([[1.0, 0.0], [0.0, 1.0]])), np.full(2, -np.inf), np.array([0.5, 1.0]))
+    assert lp.solve(maximize=True).objective == 1.5
+    lp.delete_rows(np.array([1]))
+    assert lp.solve(maximize=True).objective == 4.0
+
+
+def test_infeasible_and_unbounded_are_told_apart() -> None:
+    lp = square()
+    lp.set_row_sides(0, 7.0, 8.0)
+    assert lp.solve().status is SolveStatus.INFEASIBLE
+    free = LinearProgram(csr_array((0, 1)), 0, 0, np.zeros(1), np.full(1, np.inf), np.ones(1))
+    assert free.solve(maximize=True).status is SolveStatus.UNBOUNDED

@@ -1,0 +1,59 @@
+"""The five methods side by side."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard.cli import main
+from cellguard.data.examples import salazar2004_figure1
+from cellguard.exceptions import UnknownCodeError
+from cellguard.methods.compare import METHODS, suggested_base
+
+
+@pytest.fixture
+def table() -> cg.Table:
+    t = salazar2004_figure1()
+    return t.with_(lower=np.where(t.sensitive, 1.0, 0.0), upper=np.where(t.sensitive, 3.0, 0.0))
+
+
+def test_all_five_are_safe_and_measured_alike(table: cg.Table) -> None:
+    found = cg.compare(table, time_limit_s=10)
+    assert [row["method"] for row in found.rows] == list(METHODS)
+    assert all(row["safe"] for row in found.rows)
+    by = {row["method"]: row for row in found.rows}
+    assert by["suppress"]["hidden_pct"] == 25.0
+    assert by["adjust"]["hidden_pct"] == 0.0
+    assert np.isnan(by["adjust"]["range_pct"])
+    assert all(by[m]["range_to_level"] >= 1 - 1e-6 for m in METHODS if m != "adjust")
+    assert set(found.releases) == set(METHODS)
+    assert found.frame().column_names[0] == "method"
+
+
+def test_levels_that_a_method_cannot_meet_are_a_row_not_a_crash(table: cg.Table) -> None:
+    found = cg.compare(salazar2004_figure1(), ["perturb"], base=5)
+    assert found.rows[0]["status"] == "refused"
+    assert not found.rows[0]["safe"]
+
+
+def test_unknown_methods_get_a_hint(table: cg.Table) -> None:
+    with pytest.raises(UnknownCodeError, match="suppress"):
+        cg.compare(table, ["supress"])
+
+
+def test_the_base_leaves_room_for_every_level(table: cg.Table) -> None:
+    assert suggested_base(table) == 5.0
+    assert suggested_base(salazar2004_figure1()) == 50.0
+
+
+def test_the_command_prints_one_json_object(tmp_path, capfd, table: cg.Table) -> None:
+    path = tmp_path / "t.jj"
+    table.write(path)
+    assert main(["compare", str(path), "--json", "--methods", "intervals,perturb"]) == 0
+    printed = json.loads(capfd.readouterr().out)
+    assert [row["method"] for row in printed["methods"]] == ["intervals", "perturb"]
+    assert main(["compare", str(path), "--methods", "intervals,perturb", "--quiet"]) == 0
+    assert "side by side" in capfd.readouterr().out

@@ -1,0 +1,214 @@
+"""Tables that share cells, as one system."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import cellguard as cg
+from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError
+from cellguard.nouns.publication import Equation, Part, Publication
+
+REGIONS = cg.Hierarchy.from_nested({"East": ["E1", "E2"], "West": ["W1", "W2"]})
+LEAVES = np.array([[30.0, 7, 21], [12, 40, 9], [25, 18, 33], [16, 27, 50]])
+
+
+def by_sector(**fields) -> cg.Table:
+    return cg.Table.from_leaves({"region": REGIONS, "sector": ["a", "b", "c"]}, LEAVES, **fields)
+
+
+def by_size(**fields) -> cg.Table:
+    sizes = np.array([[20.0, 38], [31, 30], [46, 30], [50, 43]])
+    return cg.Table.from_leaves({"region": REGIONS, "size": ["small", "large"]}, sizes, **fields)
+
+
+def test_the_same_cell_in_two_tables_is_one():
+    found = Publication.of({"sector": by_sector(), "size": by_size()})
+    assert found.table.n_cells == 7 * 4 + 7 * 3 - 7
+    assert found.shared() == {("sector", "size"): 7}
+    assert found.clusters == (("sector", "size"),)
+    for part in found.parts:
+        assert np.array_equal(found.table.values[part.cells], part.table.values)
+
+
+def test_totals_link_by_what_they_mean():
+    east = cg.Table.from_leaves(
+        {"nuts": cg.Hierarchy.from_nested(["E1", "E2"], total="Total_EAST"), "sector": ["a", "b", "c"]}, LEAVES[:2]
+    )
+    part = Part(name="east", table=east, dimensions={"nuts": "region"})
+    found = Publication.of([Part(name="all", table=by_sector()), part])
+    assert found.table.n_cells == 28  # all of its cells are in the first table: Total_EAST is East
+    inner = found.table.cell({"region": "East", "sector": "a"})
+    assert found.parts[1].cells[east.cell({"sector": "a"})] == inner
+
+
+def test_a_total_by_another_name_over_fewer_codes_is_the_total_when_its_value_is():
+    few = cg.Table.from_leaves({"region": cg.Hierarchy.from_nested(["E1", "E2", "W1"], total="Ensemble")}, [3, 4, 5])
+    all_ = cg.Table.from_leaves(
+        {"region": ["E1", "E2", "W1", "W2"], "sex": ["f", "m"]}, [[1, 2], [2, 2], [2, 3], [0, 0]]
+    )
+    found = Publication.of({"all": all_, "few": few})
+    assert found.table.n_cells == all_.n_cells
+
+
+def test_a_table_for_a_part_of_the_population():
+    east = cg.Table.from_leaves({"sector": ["a", "b", "c"]}, LEAVES[:2].sum(axis=0))
+    found = Publication.of(
+        [Part(name="all", table=by_sector()), Part(name="east", table=east, where={"region": "East"})]
+    )
+    assert found.table.n_cells == 28
+    other = Part(name="young", table=east, where={"age": "young"})
+    assert Publication.of([Part(name="all", table=by_sector()), other]).table.n_cells == 28 + 4
+
+
+def test_extra_totals_that_do_not_nest():
+    coast = cg.Hierarchy.from_nested({"Coast": ["E1", "W1"], "Inland": ["E2", "W2"]})
+    other = cg.Table.from_leaves({"region": coast, "sector": ["a", "b", "c"]}, LEAVES[[0, 2, 1, 3]])
+    found = Publication.of({"first": by_sector(), "second": other})
+    assert found.table.n_cells == 28 + 2 * 4
+    assert np.abs(found.table.relations @ found.table.values).max() < 1e-9
+
+
+def test_relations_between_tables_are_known_too():
+    # the leaves are in one table, the regions in another: neither knows the sum alone
+    fine = cg.Table.from_leaves({"region": ["E1", "E2", "W1", "W2"]}, LEAVES.sum(axis=1))
+    coarse = cg.Table.from_leaves(
+        {"region": REGIONS.collapse(1), "sector": ["a", "b", "c"]}, [[42, 47, 30], [41, 45, 83]]
+    )
+    deep = cg.Table.from_leaves(
+        {"region": REGIONS, "age": ["y", "o"]}, np.stack([LEAVES.sum(axis=1), np.zeros(4)], axis=1)
+    )
+    found = Publication.of({"fine": fine, "coarse": coarse, "deep": deep})
+    east = [found.table.cell({"region": r}) for r in ("East", "E1", "E2")]
+    row = np.zeros(found.table.n_cells)
+    row[east] = [-1, 1, 1]
+    assert (found.table.relations.toarray() == row).all(axis=1).any()
+
+
+# ---------------------------------------------------------------- indicators
+
+
+def indicators() -> dict[str, cg.Table]:
+    exports = np.round(LEAVES * 0.4)
+    dims = {"region": REGIONS, "sector": ["a", "b", "c"]}
+    return {
+        "turnover": cg.Table.from_leaves(dims, LEAVES),
+        "exports": cg.Table.from_leaves(dims, exports),
+        "domestic": cg.Table.from_leaves(dims, LEAVES - exports),
+    }
+
+
+def test_equations_hold_cell_by_cell():
+    parts = [Part(name=n, table=t, indicator=n) for n, t in indicators().items()]
+    found = Publication.of(parts, equations=["turnover = domestic + exports"])
+    assert found.table.n_cells == 3 * 28
+    assert len(found.clusters) == 1
+    apart = Publication.of(parts)
+    assert len(apart.clusters) == 3
+    assert found.table.n_relations == apart.table.n_relations + 28
+
+
+def test_an_equation_that_does_not_hold_names_the_cell_not_the_size():
+    tables = indicators() | {"domestic": by_sector()}
+    parts = [Part(name=n, table=t, indicator=n) for n, t in tables.items()]
+    with pytest.raises(
+        AdditivityError, match=r"turnover = domestic \+ exports does not hold in 28 of 28 cells"
+    ) as caught:
+        Publication.of(parts, equations=["turnover = domestic + exports"])
+    assert "region=Total" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a = ", "= b", "a = b c", "a = b +", "a = + + b"])
+def test_equations_that_are_not_understood(text):
+    with pytest.raises(InputError, match="not understood"):
+        Equation.of(text)
+
+
+def test_an_unknown_indicator_gets_a_hint():
+    with pytest.raises(UnknownCodeError, match="did you mean 'turnover'"):
+        Publication.of([Part(name="t", table=by_sector(), indicator="turnover")], equations=["turnovr = turnover"])
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def test_a_shared_cell_with_two_values_is_refused_with_both_places():
+    wrong = by_size()
+    values = wrong.values.copy()
+    values *= 2  # still additive
+    with pytest.raises(
+        InputError, match=r"\(region=Total.*different values in 'sector' and 'size', and so have 6 others"
+    ):
+        Publication.of({"sector": by_sector(), "size": wrong.with_(values=values)})
+
+
+def test_a_code_above_and_below_another():
+    first = cg.Table.from_leaves({"r": cg.Hierarchy.from_nested({"A": ["B", "C"]})}, [1, 2])
+    second = cg.Table.from_leaves({"r": cg.Hierarchy.from_nested({"B": ["A", "D"]})}, [1, 2])
+    with pytest.raises(InputError, match=r"above .* in one table and below it in another"):
+        Publication.of({"first": first, "second": second})
+
+
+# ---------------------------------------------------------------- protected as one
+
+
+def plain_range(table, suppressed, cell) -> tuple[float, float]:
+    """The attacker's two linear programs, without any of the engine."""
+    a = table.values
+    bounds = [(0, None) if s else (v, v) for s, v in zip(suppressed, a, strict=True)]
+    ends = []
+    for sign in (1, -1):
+        c = np.zeros(len(a))
+        c[cell] = sign
+        got = linprog(c, A_eq=table.relations, b_eq=table.rhs, bounds=bounds, method="highs")
+        ends.append(np.inf if got.status == 3 else sign * got.fun)
+    return ends[0], abs(ends[1]) if np.isinf(ends[1]) else ends[1]
+
+
+def test_one_by_one_leaves_open_what_the_publication_closes():
+    size = by_size()
+    cell = by_sector().cell({"region": "E1"})  # a margin: it is in both tables
+    sector = by_sector(sensitive=[cell], lower=3, upper=3)
+    alone = cg.suppress(sector, time_limit_s=5)
+    assert alone.audit().safe
+    found = Publication.of({"sector": sector, "size": size})
+    pattern = np.zeros(found.table.n_cells, bool)
+    pattern[found.parts[0].cells] = alone.suppressed
+    low, high = plain_range(found.table, pattern, found.parts[0].cells[cell])
+    assert high - low < 1e-6  # the second table gives the withheld margin away
+    release = cg.suppress(found, time_limit_s=5)
+    assert release.audit().safe
+    low, high = plain_range(found.table, release.suppressed, found.parts[0].cells[cell])
+    assert high - low >= 6 - 1e-6
+
+
+def test_every_method_takes_a_publication_and_tables_come_back_as_they_came(tmp_path):
+    east = cg.Hierarchy.from_nested(["E1", "E2"], total="Total_EAST")
+    apart = cg.Table.from_leaves({"colour": ["red", "blue", "green"], "k": ["x", "y"]}, [[5, 9], [8, 7], [6, 9]])
+    apart = apart.with_(
+        sensitive=np.arange(12) == 4, lower=(np.arange(12) == 4) * 2.0, upper=(np.arange(12) == 4) * 2.0
+    )
+    part = Part(
+        name="east", table=cg.Table.from_leaves({"nuts": east, "sector": ["a", "b", "c"]}, LEAVES[:2]),
+        dimensions={"nuts": "region"},
+    )  # fmt: skip
+    main = Part(name="all", table=by_sector(sensitive=[9], lower=3, upper=3))
+    other = Part(name="other", table=apart, indicator="people")
+    found = Publication.of([main, part, other])
+    assert found.clusters == (("all", "east"), ("other",))
+    methods = {
+        "suppress": lambda p: cg.suppress(p, time_limit_s=5),
+        "adjust": lambda p: cg.adjust(p, norm="l1", repair="senses"),
+        "intervals": lambda p: cg.intervals(p, time_limit_s=5),
+        "round": lambda p: cg.round(p, base=10),
+        "perturb": lambda p: cg.perturb(p, base=10),
+    }
+    for name, method in methods.items():
+        release = method(found)
+        assert release.published, name
+        assert release.audit().safe, name
+        assert list(release.tables) == ["all", "east", "other"]
+        frame = release.tables["east"].frame()
+        assert frame.column_names[:2] == ["nuts", "sector"]
+        assert frame["nuts"].to_pylist()[0] == "Total_EAST"
+        release.save(tmp_path / name)
+        assert sorted(p.name for p in (tmp_path / name).iterdir()) == ["all.csv", "east.csv", "other.csv"]

@@ -1,0 +1,77 @@
+"""Adjustment in jobs: its options, what it keeps, what it does when senses contradict each other."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cellguard.cli import main
+from cellguard.publish import read_job
+from cellguard.publish.run import run
+
+
+def adjusted(office, *options, extra=""):
+    text = (office / "job.toml").read_text()
+    method = "\n".join(['name = "adjust"', *options])
+    text = text.replace('name = "suppress"\nrounds = 2', method)
+    (office / "job.toml").write_text(text + extra)
+    return office / "job.toml"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ('senses = "optimal"', "gap = 0.01"),
+        ('senses = "lower"', 'repair = "senses"'),
+        ('repair = "relations"',),
+        ('repair = "none"', "surplus = 0.5"),
+        ('norm = "l2"', "whole = false"),
+        ('keep = ["total"]',),
+    ],
+)
+def test_options_are_taken_and_recorded(office, options):
+    outcome = run(read_job(adjusted(office, *options)))
+    assert outcome.audit.safe
+    manifest = json.loads((office / "out" / "internal" / "manifest.json").read_text())
+    assert manifest["options"]["surplus"] == (0.5 if "surplus = 0.5" in options else 1.0)
+    assert manifest["options"]["seed"] == outcome.release.options["seed"]
+    assert "seed" not in json.loads((office / "out" / "public" / "manifest.json").read_text())
+
+
+def test_kept_margins_stay_in_a_job(office):
+    outcome = run(read_job(adjusted(office, 'keep = ["region"]')))
+    table = outcome.release.table
+    place = table.dimensions.index("region")
+    margin = (np.delete(table.coordinates, place, axis=1) == 0).all(axis=1) & ~table.sensitive
+    assert margin.sum() > 1
+    assert np.allclose(outcome.release.values[margin], table.values[margin])
+
+
+def test_a_job_without_a_seed_draws_one_and_keeps_it(office):
+    path = adjusted(office)
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if not line.startswith("seed")))
+    first, second = (run(read_job(path), fresh=True).release for _ in range(2))
+    assert first.options["seed"] != second.options["seed"]
+    assert first.options["seed"] > 0
+
+
+def test_unknown_margins_are_told_before_any_work(office, capsys):
+    assert main(["protect", str(adjusted(office, 'keep = ["regio"]'))]) == 1
+    assert "there is no dimension 'regio'" in capsys.readouterr().err
+
+
+def test_flips_are_told(office, capsys):
+    path = adjusted(office, 'senses = "upper"', 'keep = ["total"]')
+    assert main(["protect", str(path), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    if "flipped" in shown:
+        assert "senses were flipped" in shown["explanation"]
+
+
+def test_decimals_are_attacked_in_a_job(office):
+    outcome = run(read_job(adjusted(office, extra='\n[attack]\nscenario = "decimals"\nreplications = 2\n')))
+    assert outcome.attack.scenario == "decimals"
+    assert outcome.attack.distances.shape[0] == 2

@@ -1,0 +1,209 @@
+import tomllib
+
+import pytest
+
+from cellguard.cli import main
+from cellguard.publish import read_job
+
+
+def test_from_a_data_file_to_a_report(office, capsys):
+    """What a new user does: init, look at the plan, protect, open the report."""
+    (office / "job.toml").unlink()
+    assert main(["init", str(office / "firms.csv")]) == 0
+    assert main(["protect", str(office / "job.toml"), "--dry-run"]) == 0
+    assert main(["protect", str(office / "job.toml"), "--quiet"]) == 0
+    job = read_job(office / "job.toml")
+    assert job.job.data.value == "turnover"
+    assert list(job.job.dimensions) == ["region", "sector"]
+    assert job.job.dimensions["region"].hierarchy == "region.txt"
+    assert (job.folder / "public" / "report.html").is_file()
+
+
+def test_an_existing_job_is_kept(office, capsys):
+    before = (office / "job.toml").read_text()
+    assert main(["init", str(office / "firms.csv")]) == 1
+    assert "already there" in capsys.readouterr().err
+    assert (office / "job.toml").read_text() == before
+    assert main(["init", str(office / "firms.csv"), "--force"]) == 0
+
+
+def test_counts_when_there_is_no_amount(tmp_path):
+    (tmp_path / "people.csv").write_text("sex,age\n" + "f,old\nm,young\nf,young\nm,old\n" * 10)
+    assert main(["init", str(tmp_path / "people.csv")]) == 0
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    assert "value" not in job["data"]
+    assert job["rules"] == [{"rule": "min_frequency", "n": 3}]
+
+
+def test_strange_names_are_quoted(tmp_path):
+    (tmp_path / "d ä.csv").write_text('"a ""b"" [c]",amount\n' + "".join(f"x{i % 3},{i}.5\n" for i in range(60)))
+    assert main(["init", str(tmp_path / "d ä.csv")]) == 0
+    assert list(tomllib.loads((tmp_path / "job.toml").read_text())["dimensions"]) == ['a "b" [c]']
+
+
+@pytest.mark.parametrize("text", ["", "only,a,head\n", "id,amount\n1,2.5\n2,3.5\n"])
+def test_data_without_anything_to_tabulate(tmp_path, text, capsys):
+    (tmp_path / "data.csv").write_text(text)
+    assert main(["init", str(tmp_path / "data.csv")]) == 1
+    assert main(["init"]) == 1
+
+
+def test_semicolons_decimal_commas_and_latin_letters(tmp_path, capsys):
+    lines = [f"{i};{'Süd' if i % 3 else 'Nord'};{'47' if i % 2 else '10'};{i * 7 % 90},5;G{i // 2}" for i in range(200)]
+    (tmp_path / "betriebe.csv").write_bytes("\n".join(["Nr;Region;NACE;Umsatz;Gruppe", *lines]).encode("latin-1"))
+    assert main(["init", str(tmp_path / "betriebe.csv")]) == 0
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    assert job["data"] == {"file": "betriebe.csv", "value": "Umsatz", "holding": "Gruppe", "decimal": ","}
+    assert list(job["dimensions"]) == ["Region", "NACE"]
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0
+
+
+def test_gaps_are_seen_and_dealt_with(tmp_path, capsys):
+    rows = [
+        f'"{"Nord" if i % 3 else "Süd"}";{"" if i == 7 else "1-9" if i % 2 else "250+"};'
+        f"{'' if i == 5 else str(i * 7 % 90) + ',5'};{'G' if i % 9 == 0 else ''};{10 + i % 5}"
+        for i in range(120)
+    ]
+    text = "\r\n".join(["Bundesland;Größe;Umsatz (Tsd. €);Konzern;WZ", *rows]) + "\r\n"
+    (tmp_path / "betriebe 2025.csv").write_bytes(text.encode("utf-8-sig"))
+    assert main(["init", str(tmp_path / "betriebe 2025.csv")]) == 0
+    written = (tmp_path / "job.toml").read_text()
+    job = tomllib.loads(written)
+    assert job["data"]["skip_missing"] is True
+    assert job["data"]["standalone"] is True
+    assert job["dimensions"]["Größe"] == {"missing": ["unknown"]}
+    assert "# digits = [1, 1]" in written
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0
+
+
+# ---------------------------------------------------------------- the careless are protected
+
+
+def started(tmp_path, columns, n=400, **options):
+    """Write records, start a job for them, and return it."""
+    lines = [",".join(str(make(i)) for make in columns.values()) for i in range(n)]
+    (tmp_path / "data.csv").write_text("\n".join([",".join(columns), *lines]) + "\n")
+    code = main(["init", str(tmp_path / "data.csv"), "--force"])
+    path = tmp_path / "job.toml"
+    return code, tomllib.loads(path.read_text()) if code == 0 else {}
+
+
+REGION = {"region": lambda i: "NSEW"[i * 7 % 4]}
+AMOUNT = {"turnover": lambda i: i * 37 % 391 + 0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("name", lambda i: f"Utility {i % 15}"),  # fifteen utilities, many records each
+        ("firm", lambda i: f"F{i % 133}"),
+        ("company_id", lambda i: 1000 + i // 2),
+        ("ent", lambda i: f"E{i % 100}"),
+        ("SIREN", lambda i: 552_000_000 + i // 3),
+        ("EnterpriseName", lambda i: f"Messrs {i // 4}"),
+        ("respondent", lambda i: i % 50),
+        ("holding", lambda i: f"H{i % 40}"),
+    ],
+)
+def test_who_answered_is_the_holding_and_never_published(tmp_path, name, entry, capsys):
+    code, job = started(tmp_path, {name: entry} | REGION | AMOUNT)
+    assert code == 0
+    assert job["data"]["holding"] == name
+    assert job["data"]["value"] == "turnover"
+    assert list(job["dimensions"]) == ["region"]
+    assert f"{name}: holding: by its name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("respondent", lambda i: f"R{i}"),
+        ("who", lambda i: f"{i * 7919 % 10007} Ltd"),  # nothing in its name, nearly one for each record
+        ("id", lambda i: i + 1),
+        ("serial", lambda i: 100_000 + i * 13),
+    ],
+)
+def test_a_column_with_one_entry_per_record_is_left_alone(tmp_path, name, entry, capsys):
+    code, job = started(tmp_path, {name: entry} | REGION | AMOUNT)
+    assert code == 0
+    assert name not in job["dimensions"]
+    assert job["data"]["value"] == "turnover"
+    assert f"{name}: left alone" in capsys.readouterr().err
+
+
+def test_where_only_respondents_are_left_there_is_no_job(tmp_path, capsys):
+    code, _ = started(tmp_path, {"name": lambda i: f"Utility {i % 15}"} | AMOUNT, n=60)
+    assert code == 1
+    shown = capsys.readouterr().err
+    assert "no column looks like a dimension" in shown
+    assert "name: holding: by its name it says who answered" in shown
+    assert not (tmp_path / "job.toml").exists()
+
+
+@pytest.mark.parametrize("name", ["age_group", "product_group", "id_sector", "region_name", "group"])
+def test_harmless_groups_are_dimensions(tmp_path, name):
+    _, job = started(tmp_path, {name: lambda i: f"g{i % 7}"} | AMOUNT)
+    assert list(job["dimensions"]) == [name]
+    assert "holding" not in job["data"]
+
+
+def test_a_value_that_only_its_shape_tells_must_be_confirmed(tmp_path, capsys):
+    code, job = started(tmp_path, REGION | {"x17": lambda i: i * 37 % 391 + 0.5})
+    assert code == 0
+    assert job["unconfirmed"] == ["value"]
+    path = str(tmp_path / "job.toml")
+    assert "to be confirmed in the file: value" in capsys.readouterr().err
+    assert main(["protect", path, "--dry-run"]) == 0
+    assert "to be confirmed" in capsys.readouterr().out
+    assert main(["protect", path]) == 1
+    assert "guesses that nobody has confirmed: value" in capsys.readouterr().err
+    assert not list(tmp_path.rglob("public"))
+    lines = (tmp_path / "job.toml").read_text().splitlines()
+    (tmp_path / "job.toml").write_text("\n".join(line for line in lines if not line.startswith("unconfirmed")))
+    assert main(["protect", path, "--quiet"]) in (0, 2)
+
+
+def test_years_and_dates_are_no_amounts(tmp_path):
+    _, job = started(tmp_path, REGION | {"year": lambda i: 1950 + i % 70})
+    assert "value" not in job["data"]
+
+
+NESTED = {
+    "A10": lambda i: "XY"[i % 12 // 6],
+    "A21": lambda i: "ABCD"[i % 12 // 3],
+    "A88": lambda i: f"{i % 12 + 1:02d}",
+}
+
+
+def test_nested_columns_become_one_hierarchy(tmp_path, capsys):
+    code, job = started(tmp_path, NESTED | REGION | AMOUNT)
+    assert code == 0
+    assert job["dimensions"]["A88"] == {"levels": ["A10", "A21", "A88"]}
+    assert "A10" not in job["dimensions"]
+    assert "A21" not in job["dimensions"]
+    assert (
+        "A88: dimension: 12 codes, each of 33 records on the average; A10 > A21 > A88 nest" in capsys.readouterr().err
+    )
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run", "--json"]) == 0
+    assert '"A88": 19' in capsys.readouterr().out
+
+
+def test_labels_of_codes_are_no_second_dimension(tmp_path, capsys):
+    _, job = started(tmp_path, REGION | {"region_label": lambda i: "Region " + "NSEW"[i * 7 % 4]} | AMOUNT)
+    assert len(job["dimensions"]) == 1
+    assert "in other words" in capsys.readouterr().err
+
+
+def test_a_table_that_is_added_up_is_no_set_of_records(tmp_path, capsys):
+    cells = [
+        ("Total", "Total", 10),
+        ("Total", "a", 6),
+        ("N", "Total", 7),
+        ("N", "a", 3),
+        ("S", "a", 3),
+        ("S", "Total", 3),
+    ]
+    text = "\n".join(["region,size,value", *(",".join(map(str, c)) for c in cells * 3)])
+    (tmp_path / "cells.csv").write_text(text)
+    assert main(["init", str(tmp_path / "cells.csv")]) == 1
+    assert "already added up" in capsys.readouterr().err
