@@ -9,7 +9,7 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard.methods.intervals.problem import Problem, left
 from cellguard.nouns.attacker import Attacker
-from cellguard.check.audit import Audit, audit
+from cellguard.check.audit import audit
 from cellguard.exceptions import InputError
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import FloatArray, IntArray, Table
@@ -38,18 +38,14 @@ def accepted(table: Table, ends: Ends, deadline: float) -> tuple[Ends | None, in
 
 
 def exposed_cells(table: Table, ends: Ends, deadline: float) -> IntArray | None:
-    """Return the cells that the audit does not call safe; for counts also over whole numbers. None if time ran out."""
+    """Return the cells that the audit does not call safe; None if time ran out before it was sure.
+
+    Respondents are asked only where they were planned against: elsewhere the verb looks for itself, and plans again.
+    """
     release = Intervals(table=table, status=Status.FEASIBLE, objective=0.0, lower=ends[0], upper=ends[1])
-    found = [audit(release, time_limit_s=left(deadline))]
-    if table.integer and found[0].safe:
-        found.append(audit(release, integer=True, time_limit_s=left(deadline)))
-    cells = np.unique(np.concatenate([each.unsafe_cells for each in found]))
-    proven = np.unique(np.concatenate([_proven(each) for each in found]))
-    return cells if len(cells) == len(proven) or clock.now() < deadline else None
-
-
-def _proven(found: Audit) -> IntArray:
-    return np.concatenate([np.zeros(0, np.int64), *(f.cells[f.unsafe] for f in found.findings)])
+    found = audit(release, everywhere=False, time_limit_s=left(deadline))
+    sure = not found.unknown or clock.now() < deadline
+    return found.unsafe_cells if sure else None
 
 
 def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends:

@@ -191,10 +191,13 @@ class Cover:
         g, m, grain = self.ground, len(self.ground), path.grain
         others = np.flatnonzero(~self.hidden & (self.place >= 0))
         others = others[others != path.leader]
+        room = grain * np.floor(self._left(path, beyond) / grain)
         riding = np.stack([self._ride(others, path, way, beyond) for way in (1.0, -1.0)])
+        # who must not compute the leader may know who rides
+        riding = np.where(riding <= room[:, self.place[others]], riding, 0.0)
         free = np.zeros((2, m))
         free[:, self.place[others]] = riding
-        paid = np.maximum(grain * np.floor(self._left(path, beyond) / grain) - free, 0.0)
+        paid = np.maximum(room - free, 0.0)
         upper = np.concatenate([free[0], free[1], paid[0], paid[1]]) / grain
         lower = np.zeros(4 * m)
         place = int(self.place[path.leader])
