@@ -22,13 +22,21 @@ POSITIONS = (4.0, 32.0)
 """A movement has so many steps, at least and at most, where the set of its leader has as many numbers."""
 _PARTS = 8.0
 """Between the two: as many as there are in this part of the set, so that flows can be divided."""
-_GRAINS = 64.0
-"""A stride has so many grains at most; all steps of a movement are whole numbers of grains."""
+_GRAINS = 32.0
+"""A stride has so many grains at least, and fewer than twice as many, if it has as many units."""
 
 
 def grain_of(stride: FloatArray) -> FloatArray:
-    """Return the grain of each stride: programs see small whole numbers."""
-    return np.asarray(np.maximum(1.0, np.floor(stride / _GRAINS)))
+    """Return the grain of each stride: programs see small whole numbers.
+
+    A power of 2: a stride that is rounded up to grains is a multiple of its own grain, even where that is the next one.
+
+    >>> stride = np.arange(1.0, 10_000.0)
+    >>> rounded = np.ceil(stride / grain_of(stride)) * grain_of(stride)
+    >>> bool((rounded % grain_of(rounded) == 0).all()), float((rounded / grain_of(rounded)).max())
+    (True, 63.0)
+    """
+    return np.asarray(2.0 ** np.floor(np.log2(np.maximum(stride / _GRAINS, 1.0))))
 
 
 @dataclass(frozen=True)
