@@ -5,7 +5,6 @@ What is computed here, and why it withstands who knows it, is argued in docs/met
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +12,10 @@ from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard.methods.intervals.asked import Asked
+from cellguard.methods.intervals.grid import Grid, Published
 from cellguard.methods.intervals.lattice import Lattice
-from cellguard.methods.intervals.mend import Ends, widened
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import left
+from cellguard.methods.intervals.problem import Ends, left
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import FloatArray, IntArray, Table
@@ -27,6 +26,10 @@ _SPREAD = 0.2
 """What the choice of movements looks at (costs, order) is multiplied by exp(spread * g), g logistic and secret."""
 _FURTHER = 0.25
 """Intervals are widened beyond the sets in steps of this share of what is certainly enough."""
+_SEARCHING = 0.6
+"""Share of the time for the search; what it leaves unhidden in that time is hidden cell by cell."""
+_PATIENCE_S = 30.0
+"""Who had no limit would not wait longer than this for a second search."""
 _SEARCHES = 8
 """How often the search begins again when cells could not be hidden, ..."""
 _FIRST = 1e6
@@ -35,20 +38,16 @@ _FIRST = 1e6
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classes:
-    """Published ends, and what stays possible for who knows everything but the data and the seed."""
+    """What is published, and what stays possible for who knows everything but the data and the seed."""
 
-    lower: FloatArray
-    upper: FloatArray
-    inner_lower: FloatArray
-    """Ends of the sets of values that stay possible."""
-    inner_upper: FloatArray
+    published: Published
     promised: IntArray
     """The cells whose sets are as wide as their levels ask."""
     asked: int
     """How many were asked for."""
     movements: int
-    complete: bool
-    """Whether the search ended before the deadline."""
+    grid: Grid | None
+    """By which more cells can be opened."""
 
 
 def classes(table: Table, seed: int, deadline: float) -> Classes:
@@ -56,9 +55,8 @@ def classes(table: Table, seed: int, deadline: float) -> Classes:
     if any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
         return _Search(table, seed).run(deadline)
     a = table.values
-    none = np.zeros(0, np.int64)
     return Classes(
-        lower=a, upper=a, inner_lower=a, inner_upper=a, promised=none, asked=0, movements=0, complete=True
+        published=Published(a, a, a, a), promised=np.zeros(0, np.int64), asked=0, movements=0, grid=None
     )  # fmt: skip
 
 
@@ -82,6 +80,7 @@ class _Search:
         share = self.asked.width.share
         ends = np.maximum(self.asked.lower * (1 - share), self.asked.upper) / share
         self.beyond = float(ends.max(initial=0.0))
+        self.grid = Grid(t, self.lattice, self.secret)
         self.cover = self._fresh()
 
     def _fresh(self) -> Cover:
@@ -93,13 +92,15 @@ class _Search:
         offset = self.secret.uniform("grid", cells)
         urgency = np.exp(_SPREAD * self._logistic("order", cells))
         best = None
+        searching = clock.until(_SEARCHING, deadline)
         for _ in range(_SEARCHES):
+            begin = clock.now()
             cover = self._fresh()
-            left = cover.search(offset, urgency, deadline)
+            left = cover.search(offset, urgency, searching)
             if best is None or len(left) < best:
                 best, self.cover = len(left), cover
             movable = left[cover.place[left] >= 0]
-            if not len(movable) or clock.now() > deadline:
+            if not len(movable) or 2.0 * clock.now() - begin > min(searching, begin + _PATIENCE_S):
                 break
             urgency[movable] *= _FIRST
         return self._result(deadline)
@@ -141,19 +142,18 @@ class _Search:
     def _result(self, deadline: float) -> Classes:
         c = self.cover
         inner = self.ground.value - c.below, self.ground.value - c.below + c.moved
-        ends = self._ends(inner, deadline)
+        published = Published(*self._ends(inner, deadline), *self._values(inner))
         bare = np.flatnonzero(~c.hidden)
-        if len(bare) and clock.now() < deadline:
-            ends = self._others(ends, bare, deadline)
-        core = self._values(inner)
+        if len(bare):  # if there is no time for it, who checks will say so
+            published = self.grid.widened(published, self.asked.cells[bare], deadline) or published
         given = self.lattice.values(c.given)
         return Classes(
-            lower=ends[0], upper=ends[1], inner_lower=core[0], inner_upper=core[1],
+            published=published,
             promised=self.asked.cells[c.hidden & (given >= self.asked.total * (1 - 1e-9))],
             asked=len(self.asked),
             movements=len(c.movements),
-            complete=clock.now() < deadline,
-        )  # fmt: skip
+            grid=self.grid,
+        )
 
     def _ends(self, inner: Ends, deadline: float) -> Ends:
         """Ends of the intervals: as far beyond the sets as every level of every table in them asks."""
@@ -240,20 +240,3 @@ class _Search:
             time_limit_s=left(deadline),
         )
         return hidden[~found.safe] if clock.now() < deadline else hidden[:0]
-
-    def _others(self, ends: Ends, bare: IntArray, deadline: float) -> Ends:
-        """Widen the intervals for cells that no movement hides, outward to a grid of their own with a secret offset."""
-        t = self.table
-        cells = self.asked.cells[bare]
-        unit = float(self.lattice.unit)
-        low, high = widened(t, ends, cells, deadline)
-        changed = np.flatnonzero((low < ends[0]) | (high > ends[1]))
-        step = np.maximum(np.ceil((high - low)[changed] / (2.0 * unit)), 1.0)
-        offset = np.floor(self.secret.uniform("other", changed) * step)
-
-        def grid(end: FloatArray, rounding: Callable[[FloatArray], FloatArray]) -> FloatArray:
-            return np.asarray(self.lattice.values(rounding((end[changed] / unit - offset) / step) * step + offset))
-
-        low[changed] = np.clip(grid(low, np.floor), t.lb[changed], np.minimum(ends[0], low)[changed])
-        high[changed] = np.clip(grid(high, np.ceil), np.maximum(ends[1], high)[changed], t.ub[changed])
-        return low, high

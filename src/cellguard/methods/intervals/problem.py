@@ -11,9 +11,11 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard.methods.intervals.requests import Variables, needs
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from cellguard._engine.space.network import Network
     from cellguard._engine.space.reduce import Reduction
     from cellguard.methods.intervals.interior import Widths
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Problem"]
 
 Progress = Callable[[float, float], None]
+Ends = tuple[FloatArray, FloatArray]
 
 _STRETCH = 0.6
 """Share of the gap that is left by which all widths grow before single ones do."""
@@ -34,6 +37,8 @@ _PER_SECOND = 2e9
 """Floating-point operations of a slow machine."""
 _LEAST_S = 5.0
 """A step that takes so long is tried in any case: most machines are faster."""
+_FEW = 4
+"""So few cells are moved one after the other, through what is open already."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
 
@@ -123,10 +128,10 @@ class Problem:
         if network is not None and not variables.stuck:
             return self._on_network(network, variables, reduction, deadline, progress)
         # what is returned if the limit comes before anything better
-        fallback = self.quick(reduction, variables, deadline) if np.isfinite(deadline) else None
+        fallback = self.quick(reduction, deadline) if np.isfinite(deadline) else None
         for tied in (True, False) if variables.symmetric else (False,):
             if not _fits(reduction, variables, tied, deadline):
-                fallback = fallback or self.quick(reduction, variables, deadline)
+                fallback = fallback or self.quick(reduction, deadline)
                 continue
             found = self._by_interior_point(variables, reduction, tied, gap, deadline, progress)
             if found is not None:
@@ -163,7 +168,7 @@ class Problem:
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
             )  # fmt: skip
-        found = self.quick(reduction, variables, deadline) or self.withheld(len(variables))
+        found = self.quick(reduction, deadline) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
     def better(self, one: Found, other: Found | None) -> Found:
@@ -177,27 +182,52 @@ class Problem:
         """Whether the cost is within the gap."""
         return self.cost(found) - found.bound <= gap * self.cost(found)
 
-    def quick(self, reduction: Reduction, variables: Variables, deadline: float) -> Found | None:
-        """Return intervals that hold two joint movements: safe and soon found, if not narrow."""
-        from cellguard.methods.intervals.repair import joint_movement
-
+    def quick(self, reduction: Reduction, deadline: float) -> Found | None:
+        """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow."""
         t = self.table
-        up = np.where(reduction.determined, 0.0, t.ub - t.values)
-        down = np.where(reduction.determined, 0.0, t.values - t.lb)
-        if not variables.external:
-            return None
+        movable = ~reduction.determined
         rows = t.relations[reduction.rows]
-        rise = joint_movement(rows, self.weight, self.least[1.0], down, up, left(deadline))
-        if rise is None:
-            return None
-        fall = joint_movement(rows, self.weight, self.least[-1.0], up, down, left(deadline))
-        if fall is None:
-            return None
-        joint = np.stack([rise, -fall])
-        bound = self.own_bound
-        upper, lower = np.maximum(joint.max(axis=0), 0.0), np.maximum(-joint.min(axis=0), 0.0)
+        widths = np.zeros(t.n_cells), np.zeros(t.n_cells)
+        for need in self.needs:
+            lo, hi = t.bounds(need.attacker)
+            limits = np.where(movable, hi - t.values, 0.0), np.where(movable, t.values - lo, 0.0)
+            for sign in (1.0, -1.0):
+                at = need.sign == sign
+                asked = need.cell[at], sign * need.level[at]
+                wider = self._held(rows, limits, widths, asked, deadline) if at.any() else widths
+                if wider is None:
+                    return None
+                widths = wider
         slack = 1.0 + 1e-9
-        return Found(lower=lower * slack, upper=upper * slack, bound=bound, iterations=0, requests=len(variables))
+        count = sum(len(need.cell) for need in self.needs)
+        upper, lower = slack * widths[0], slack * widths[1]
+        return Found(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
+
+    def _held(
+        self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+    ) -> Ends | None:
+        """Widen (above, below) until cells can move as asked, all at once if that is possible; None if it is not."""
+        from cellguard.methods.intervals.repair import Widener, joint_movement
+
+        cells, movements = asked
+        up = bool(movements[0] > 0)
+        if len(cells) > _FEW:
+            need = np.zeros(self.table.n_cells)
+            np.maximum.at(need, cells, np.abs(movements))
+            room = (limits[1], limits[0]) if up else limits
+            found = joint_movement(rows, self.weight, need, *room, left(deadline))
+            if found is not None:
+                z = found if up else -found
+                return np.maximum(widths[0], z), np.maximum(widths[1], -z)
+        widener = Widener(rows, self.weight, limits, self._unit())
+        for cell, movement in zip(cells.tolist(), movements.tolist(), strict=True):
+            own = np.minimum(widths[0], limits[0]), np.minimum(widths[1], limits[1])
+            own[0 if up else 1][cell] = max(own[0 if up else 1][cell], abs(movement))
+            wider = widener.widen(*own, cell, movement, left(deadline))
+            if wider is None:
+                return None
+            widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
+        return widths
 
     def _by_interior_point(
         self,

@@ -8,6 +8,7 @@ the truth lies in a set that is as wide as the levels ask, to whoever knows ever
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
 from cellguard.methods.intervals.classes import classes
-from cellguard.methods.intervals.mend import accepted
-from cellguard.methods.intervals.problem import Problem
+from cellguard.methods.intervals.grid import Published
+from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
+from cellguard.methods.intervals.problem import Ends, Problem
 from cellguard.methods.intervals.secret import drawn_seed
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import FloatArray, IntArray, Table
 
 __all__ = ["intervals"]
 
@@ -97,36 +99,31 @@ def intervals(
         return _nothing(table, Status.INFEASIBLE, seconds, options, hopeless)
     started = clock.now()
     find = _by_classes if position == "classes" else _narrowest
-    ends, bound, details = find(problem, options, searching, progress)
-    checked = max(deadline, clock.now() + _LEAST_S)
-    safe, mended = accepted(table, ends, checked) if np.isfinite(ends).all() else (None, 0)
+    found = find(problem, options, deadline, progress)
     seconds["solve"] = clock.now() - started
-    if safe is None:
+    if found is None:
         return _nothing(table, Status.TIME_LIMIT, seconds, options, _NONE)
-    lower, upper = safe
-    objective = float(problem.weight @ (upper - lower))
-    bound = min(bound, objective)
+    objective = float(problem.weight @ (found.upper - found.lower))
+    bound = min(found.bound, objective)
     proven = objective - bound <= gap * objective
-    late = clock.now() > searching
     if progress is not None:
         progress(objective, bound)
     return Intervals(
         table=table,
-        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if late else Status.FEASIBLE,
+        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() > searching else Status.FEASIBLE,
         objective=objective,
         bound=bound,
         seconds=seconds,
         options=options,
         details={
-            "cells_replaced": int((upper > lower).sum()),
-            "position": _positions(table, lower, upper),
-            "mended": mended,
-            **details.pop("details"),
+            "cells_replaced": int((found.upper > found.lower).sum()),
+            "position": _positions(table, found.lower, found.upper),
+            **found.details,
         },
         explanation=_TELLS if position == "narrowest" and objective > 0 else "",
-        lower=lower,
-        upper=upper,
-        **details,
+        lower=found.lower,
+        upper=found.upper,
+        internal=found.internal,
     )
 
 
@@ -159,28 +156,61 @@ def _nothing(table: Table, status: Status, seconds: dict[str, float], options: d
     )
 
 
-Found = tuple[tuple[FloatArray, FloatArray], float, dict[str, Any]]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Found:
+    lower: FloatArray
+    upper: FloatArray
+    bound: float
+    details: dict[str, Any]
+    internal: dict[str, FloatArray] = field(default_factory=dict)
+
+
+def _checked(deadline: float) -> float:
+    """Until when the check may take: it has a moment in any case."""
+    return max(deadline, clock.now() + _LEAST_S)
 
 
 def _narrowest(
     problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> Found:
-    gap = options["gap"]
+) -> _Found | None:
+    gap, searching = options["gap"], clock.until(_SEARCH, deadline)
     # a part of the gap is kept for publishing small widths exactly
-    found = problem.solve(0.8 * gap, deadline, progress)
-    widths = problem.sparser(found, gap, deadline)
-    figures = {"iterations": widths.iterations, "requests": widths.requests}
-    return problem.ends(widths, gap), max(widths.bound, problem.own_bound), {"details": figures}
+    found = problem.solve(0.8 * gap, searching, progress)
+    widths = problem.sparser(found, gap, searching)
+    ends, until = problem.ends(widths, gap), _checked(deadline)
+    if not np.isfinite(ends).all():
+        return None
+
+    def wider(ends: Ends, cells: IntArray, _: int) -> Ends:
+        return widened(problem.table, ends, cells, until)
+
+    safe, mended = accepted(problem.table, ends, lambda ends: ends, wider, until)
+    if safe is None or not np.isfinite(safe).all():
+        return None
+    details = {"mended": mended, "iterations": widths.iterations, "requests": widths.requests}
+    return _Found(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
 
 
 def _by_classes(
     problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> Found:
+) -> _Found | None:
     del progress  # there is one result, not a better one each time
-    found = classes(problem.table, options["seed"], deadline)
-    figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements}
-    inner = {"inner_lower": found.inner_lower, "inner_upper": found.inner_upper}
-    return (found.lower, found.upper), problem.own_bound, {"details": figures, "internal": inner}
+    found = classes(problem.table, options["seed"], clock.until(_SEARCH, deadline))
+    grid, until = found.grid, _checked(deadline)
+
+    def wider(published: Published, cells: IntArray, attempt: int) -> Published | None:
+        if grid is None:
+            return None
+        if attempt == ROUNDS - 1:
+            return grid.withheld(published, cells)
+        return grid.widened(published, cells, until, times=2.0**attempt) or published
+
+    safe, mended = accepted(problem.table, found.published, lambda published: published[:2], wider, until)
+    if safe is None:
+        return None
+    figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements, "mended": mended}
+    inner = {"inner_lower": safe.inner_lower, "inner_upper": safe.inner_upper}
+    return _Found(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
 def _positions(table: Table, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
