@@ -213,8 +213,8 @@ class MethodSection(_Section):
     """round and perturb: the base; unless given, the least usual one that leaves room for every level."""
     step: Annotated[int, Field(ge=1)] | None = None
     """round: cells move by less than this number of bases; the least possible unless given."""
-    position: Literal["narrowest", "random"] | None = None
-    """intervals: random keeps the truth away from the middle, at a price; narrowest unless given."""
+    position: Literal["classes", "narrowest"] | None = None
+    """intervals: classes (unless given) withstand who knows the method; the narrowest tell him most values."""
     gap: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Stop when proven this close to the best."""
     weights: Weights = "table"

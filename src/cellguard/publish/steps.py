@@ -218,7 +218,7 @@ def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
         asked["repair"] = None if m.repair == "none" else m.repair or "senses"
         return asked | {"surplus": 1.0 if m.surplus is None else m.surplus, "gap": 1e-3 if m.gap is None else m.gap}
     if m.name == "intervals":
-        return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "narrowest"}
+        return {"gap": 1e-3 if m.gap is None else m.gap, "position": m.position or "classes"}
     base = m.base
     if base is None and table is not None:
         from cellguard.methods.compare import suggested_base

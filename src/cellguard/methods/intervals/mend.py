@@ -16,8 +16,6 @@ from cellguard.nouns.table import IntArray, Table
 
 __all__ = ["accepted", "exposed_cells", "widened"]
 
-_GAP = 0.05
-"""How close to the least possible what is added must be."""
 ROUNDS = 4
 """How often what is exposed is widened; the last time, everything around it is withheld."""
 
@@ -64,15 +62,20 @@ def exposed_cells(table: Table, ends: Ends, deadline: float) -> IntArray | None:
     return found.unsafe_cells if sure else None
 
 
-def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends:
-    """Widen the intervals by the narrowest ones that hide some cells alone; twice as wide where those do not help."""
+def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends | None:
+    """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
+    from cellguard._engine.space.reduce import reduce
+
     alone = Problem(only(table, cells))
-    found = alone.solve(_GAP, deadline)
     a = table.values
+    found = alone.quick(reduce(table.relations, alone.may_open), deadline, (ends[1] - a, a - ends[0]))
+    if found is None:
+        return None
     below, above = found.lower, found.upper
     if table.integer:
         below, above = np.ceil(below - 1e-9), np.ceil(above - 1e-9)
-    low, high = np.minimum(ends[0], a - below), np.maximum(ends[1], a + above)
-    if np.array_equal(low, ends[0]) and np.array_equal(high, ends[1]):  # it is whole numbers that are missing
+    wider = 1.0 + 1e-9  # the ends were rounded
+    low, high = np.minimum(ends[0], a - wider * below), np.maximum(ends[1], a + wider * above)
+    if np.allclose(low, ends[0], rtol=1e-12) and np.allclose(high, ends[1], rtol=1e-12):  # whole numbers are missing
         low, high = a - 2.0 * (a - low), a + 2.0 * (high - a)
     return np.maximum(low, table.lb), np.minimum(high, table.ub)

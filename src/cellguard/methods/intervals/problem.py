@@ -37,8 +37,8 @@ _PER_SECOND = 2e9
 """Floating-point operations of a slow machine."""
 _LEAST_S = 5.0
 """A step that takes so long is tried in any case: most machines are faster."""
-_FEW = 4
-"""So few cells are moved one after the other, through what is open already."""
+_JOINT = 5
+"""Fewer cells are moved one after the other, through what is open already."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
 
@@ -182,43 +182,56 @@ class Problem:
         """Whether the cost is within the gap."""
         return self.cost(found) - found.bound <= gap * self.cost(found)
 
-    def quick(self, reduction: Reduction, deadline: float) -> Found | None:
-        """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow."""
+    def quick(self, reduction: Reduction, deadline: float, start: Ends | None = None) -> Found | None:
+        """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow.
+
+        From widths to start with (above, below), one movement after the other is added instead.
+        """
         t = self.table
         movable = ~reduction.determined
         rows = t.relations[reduction.rows]
-        widths = np.zeros(t.n_cells), np.zeros(t.n_cells)
+        joint = _JOINT if start is None else np.inf
+        widths = start or (np.zeros(t.n_cells), np.zeros(t.n_cells))
         for need in self.needs:
             lo, hi = t.bounds(need.attacker)
             limits = np.where(movable, hi - t.values, 0.0), np.where(movable, t.values - lo, 0.0)
             for sign in (1.0, -1.0):
                 at = need.sign == sign
+                if not at.any():
+                    continue
                 asked = need.cell[at], sign * need.level[at]
-                wider = self._held(rows, limits, widths, asked, deadline) if at.any() else widths
+                moved = self._together(rows, limits, asked, deadline) if at.sum() >= joint else None
+                wider = self._one_by_one(rows, limits, widths, asked, deadline) if moved is None else moved
                 if wider is None:
                     return None
-                widths = wider
+                widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
         slack = 1.0 + 1e-9
         count = sum(len(need.cell) for need in self.needs)
         upper, lower = slack * widths[0], slack * widths[1]
         return Found(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
 
-    def _held(
+    def _together(
+        self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+    ) -> Ends | None:
+        """Return widths (above, below) in which all cells can move as asked at once; None if they cannot."""
+        from cellguard.methods.intervals.repair import joint_movement
+
+        cells, movements = asked
+        sign = np.sign(movements[0])
+        need = np.zeros(self.table.n_cells)
+        np.maximum.at(need, cells, np.abs(movements))
+        room = (limits[1], limits[0]) if sign > 0 else limits
+        found = joint_movement(rows, self.weight, need, *room, left(deadline))
+        return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
+
+    def _one_by_one(
         self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: float
     ) -> Ends | None:
-        """Widen (above, below) until cells can move as asked, all at once if that is possible; None if it is not."""
-        from cellguard.methods.intervals.repair import Widener, joint_movement
+        """Widen (above, below) until each cell can move as asked; None if one cannot."""
+        from cellguard.methods.intervals.repair import Widener
 
         cells, movements = asked
         up = bool(movements[0] > 0)
-        if len(cells) > _FEW:
-            need = np.zeros(self.table.n_cells)
-            np.maximum.at(need, cells, np.abs(movements))
-            room = (limits[1], limits[0]) if up else limits
-            found = joint_movement(rows, self.weight, need, *room, left(deadline))
-            if found is not None:
-                z = found if up else -found
-                return np.maximum(widths[0], z), np.maximum(widths[1], -z)
         widener = Widener(rows, self.weight, limits, self._unit())
         for cell, movement in zip(cells.tolist(), movements.tolist(), strict=True):
             own = np.minimum(widths[0], limits[0]), np.minimum(widths[1], limits[1])

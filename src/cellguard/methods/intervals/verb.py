@@ -181,7 +181,7 @@ def _narrowest(
     if not np.isfinite(ends).all():
         return None
 
-    def wider(ends: Ends, cells: IntArray, _: int) -> Ends:
+    def wider(ends: Ends, cells: IntArray, _: int) -> Ends | None:
         return widened(problem.table, ends, cells, until)
 
     safe, mended = accepted(problem.table, ends, lambda ends: ends, wider, until)
