@@ -77,10 +77,25 @@ def assemble(
     fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add)
     if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
         fields["integer"] = False  # rounded values that were moved are counts no more
+    fields["flags"] = _joined_flags(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
     cluster_of, names = clusters(table, placed)
     return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance)
+
+
+def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
+    """Return which rule flagged which distinct cell; a rule that holds in several tables is one."""
+    flags = [t.flags for t in tables if t.flags is not None]
+    cells: dict[tuple[str, str], list[IntArray]] = {}
+    for t, p in zip(tables, place, strict=True):
+        if t.flags is not None:
+            for name, reason, flagged in zip(t.flags.names, t.flags.reasons, t.flags.flagged, strict=True):
+                cells.setdefault((name, reason), []).append(p[flagged])
+    if not flags:
+        return None
+    flagged = tuple(np.unique(np.concatenate(found)) for found in cells.values())
+    return replace(flags[0], names=tuple(n for n, _ in cells), reasons=tuple(r for _, r in cells), flagged=flagged)
 
 
 def _coordinates(
