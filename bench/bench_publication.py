@@ -127,7 +127,12 @@ def generated(*, protect: bool = False) -> None:
     begin = time.monotonic()
     release = cg.suppress(found, method="heuristic", rounds=0, time_limit_s=570)
     spent = time.monotonic() - begin
-    figure("protected", spent, 600.0, note=f"{release.status}, {int(release.secondary.sum())} secondaries, {release.seconds}")
+    figure(
+        "protected",
+        spent,
+        600.0,
+        note=f"{release.status}, {int(release.secondary.sum())} secondaries, {release.seconds}",
+    )
     begin = time.monotonic()
     audit = release.audit()
     note = f"{audit.checked} checked, {'safe' if audit.safe else 'NOT SAFE'}, {peak_gib():.1f} GiB"

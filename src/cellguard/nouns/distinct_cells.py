@@ -81,7 +81,9 @@ def assemble(
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
     cluster_of, names = clusters(table, placed)
-    return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance)
+    return kind(
+        parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
+    )
 
 
 def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:

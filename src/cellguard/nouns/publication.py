@@ -10,7 +10,7 @@ methods protect and the audit attacks is the whole publication, not one table af
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -224,7 +224,10 @@ def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tupl
     for equation in found:
         for indicator in equation.names:
             if indicator not in known:
-                text, hint = f"equation {equation}: there is no indicator {indicator!r}.", did_you_mean(indicator, known)
+                text, hint = (
+                    f"equation {equation}: there is no indicator {indicator!r}.",
+                    did_you_mean(indicator, known),
+                )
                 wrong.append(UnknownCodeError(text, hint=hint))
     wrong += _periods(parts)
     if wrong:
@@ -294,76 +297,8 @@ def takes_publications(verb: Verb) -> Verb:
         system = table.table if isinstance(table, Publication) else table
         if system.parts is None:
             return verb(system, *args, **options)
-        from cellguard.nouns.distinct_cells import clusters, restricted
+        from cellguard.nouns.clusters import by_clusters
 
-        cluster_of, names = clusters(system, system.parts)
-        made = []
-        for number in range(len(names)):
-            cells = np.flatnonzero(cluster_of == number)
-            made.append((verb(restricted(system, cells), *args, **options), cells))
-        return joined(system, made)
+        return by_clusters(both, system, args, options)
 
     return cast("Verb", both)
-
-
-def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
-    """Put the releases of clusters together: one of the whole system."""
-    from cellguard.nouns.release import Adjustment, Status
-
-    first = made[0][0]
-    if len(made) == 1:
-        return replace(first, table=_with_attackers_of(table, made))
-    worst = (Status.INFEASIBLE, Status.TIME_LIMIT, Status.FEASIBLE, Status.OPTIMAL)
-    status = next(s for s in worst if any(release.status is s for release, _ in made))
-    changed: dict[str, Any] = {
-        "table": _with_attackers_of(table, made),
-        "status": status,
-        "objective": float(sum(release.objective for release, _ in made)),
-        "bound": float(sum(release.bound for release, _ in made)),
-        "explanation": " ".join(dict.fromkeys(r.explanation for r, _ in made if r.explanation)),
-        "seconds": _added(release.seconds for release, _ in made),
-        "details": _added(release.details for release, _ in made),
-    }
-    for f in fields(first):
-        array = getattr(first, f.name)
-        if isinstance(array, np.ndarray):
-            whole = np.zeros(table.n_cells, array.dtype)
-            for release, cells in made:
-                whole[cells] = getattr(release, f.name)
-            changed[f.name] = whole
-    if isinstance(first, Adjustment):
-        changed["internal"] = _joined_columns(table, made)
-    steps = [getattr(release, "step", 1) for release, _ in made]
-    if hasattr(first, "step"):
-        changed["step"] = max(steps)  # what is published of the step holds for every cluster
-    return replace(first, **changed)
-
-
-def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
-    """Put together what made adjusted clusters, cell by cell."""
-    out: dict[str, Any] = {}
-    for release, cells in made:
-        for name, column in getattr(release, "internal", {}).items():
-            out.setdefault(name, np.zeros(table.n_cells, column.dtype))[cells] = column
-    return out
-
-
-def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
-    """Return the system with everybody that the clusters were protected against."""
-    from cellguard.nouns.levels import with_respondents
-
-    considered = any(release.table.insiders for release, _ in made)
-    return with_respondents(table) if considered else table
-
-
-def _added(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the figures of clusters; what is no number is that of the first."""
-    out: dict[str, Any] = {}
-    for one in figures:
-        for key, value in one.items():
-            known = out.get(key)
-            if isinstance(value, int | float) and not isinstance(value, bool) and isinstance(known, int | float):
-                out[key] = known + value
-            else:
-                out.setdefault(key, value)
-    return out

@@ -36,7 +36,12 @@ _SAME = 1e-9
 
 
 def shared_values(
-    tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Callable[[int], str], where: Place, tolerance: float
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    n: int,
+    label: Callable[[int], str],
+    where: Place,
+    tolerance: float,
 ) -> tuple[FloatArray, list[CellguardError]]:
     """Return the value of every distinct cell, and what is wrong: each two tables with a cell that has two values."""
     values, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)

@@ -31,7 +31,10 @@ def _holds(entry: RuleSection, part: Part) -> bool:
 
 def _local(entry: RuleSection, part: Part) -> RuleSection | None:
     """Return the rule for one table: its own names of dimensions, and the codes it has; None where nothing is left."""
-    own = {part.dimension(name): (name, set(codes)) for name, codes in zip(part.table.dimensions, part.table.codes, strict=True)}
+    own = {
+        part.dimension(name): (name, set(codes))
+        for name, codes in zip(part.table.dimensions, part.table.codes, strict=True)
+    }
     only: dict[str, Any] = {}
     for dimension, given in entry.only.items():
         wanted = {given} if isinstance(given, str) else set(given)
@@ -59,9 +62,7 @@ def _local(entry: RuleSection, part: Part) -> RuleSection | None:
     return entry.model_copy(update=changes)
 
 
-def _cell(
-    given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set[str]]]
-) -> dict[str, str] | None:
+def _cell(given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set[str]]]) -> dict[str, str] | None:
     """Return a cell in the names of the table, if it stands there."""
     out = {}
     for dimension, code in given.items():
