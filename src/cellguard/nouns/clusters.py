@@ -83,7 +83,7 @@ def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any]
 
 def _effort(system: Table, cells: IntArray) -> float:
     """Return what a cluster may take of the time: most goes to those with many sensitive cells."""
-    return 1.0 + float(system.sensitive[cells].sum()) * np.log2(2.0 + len(cells))
+    return float(1.0 + system.sensitive[cells].sum() * np.log2(2.0 + len(cells)))
 
 
 def _run(
