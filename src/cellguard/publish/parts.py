@@ -8,19 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.data.rules import Rule
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Equation, Part, Publication
 from cellguard.nouns.table import Table
-from cellguard.publish.model import Job, RuleSection, TableSection
+from cellguard.publish.model import Job, TableSection
 from cellguard.publish.read import JobFile
 from cellguard.publish.ready import is_period, ready
 from cellguard.publish.rules import local_rules
 
-PLACES = ("tables", "indicators", "only", "excluding")
-"""Keys of a rule that say where it holds, not what it is."""
-
-__all__ = ["PLACES", "assembled", "is_publication", "name_of", "parts_of"]
+__all__ = ["assembled", "is_publication", "name_of", "parts_of"]
 
 
 def is_publication(job: Job) -> bool:
@@ -96,14 +92,15 @@ def _misfits(parts: Sequence[Part], job: Job) -> list[CellguardError]:
 # ---------------------------------------------------------------- rules, and the system
 
 
-def assembled(file: JobFile, parts: Sequence[Part], rule: Callable[[RuleSection, Table], Rule]) -> Table:
+def assembled(file: JobFile, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
     job = file.job
     flagged = []
     for part, mine in zip(parts, local_rules(job.rules, parts), strict=True):
         table = part.table
-        if mine:
-            table = table.apply(*(rule(entry, table) for entry in mine), lower_ratio=job.levels.lower_ratio)
+        rules = [made for entry in mine if (made := entry.to_rule(table)) is not None]
+        if rules:
+            table = table.apply(*rules, lower_ratio=job.levels.lower_ratio)
         flagged.append(replace(part, table=table))
     found = Publication.of(flagged, equations=job.equations, tolerance=job.tolerance, name=job.name)
     return _with_shadows(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})

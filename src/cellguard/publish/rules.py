@@ -7,7 +7,7 @@ from typing import Any
 
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.publication import Part
-from cellguard.publish.model import RuleSection
+from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
 __all__ = ["local_rules"]
 
@@ -19,7 +19,7 @@ def local_rules(rules: Sequence[RuleSection], parts: Sequence[Part]) -> list[lis
         raise PublicationError.of(wrong)
     found = []
     for part in parts:
-        named = (entry for entry in rules if entry.rule != "a_priori" and _holds(entry, part))
+        named = (entry for entry in rules if not isinstance(entry, AprioriSection) and _holds(entry, part))
         found.append([local for entry in named if (local := _local(entry, part)) is not None])
     return found
 
@@ -54,7 +54,7 @@ def _local(entry: RuleSection, part: Part) -> RuleSection | None:
         elif part.where.get(dimension) in wanted:
             return None
     changes: dict[str, Any] = {"only": only, "excluding": {d: c for d, c in excluding.items() if c}}
-    if entry.cells is not None:
+    if isinstance(entry, ManualSection):
         cells = [cell for given in entry.cells if (cell := _cell(given, part, own)) is not None]
         if not cells:
             return None
@@ -77,7 +77,8 @@ def _cell(given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set
 def _unknown(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardError]:
     """Yield codes of a rule that no table has."""
     named = [(d, c) for place in (entry.only, entry.excluding) for d, cs in place.items() for c in _listed(cs)]
-    named += [(d, c) for cell in entry.cells or () for d, c in cell.items()]
+    if isinstance(entry, ManualSection):
+        named += [(d, c) for cell in entry.cells for d, c in cell.items()]
     for dimension, code in dict.fromkeys(named):
         known = {part.where[dimension] for part in parts if dimension in part.where}
         for part in parts:
