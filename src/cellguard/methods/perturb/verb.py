@@ -93,8 +93,8 @@ def perturb(
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
     room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
-    given = {"base": bases} if bases is not None else {"distance": room}
-    options |= {
+    name = "distance" if bases is None else "base"
+    options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
         name: float(each[0]) if np.ptp(each) == 0 else each.tolist() for name, each in given.items() if len(each)
     }
     run = _Run(
