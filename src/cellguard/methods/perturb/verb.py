@@ -95,8 +95,6 @@ def perturb(
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
     name = "distance" if bases is None else "base"
     options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
-        name: float(each[0]) if np.ptp(each) == 0 else each.tolist() for name, each in given.items() if len(each)
-    }
     run = _Run(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
