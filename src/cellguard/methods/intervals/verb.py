@@ -21,6 +21,7 @@ from cellguard.methods.intervals.grid import Published
 from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
 from cellguard.methods.intervals.problem import Ends, Problem
 from cellguard.methods.intervals.secret import drawn_seed
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
@@ -48,7 +49,7 @@ def intervals(
     table: Table,
     *,
     gap: float = 1e-3,
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     position: str = "classes",
     seed: int = 0,
     progress: Callable[[float, float], None] | None = None,
@@ -86,7 +87,7 @@ def intervals(
     (True, 1)
     """
     begin = clock.now()
-    deadline = np.inf if time_limit_s is None else begin + time_limit_s
+    deadline = begin + checked_time_limit(time_limit_s)
     _check(position, gap, seed)
     if position == "classes":
         seed = drawn_seed(seed)
