@@ -10,6 +10,8 @@ __all__ = ["Widener", "joint_movement"]
 
 FloatArray = NDArray[np.float64]
 
+_SIMPLEX = 1000
+"""With more cells one program from scratch is solved sooner by the interior point."""
 _CLOSED = 100.0
 """How much more it costs to widen what is closed: better a little more of what is open."""
 
@@ -37,7 +39,8 @@ def joint_movement(
         return None
     both = csr_array(hstack([relations, -relations]))
     cost = np.concatenate([weight, weight]) / float(np.median(weight))
-    program = LinearProgram(both, sides, sides, lower, upper, cost, simplex="dual", presolve=True)
+    solver = "ipm" if n > _SIMPLEX else "simplex"  # with crossover: few cells are moved
+    program = LinearProgram(both, sides, sides, lower, upper, cost, solver=solver, simplex="dual", presolve=True)
     solution = program.solve(time_limit_s=time_limit_s)
     if not solution.optimal:
         return None
