@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cellguard.check.attack.counts import CountRule
+from cellguard.check.attack.intervals import IntervalAttack, interval_attack
 from cellguard.check.attack.matching import MatchingAttack, matching_attack
 from cellguard.check.attack.rounding import MethodAttack, method_attack
 from cellguard.check.attack.scenarios import Attack
@@ -12,10 +13,12 @@ from cellguard.check.attack.weighing import WeighingAttack, weighing_attack
 __all__ = [
     "Attack",
     "CountRule",
+    "IntervalAttack",
     "MatchingAttack",
     "MethodAttack",
     "WeighingAttack",
     "attack",
+    "interval_attack",
     "matching_attack",
     "method_attack",
     "weighing_attack",
