@@ -8,7 +8,7 @@ With these bounds on all sensitive cells at once he computes the ranges again. N
 =========  ==========================================================================================
 levels     what is described above; of the narrowest intervals it leaves one value
 formulas   nothing but arithmetic on one interval: its middle, its width / (p + q), its ends / (1 - p)
-           and (1 + q); the best of the four is counted
+           and (1 + q); the formula that is right most often is counted
 sets       more than anybody has: the sets by which intervals by classes were made, of all cells
            (from the release itself, before it is written); what must stay possible stays possible even so
 =========  ==========================================================================================
@@ -190,11 +190,11 @@ def _judged(
     if knowledge == "formulas":
         with np.errstate(divide="ignore", invalid="ignore"):
             guesses += [(high - low) * a / asked, low / np.maximum(1.0 - p, 1e-9), high / (1.0 + q)]
-    recovered = np.any([np.abs(guess - a) <= NEAR * a for guess in guesses], axis=0)
+    recovered = max((np.abs(guess - a) <= NEAR * a for guess in guesses), key=np.count_nonzero)
     noise = 1e-6 * a
     # of whole numbers, or of decimals, only so many are possible
     unit = decimal_unit(t.values, t.relations, t.rhs)
-    blind = np.minimum(len(guesses) * np.maximum(2.0 * NEAR * a, unit) / np.maximum(high - low + unit, 1e-300), 1.0)
+    blind = np.minimum(np.maximum(2.0 * NEAR * a, unit) / np.maximum(high - low + unit, 1e-300), 1.0)
     blind[high - low < asked * 1e-2] = 0.0  # that so little is left is what he found out
     return IntervalAttack(
         knowledge=knowledge, cells=s, low=low, high=high, recovered=recovered, asked=asked,
