@@ -54,13 +54,13 @@ class Grid:
             return None
         return self.around(given, times * np.maximum(found.lower, found.upper))
 
-    def withheld(self, given: Published, cells: IntArray) -> Published:
-        """Publish next to nothing of the cells in the relations of some cells."""
+    def withheld(self, given: Published, cells: IntArray | None = None) -> Published:
+        """Publish next to nothing of the cells in the relations of some cells, or of all."""
         t = self.table
         T = abs(t.relations)
         here = np.zeros(t.n_cells)
-        here[cells] = 1.0
-        near = (T.T @ (T @ here) > 0) & ~t.fixed & (t.ub > t.lb)
+        here[slice(None) if cells is None else cells] = 1.0
+        near = ((T.T @ (T @ here) > 0) | (here > 0)) & ~t.fixed & (t.ub > t.lb)
         largest = max(float(np.abs(t.values[near]).max(initial=0.0)), 8.0 * float(self.least.max(initial=0.0)))
         return self.around(given, np.where(near, 2.0 * largest, 0.0))
 

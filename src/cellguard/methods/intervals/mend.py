@@ -17,7 +17,7 @@ from cellguard.nouns.table import IntArray, Table
 __all__ = ["accepted", "exposed_cells", "widened"]
 
 ROUNDS = 4
-"""How often what is exposed is widened; the last time, everything around it is withheld."""
+"""How often what is exposed is widened."""
 
 P = TypeVar("P", bound=tuple[object, ...])
 

@@ -68,7 +68,8 @@ class NetworkWidths:
     rounds: int = 0
 
     def __post_init__(self) -> None:
-        self.unit = float(np.median(np.concatenate([each.level for each in self.asked])))
+        levels = np.concatenate([each.level for each in self.asked])
+        self.unit = float(np.median(levels[levels > 0]))
         self.price = float(np.median(self.weight))
         C = len(self.weight)
         least = np.zeros((2, C))
@@ -152,8 +153,8 @@ class NetworkWidths:
                     return None
                 part = slice(first, first + _TOGETHER)
                 reached, _ = self._narrow(each, x, part, level)
-                asked = np.maximum(level[part], 1e-12)
-                short = min(short, float((reached / asked).min(initial=1.0)))
+                some = level[part] > 1e-12
+                short = min(short, float((reached[some] / level[part][some]).min(initial=1.0)))
         if short < 1.0 - 1e-6:
             return None
         x = x / short * self.unit

@@ -196,7 +196,7 @@ class Problem:
             lo, hi = t.bounds(need.attacker)
             limits = np.where(movable, hi - t.values, 0.0), np.where(movable, t.values - lo, 0.0)
             for sign in (1.0, -1.0):
-                at = need.sign == sign
+                at = (need.sign == sign) & (need.level > 0)
                 if not at.any():
                     continue
                 asked = need.cell[at], sign * need.level[at]
@@ -364,7 +364,7 @@ class Problem:
     def _unit(self) -> float:
         """Return the median level."""
         levels = np.concatenate([np.zeros(0), *(need.level for need in self.needs)])
-        return float(np.median(levels)) if len(levels) else 1.0
+        return float(np.median(levels[levels > 0])) if (levels > 0).any() else 1.0
 
     def ends(self, found: Found, gap: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the intervals, rounded outward to decimal numbers as long as the gap allows.

@@ -57,7 +57,8 @@ def needs(table: Table) -> list[Need]:
         share = np.where(both > 0, need.upper / np.where(both > 0, both, 1.0), 0.5)
         upper = np.clip(share * total, base[0], np.maximum(total - base[1], base[0]))
         level = np.concatenate([upper, np.maximum(total - upper, base[1])])
-        keep = level > 0
+        slides = total > base[0] + base[1]  # a side that gets nothing of it here may get some elsewhere
+        keep = (level > 0) | np.concatenate([slides, slides])
         out.append(
             Need(
                 attacker=attacker,

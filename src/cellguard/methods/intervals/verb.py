@@ -202,8 +202,8 @@ def _by_classes(
     def wider(published: Published, cells: IntArray, attempt: int) -> Published | None:
         if grid is None:
             return None
-        if attempt == ROUNDS - 1:
-            return grid.withheld(published, cells)
+        if attempt >= ROUNDS - 2:
+            return grid.withheld(published, cells if attempt == ROUNDS - 2 else None)
         return grid.widened(published, cells, until, times=2.0**attempt) or published
 
     safe, mended = accepted(problem.table, found.published, lambda published: published[:2], wider, until)
