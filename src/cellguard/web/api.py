@@ -12,8 +12,9 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
 from cellguard.exceptions import InputError
+from cellguard.publish.check import Mistake
 from cellguard.publish.read import JobFile
-from cellguard.web.columns import column_facts
+from cellguard.web.columns import column_facts, ready_table
 from cellguard.web.decisions import decide, decisions_of
 from cellguard.web.places import free_name
 from cellguard.web.projects import mistake_facts
@@ -57,6 +58,12 @@ class Decision(_Body):
 
     codes: dict[str, str]
     decision: Literal["protect", "publish", "withhold", "none"]
+
+
+class Limit(_Body):
+    """Of a comparison: seconds for each method. A run takes its limit from the job."""
+
+    time_limit_s: float | str | None = None
 
 
 @router.get("/projects")
@@ -146,6 +153,25 @@ def choose_data(state: HasState, project: HasProject, body: Chosen) -> dict[str,
     return {"told": list(made.told), "unconfirmed": list(made.unconfirmed)}
 
 
+@router.post("/projects/{project}/ready")
+def add_ready_table(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
+    """Add a table that is already added up to the publication: its columns are guessed, and can be corrected."""
+    path = state.root.inside(body.file)
+    raw = project.raw()
+    entry, dimensions = ready_table(path)
+    data = {k: v for k, v in raw.get("data", {}).items() if k not in ("file", "table")}
+    project.write(
+        {
+            **{k: v for k, v in raw.items() if k != "data"},
+            **({"data": data} if data else {}),
+            "dimensions": {**{name: {} for name in dimensions}, **raw.get("dimensions", {})},
+            "tables": [*raw.get("tables", []), {"file": project.relative(path), **entry}],
+            "rules": raw.get("rules", [{"rule": "min_frequency", "n": 3, "percent": 10}]),
+        }
+    )
+    return {"dimensions": dimensions}
+
+
 @router.post("/projects/{project}/columns")
 def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
     """The columns of a data file, with examples of codes; never an amount, and never who answered."""
@@ -192,15 +218,19 @@ def decide_cell(state: HasState, project: HasProject, body: Decision) -> Any:
 
 
 @router.post("/projects/{project}/work/{kind}", status_code=202)
-def begin(state: HasState, project: HasProject, kind: Kind) -> dict[str, Any]:
+def begin(state: HasState, project: HasProject, kind: Kind, body: Limit | None = None) -> Any:
     """Protect the table, or compare the methods on it, in the background."""
     file = project.job_file()
+    limit = 20.0 if body is None or body.time_limit_s is None else body.time_limit_s
+    if isinstance(limit, str) or not 0 <= limit < 86_400:
+        wrong = Mistake(("compare", "time_limit_s"), "a number of seconds is needed, at least 0.")
+        return JSONResponse({"mistakes": mistake_facts([wrong])}, status_code=422)
     if file.job.unconfirmed:
         raise InputError(
             f"guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",
             hint="look at them on the page Data and confirm them.",
         )
-    return state.solves.begin(project, kind).facts()
+    return state.solves.begin(project, kind, limit_s=limit).facts()
 
 
 @router.get("/projects/{project}/work/{kind}")

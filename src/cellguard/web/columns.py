@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import Guess, guess
 
-__all__ = ["column_facts"]
+__all__ = ["column_facts", "ready_table"]
 
 _EXAMPLES = 6
+_COUNTS = ("n_obs", "nobs", "count", "freq", "contributors", "number", "n")
+_LARGEST = ("max", "top", "largest")
 
 
 def column_facts(path: Path) -> dict[str, Any]:
@@ -37,3 +40,18 @@ def _facts(column: Column, found: Guess) -> dict[str, Any]:
         "level_of": level_of,
         "why": found.why.get(column.name, ""),
     }
+
+
+def ready_table(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Guess which columns of a table that is already added up are dimensions, value, count, and largest contribution."""
+    columns, _ = look(path)
+    numeric = [c.name for c in columns if c.numeric]
+    dimensions = [c.name for c in columns if not c.numeric]
+    if not dimensions or not numeric:
+        raise InputError(f"{path.name}: a ready table has columns of codes and a column of values.")
+    count = next((name for name in numeric if name.lower() in _COUNTS), None)
+    top = [name for name in numeric if name.lower().startswith(_LARGEST)]
+    value = next((name for name in numeric if name != count and name not in top), numeric[0])
+    stem = path.name.partition(".")[0]
+    entry = {"name": stem, "dimensions": dimensions, "value": value, "count": count, "top": top}
+    return {k: v for k, v in entry.items() if v}, dimensions

@@ -34,6 +34,7 @@ __all__ = ["KINDS", "Look", "View", "look_at"]
 KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
 """What can be said of a cell; windows name them by their place here."""
 _MAX_WINDOW = 20_000
+_MAX_MARKED = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +147,18 @@ class Look:
             "texts": [shown[k : k + width] for k in range(0, len(shown), width)],
             "kinds": [kinds[k : k + width] for k in range(0, len(kinds), width)],
         }
+
+    def marked(
+        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
+    ) -> list[list[int]]:
+        """Return where marked cells stand among some codes of two dimensions: withheld, sensitive, or an interval."""
+        if len(down) * max(len(across), 1) > _MAX_MARKED:
+            raise InputError("the table is too large for that.")
+        cells = self.views[view].find(self._coordinates(view, rows, columns, at, down, across))
+        which = [KINDS.index(kind) for kind in ("sensitive", "primary", "secondary", "interval")]
+        places = np.flatnonzero((cells >= 0) & np.isin(self.kinds[cells], which))[:_MAX_WINDOW]
+        width = max(len(across), 1)
+        return np.stack([places // width, places % width], axis=1).tolist()  # type: ignore[no-any-return]
 
     def _coordinates(
         self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from cellguard.exceptions import UnknownCodeError
 from cellguard.web.look import look_at
 from cellguard.web.projects import Project
+from cellguard.web.signatures import sign, signature_of
 from cellguard.web.state import HasProject, HasState
 
 __all__ = ["router"]
@@ -45,6 +46,15 @@ class Window(Source):
     across: list[int] = []
 
 
+class Signing(_Body):
+    """Who signs, and what he says."""
+
+    release: str
+    who: str
+    remark: str = ""
+    read: bool = False
+
+
 class OneCell(Source):
     """A cell by the places of its codes."""
 
@@ -63,6 +73,14 @@ def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]
     """What stands in a part of the table."""
     look = _look(state, project, body)
     return look.window(body.view, body.rows, body.columns, body.at, body.down, body.across)
+
+
+@router.post("/table/marked")
+def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
+    """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
+    look = _look(state, project, body)
+    found: list[list[int]] = look.marked(body.view, body.rows, body.columns, body.at, body.down, body.across)
+    return found
 
 
 @router.post("/table/cell")
@@ -110,6 +128,7 @@ def _facts(project: Project, folder: Path) -> dict[str, Any]:
         "repeatable": manifest.get("repeatable"),
         "audit": manifest.get("audit"),
         "seed": manifest.get("seed"),
+        "signed": signature_of(folder),
         "cellguard": manifest.get("versions", {}).get("cellguard"),
         "files": {
             part: sorted(f.name for f in (folder / part).iterdir() if f.is_file() and not f.is_symlink())
@@ -128,6 +147,12 @@ def check(project: HasProject, body: Source) -> dict[str, Any]:
     found = check_manifest(folder / "internal" / "manifest.json")
     proof = folder / "internal" / "witnesses.json.gz"
     return {**found, "witnesses": proof.is_file()}
+
+
+@router.post("/releases/sign")
+def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
+    """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
+    return sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
 
 
 @router.get("/files/{part}/{name}")

@@ -32,6 +32,8 @@ class Solve:
     number: int
     project: Project
     kind: str
+    limit_s: float = 20.0
+    """Of a comparison: for each method."""
     state: str = "waiting"
     """waiting, running, stopping, or how it ended: done, refused (not safe), failed, stopped."""
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -67,7 +69,7 @@ class Solves:
         self._count = 0
         self._closed = False
 
-    def begin(self, project: Project, kind: str) -> Solve:
+    def begin(self, project: Project, kind: str, *, limit_s: float = 20.0) -> Solve:
         """Begin work, or let it wait until what the project has under way is done."""
         with self._lock:
             if len(self._waiting) >= _MAX_WAITING:
@@ -76,7 +78,7 @@ class Solves:
             if last is not None and last.state == "waiting":
                 return last
             self._count += 1
-            solve = Solve(self._count, project, kind)
+            solve = Solve(self._count, project, kind, limit_s)
             self._last[project.id, kind] = solve
             self._waiting.append(solve)
         self._start_what_can()
@@ -130,7 +132,7 @@ class Solves:
 
     def _follow(self, solve: Solve) -> None:
         """Start the process of a piece of work and listen to it until it ends."""
-        words = [sys.executable, "-m", "cellguard.web.worker", solve.kind, str(solve.project.path)]
+        words = [sys.executable, "-m", "cellguard.web.worker", solve.kind, str(solve.project.path), str(solve.limit_s)]
         with subprocess.Popen(  # noqa: S603 - our own module, and a path below the folder that was given
             words,
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The process of one piece of long work: ``python -m cellguard.web.worker protect|compare JOB``.
+"""The process of one piece of long work: ``python -m cellguard.web.worker protect|compare JOB SECONDS``.
 
 It runs the job as ``cellguard protect`` does, tells its progress as lines of JSON, stops as Ctrl-C does when a line
 "stop" arrives, and ends at once when its server is gone.
@@ -56,14 +56,14 @@ class Lines(Progress):
             self.say(best=incumbent, bound=bound if bound > 0 else None)
 
 
-def main(kind: str, path: str) -> int:
-    """Do the work; what is told last says how it ended."""
+def main(kind: str, path: str, limit_s: float) -> int:
+    """Do the work; what is told last says how it ended. `limit_s` is for each method of a comparison."""
     lines = Lines()
     sys.stdout = sys.stderr  # nothing else may write between the lines
     threading.Thread(target=_listen, daemon=True).start()
     try:
-        work = {"protect": _protect, "compare": _compare}[kind]
-        lines.say(ended="done", result=work(Path(path), lines))
+        made = _protect(Path(path), lines) if kind == "protect" else _compare(Path(path), lines, limit_s)
+        lines.say(ended="done", result=made)
     except KeyboardInterrupt:
         lines.say(ended="stopped")
     except CellguardError as error:
@@ -93,7 +93,7 @@ def _protect(path: Path, lines: Lines) -> dict[str, Any]:
     return outcome.summary(internal=True) | {"folder": os.path.relpath(outcome.folder, path.parent)}
 
 
-def _compare(path: Path, lines: Lines) -> dict[str, Any]:
+def _compare(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     from cellguard.methods.compare import METHODS, compare
     from cellguard.publish import read_job
     from cellguard.publish.steps import flagged, tabulated
@@ -103,16 +103,9 @@ def _compare(path: Path, lines: Lines) -> dict[str, Any]:
     made = tabulated(file)
     lines.phase("flag")
     table = flagged(made, file)
-    asked = file.job.compare
-    found = compare(
-        table,
-        METHODS if asked is None else asked.methods,
-        time_limit_s=20.0 if asked is None else asked.time_limit_s,
-        seed=file.job.seed,
-        progress=lines.phase,
-    )
+    found = compare(table, METHODS, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)
     return {"rows": list(found.rows)}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
