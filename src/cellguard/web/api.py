@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict
 from cellguard.exceptions import InputError
 from cellguard.publish.check import Mistake
 from cellguard.publish.read import JobFile
-from cellguard.web.columns import column_facts, ready_table
 from cellguard.web.decisions import decide, decisions_of
 from cellguard.web.places import free_name
 from cellguard.web.projects import mistake_facts
@@ -92,10 +91,8 @@ def new_project(state: HasState, body: NewProject) -> dict[str, Any]:
 @router.delete("/projects/{project}")
 def remove_project(state: HasState, project: HasProject) -> dict[str, Any]:
     """Remove a project with its uploads and releases."""
-    for kind in ("protect", "compare"):
-        solve = state.solves.current(project, kind)
-        if solve is not None and not solve.over:
-            raise InputError("work is under way in this project.", hint="stop it first.")
+    if state.solves.busy(project):
+        raise InputError("work is under way in this project.", hint="stop it first.")
     state.projects.remove(project.id)
     return {"removed": project.id}
 
@@ -111,7 +108,9 @@ def read_project(state: HasState, project: HasProject) -> dict[str, Any]:
         "job": raw,
         "text": project.text(),
         "mistakes": mistake_facts(mistakes),
-        "files": [{"name": name, "relative": project.relative(state.root.folder / name)} for name in state.root.listed()],
+        "files": [
+            {"name": name, "relative": project.relative(state.root.folder / name)} for name in state.root.listed()
+        ],
         "folder": here.as_posix(),
         "uploads": project.uploads(),
         "releases": [path.relative_to(project.folder).as_posix() for path in project.releases()],
@@ -156,6 +155,8 @@ def choose_data(state: HasState, project: HasProject, body: Chosen) -> dict[str,
 @router.post("/projects/{project}/ready")
 def add_ready_table(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
     """Add a table that is already added up to the publication: its columns are guessed, and can be corrected."""
+    from cellguard.web.columns import ready_table
+
     path = state.root.inside(body.file)
     raw = project.raw()
     entry, dimensions = ready_table(path)
@@ -175,6 +176,8 @@ def add_ready_table(state: HasState, project: HasProject, body: Chosen) -> dict[
 @router.post("/projects/{project}/columns")
 def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
     """The columns of a data file, with examples of codes; never an amount, and never who answered."""
+    from cellguard.web.columns import column_facts
+
     del project
     path = state.root.inside(body.file)
     if not path.is_file():

@@ -12,11 +12,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from cellguard import __version__
-from cellguard.exceptions import CellguardError, UnknownCodeError
+from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, where_it_happened
 from cellguard.web import api, results, views
 from cellguard.web.places import Root
 from cellguard.web.projects import Projects
-from cellguard.web.security import Guard, Keys
+from cellguard.web.security import TOO_LARGE, Guard, Keys, TooLargeError
 from cellguard.web.solves import Solves
 from cellguard.web.state import State
 from cellguard.web.tables import Tables
@@ -62,6 +62,8 @@ def create_app(folder: Path, keys: Keys, *, max_upload: int = MAX_UPLOAD) -> Gua
     app.include_router(views.router)
     app.add_exception_handler(CellguardError, _told)
     app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(TooLargeError, _too_large)
+    app.add_exception_handler(Exception, _fault)
     return Guard(app, keys, max_upload=max_upload)
 
 
@@ -77,3 +79,14 @@ def _malformed(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     places: list[Any] = [".".join(str(part) for part in entry["loc"]) for entry in error.errors()]
     return JSONResponse({"message": f"malformed: {', '.join(places)}", "hint": None}, status_code=400)
+
+
+def _too_large(_: Request, __: Exception) -> JSONResponse:
+    """Answer to a request that grew beyond its limit."""
+    return JSONResponse({"message": TOO_LARGE, "hint": "copy the file into the folder instead."}, status_code=413)
+
+
+def _fault(_: Request, error: Exception) -> JSONResponse:
+    """Answer to a fault of ours: its kind and place, never its text, which could hold a value."""
+    told = InternalError(where_it_happened(error))
+    return JSONResponse({"message": told.message, "hint": told.hint}, status_code=500)

@@ -12,6 +12,8 @@ from cellguard.publish.guess import Guess, guess
 __all__ = ["column_facts", "ready_table"]
 
 _EXAMPLES = 6
+_MOST_CODES = 400
+"""Codes of a hierarchy that somebody may want to draw by hand."""
 _COUNTS = ("n_obs", "nobs", "count", "freq", "contributors", "number", "n")
 _LARGEST = ("max", "top", "largest")
 
@@ -25,6 +27,7 @@ def column_facts(path: Path) -> dict[str, Any]:
 
 def _facts(column: Column, found: Guess) -> dict[str, Any]:
     shared = column.name in {name for d in found.dimensions for name in (d.column.name, *d.levels)}
+    codes = shared and (not column.numeric or column.digits)  # other numbers may be amounts
     roles = {found.value: "value", found.weight: "weight", found.holding: "holding"}
     level_of = next((d.column.name for d in found.dimensions if column.name in d.levels[:-1]), None)
     return {
@@ -34,8 +37,8 @@ def _facts(column: Column, found: Guess) -> dict[str, Any]:
         "digits": column.digits,
         "distinct": column.distinct,
         "gaps": column.gaps,
-        "examples": list(column.codes[:_EXAMPLES]) if shared else [],
-        "codes": list(column.codes) if shared and column.distinct <= 400 else [],
+        "examples": list(column.codes[:_EXAMPLES]) if codes else [],
+        "codes": list(column.codes) if codes and column.distinct <= _MOST_CODES else [],
         "role": "dimension" if any(d.column.name == column.name for d in found.dimensions) else roles.get(column.name),
         "level_of": level_of,
         "why": found.why.get(column.name, ""),
@@ -43,7 +46,7 @@ def _facts(column: Column, found: Guess) -> dict[str, Any]:
 
 
 def ready_table(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """Guess which columns of a table that is already added up are dimensions, value, count, and largest contribution."""
+    """Guess the columns of a table that is already added up: dimensions, value, count, largest contribution."""
     columns, _ = look(path)
     numeric = [c.name for c in columns if c.numeric]
     dimensions = [c.name for c in columns if not c.numeric]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellguard._io.argus.hst import Decision, read_hst, write_hst
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.nouns.table import Table
 from cellguard.publish.check import Mistake
 from cellguard.web.projects import Project
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
 
 __all__ = ["FILE", "decide", "decisions_of"]
 
@@ -41,14 +43,14 @@ def decisions_of(project: Project, raw: Mapping[str, Any]) -> list[dict[str, Any
 def decide(project: Project, table: Table, codes: Mapping[str, str], decision: str) -> list[Mistake]:
     """Decide of one cell; what was decided of it before is forgotten. Returns what is wrong with it."""
     cell = table.cell(codes)
-    if decision == "publish" and table.sensitive[cell]:
-        raise InputError("the cell is sensitive: it cannot be published as it is.", hint="change the rules instead.")
     whole = {d: found[0] for d, found in table.cell_codes([cell]).items()}
+    by_hand = {"decision": "protect", "codes": whole} in decisions_of(project, project.raw())
+    if decision == "publish" and table.sensitive[cell] and not by_hand:
+        raise InputError("the cell is sensitive: it cannot be published as it is.", hint="change the rules instead.")
     if any("," in code or '"' in code for code in whole.values()) and decision in _ACTIONS:
         raise InputError("a code of this cell holds a comma or a quote: the file of decisions cannot name it.")
     raw = project.raw()
-    rules = [_without(rule, whole) for rule in raw.get("rules", [])]
-    rules = [rule for rule in rules if rule is not None]
+    rules = [left for rule in raw.get("rules", []) if (left := _without(rule, whole)) is not None]
     lines = [line for line in _lines(project, len(table.dimensions)) if line.codes != tuple(whole.values())]
     if decision == "protect":
         rules = _with_cell(rules, whole)

@@ -351,7 +351,9 @@ def _columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[st
             frame = read_frame(path)
             last = list(frame)[:-1] if mark else list(frame)
             own = dict(zip(names, last[-len(names) :], strict=True))
-            found = {k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()}
+            found = {
+                k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
+            }
             if any(len(column) != n for column in found.values()):
                 raise InputError(
                     "the data have changed since this release was made: it has other cells.",

@@ -30,7 +30,7 @@ class Root:
         """Return the path of a name, relative to `start` or the folder; raises where it leads out of it."""
         path = (start or self.folder) / name
         if "\0" in name or not self.holds(path):
-            raise InputError(f"{name.split(chr(0))[0]}: {_OUTSIDE}", hint="copy the file into it, or upload it.")
+            raise InputError(f"{name[:200]!r}: {_OUTSIDE}", hint="copy the file into it, or upload it.")
         return path
 
     def holds(self, path: Path) -> bool:

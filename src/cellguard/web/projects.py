@@ -120,7 +120,7 @@ class Project:
             if name not in allowed:
                 raise UnknownCodeError(f"{name!r} is no section of the page {part!r}.")
         raw = self.raw()
-        changed = {k: v for k, v in {**raw, **sections}.items() if v is not None and v != {} and v != []}
+        changed = {k: v for k, v in {**raw, **sections}.items() if v not in (None, {}, [])}
         changed = {k: _without_nothing(v) for k, v in changed.items()}
         _, mistakes = self.examined(changed)
         wrong = [m for m in mistakes if m.path[:1] and m.path[0] in sections]

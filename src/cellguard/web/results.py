@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict
 
 from cellguard.exceptions import UnknownCodeError
-from cellguard.web.look import look_at
 from cellguard.web.projects import Project
 from cellguard.web.signatures import sign, signature_of
 from cellguard.web.state import HasProject, HasState
+
+if TYPE_CHECKING:
+    from cellguard.web.look import Look
 
 __all__ = ["router"]
 
@@ -65,6 +67,8 @@ class OneCell(Source):
 @router.post("/table")
 def table(state: HasState, project: HasProject, body: Source) -> dict[str, Any]:
     """The axes of a table, with the trees of their codes; no cell."""
+    from cellguard.web.look import look_at
+
     return look_at(project, state.tables, body.release).facts()
 
 
@@ -79,8 +83,7 @@ def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]
 def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
     """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
     look = _look(state, project, body)
-    found: list[list[int]] = look.marked(body.view, body.rows, body.columns, body.at, body.down, body.across)
-    return found
+    return look.marked(body.view, body.rows, body.columns, body.at, body.down, body.across)
 
 
 @router.post("/table/cell")
@@ -97,7 +100,9 @@ def protects(state: HasState, project: HasProject, body: OneCell) -> dict[str, A
     return look.protects(look.cell(body.view, body.codes))
 
 
-def _look(state: HasState, project: Project, body: Window | OneCell) -> Any:
+def _look(state: HasState, project: Project, body: Window | OneCell) -> Look:
+    from cellguard.web.look import look_at
+
     look = look_at(project, state.tables, body.release)
     if not 0 <= body.view < len(look.views):
         raise UnknownCodeError("there is no such table.")

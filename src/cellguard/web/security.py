@@ -16,7 +16,7 @@ from typing import Any
 
 from cellguard.exceptions import where_it_happened
 
-__all__ = ["HEADERS", "Guard", "Keys", "TooLargeError"]
+__all__ = ["HEADERS", "TOO_LARGE", "Guard", "Keys", "TooLargeError"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -24,6 +24,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 MAX_BODY = 4 << 20
 """Bytes of a request that is no upload: a job file with a large hierarchy drawn by hand is far below."""
+TOO_LARGE = "The file is larger than this server takes."
 _SAFE = ("GET", "HEAD")
 
 HEADERS = {
@@ -132,7 +133,7 @@ class Guard:
             return 403, "A browser says where a change comes from; this request does not."
         size = headers.get("content-length", "0")
         if not size.isdecimal() or int(size) > self._limit(scope):
-            return 413, "The file is larger than this server takes."
+            return 413, TOO_LARGE
         return None
 
     def _limit(self, scope: Mapping[str, Any]) -> int:
@@ -160,10 +161,7 @@ class Guard:
 
         try:
             await self.app(scope, counted, marked)
-        except TooLargeError:
-            if not started:
-                await _answer(send, 413, "The file is larger than this server takes.")
-        except Exception as error:  # noqa: BLE001 - the last resort: no traceback and no value in a log
+        except Exception as error:  # noqa: BLE001 - the application has answered; no traceback and no value in a log
             if not started:
                 await _answer(send, 500, f"internal error: {where_it_happened(error)}")
 

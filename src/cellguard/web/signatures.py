@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 from pathlib import Path
 from typing import IO, Any, cast
@@ -30,7 +30,7 @@ def sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
     signed = {
         "who": who.strip(),
         "remark": remark.strip(),
-        "when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "manifest": hash_of(manifest),
     }
     with atomic_writer(folder / FILE, private=True) as stream:

@@ -93,6 +93,11 @@ class Solves:
         """Return the latest work of a kind that this server began."""
         return self._last.get((project.id, kind))
 
+    def busy(self, project: Project) -> bool:
+        """Say whether work is under way or waiting in a project."""
+        with self._lock:
+            return project.id in self._running or any(solve.project.id == project.id for solve in self._waiting)
+
     def stop(self, project: Project, kind: str) -> None:
         """Ask work to end with the best safe result it has; what waits does not begin."""
         with self._lock:
@@ -102,6 +107,9 @@ class Solves:
             if solve.state == "waiting":
                 self._waiting.remove(solve)
                 solve.state = "stopped"
+                running = self._running.get(project.id)
+                if running is not None and running.kind == kind:  # what goes on is what the page shows
+                    self._last[project.id, kind] = running
                 return
             solve.state = "stopping"
         _tell(solve, "stop\n")
@@ -140,7 +148,6 @@ class Solves:
             stderr=subprocess.DEVNULL,  # a library's complaint may show values
             text=True,
             encoding="utf-8",
-            cwd=solve.project.folder,
             start_new_session=True,  # Ctrl-C at the terminal is for the server, which then ends it
         ) as process:
             solve.process = process

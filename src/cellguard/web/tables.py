@@ -1,4 +1,7 @@
-"""Tables in memory: made from the job once, and again only where something changed."""
+"""Tables in memory: made from the job once, and again only where something changed.
+
+What is heavy to load is loaded with the first table: the first page comes at once.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from cellguard.nouns.table import Table
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import flagged, inputs, tabulated, top_needed
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
 
 __all__ = ["Tables", "rule_counts"]
 
@@ -33,6 +35,8 @@ class Tables:
 
     def tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
+        from cellguard.publish.steps import inputs, tabulated, top_needed
+
         content = file.job.model_dump(mode="json", include=_MADE_FROM)
         files = [_version(path) for path in inputs(file)]
         key = json.dumps(["cells", str(file.path.parent), content, top_needed(file.job), files], sort_keys=True)
@@ -40,6 +44,8 @@ class Tables:
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
+        from cellguard.publish.steps import flagged, inputs
+
         files = [_version(path) for path in inputs(file)]
         key = json.dumps(["table", str(file.path.parent), file.job.model_dump(mode="json"), files], sort_keys=True)
         table: Table = self.get(key, lambda: flagged(self.tabulated(file), file))
@@ -82,6 +88,8 @@ def rule_counts(table: Table) -> dict[str, Any]:
 
 def _by_dimension(table: Table) -> list[dict[str, Any]]:
     """Count the sensitive cells of each code, the fullest first; totals are left out."""
+    import numpy as np
+
     found = []
     for d, name in enumerate(table.dimensions):
         counts = np.bincount(table.coordinates[table.sensitive, d], minlength=len(table.codes[d]))

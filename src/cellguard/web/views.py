@@ -20,6 +20,8 @@ STEPS = ("data", "rules", "method", "protect", "look", "sign", "releases")
 """The pages of a project, in their order."""
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _YEAR_S = 31_536_000
+_ON = '<!doctype html><title>cellguard</title><link rel="icon" href="/static/icon.svg">'
+_ON += '<meta http-equiv="refresh" content="0;url=/">'
 Language = Annotated[str | None, Cookie(alias="cellguard-language")]
 Accepted = Annotated[str, Header(alias="accept-language")]
 
@@ -51,7 +53,7 @@ def enter(state: HasState, token: str = "") -> Response:
     """
     if not state.keys.opens(token):
         return PlainTextResponse("This link is no longer valid: start `cellguard serve` again.\n", status_code=401)
-    answer = HTMLResponse('<!doctype html><title>cellguard</title><meta http-equiv="refresh" content="0;url=/">')
+    answer = HTMLResponse(_ON)
     answer.set_cookie(state.keys.cookie, state.keys.session, httponly=True, samesite="strict", path="/")
     return answer
 

@@ -103,7 +103,7 @@ function form(view, state, looked, named) {
   const confirm = confirmation(job);
   redraw();
   const button = h("button", { type: "submit", class: "main" }, t("data.save"));
-  const next = h("a", { class: "button", href: page("rules") }, `${t("app.next")}: ${t("step.rules")}`);
+  const next = h("button", { type: "submit", value: "next" }, `${t("data.save_next")}: ${t("step.rules")}`);
   const made = h("form", { novalidate: true }, top,
     looked.columns.length ? h("section", { class: "card" }, h("h2", {}, t("data.columns")), h("p", { class: "help" }, `${named}: ${looked.rows.toLocaleString()} ${t("data.records")}. ${t("data.columns_help")}`), columns) : "",
     h("section", { class: "card" }, h("h2", {}, t("data.dimensions")), h("p", { class: "help" }, t("data.dimensions_help")), dims),
@@ -117,6 +117,7 @@ function form(view, state, looked, named) {
       showMistakes(made, top, answer.mistakes.filter((m) => ["data", "dimensions", "tables"].includes(m.path[0])));
       job.unconfirmed = sections.unconfirmed;
       say(t("app.saved"));
+      if (event.submitter === next) location.href = page("rules");
     } catch (error) {
       if (!error.mistakes) { top.replaceChildren(problem(error)); return; }
       const first = showMistakes(made, top, error.mistakes);

@@ -114,7 +114,8 @@ export class Grid {
   draw() {
     if (!this.rows) return;
     const [r0, r1, c0, c1] = this.window();
-    this.table.style.transform = `translate(${c0 * COLUMN}px, ${r0 * ROW}px)`;
+    this.table.style.top = `${r0 * ROW}px`;  // no transform: sticky heads would not see it
+    this.table.style.left = `${c0 * COLUMN}px`;
     this.table.style.width = `${this.left + (c1 - c0) * COLUMN}px`;
     const body = h("tbody", { role: "rowgroup" });
     let missing = false;
@@ -145,7 +146,7 @@ export class Grid {
 
   header(c0, c1) {
     const corner = (index, words) => h("th", { role: "columnheader", class: "corner", "aria-colindex": "1", scope: "col" }, words);
-    const codes = h("tr", { role: "row", "aria-rowindex": String(this.heads) }, corner(1, this.columns ? `${this.rows.name_} \\ ${this.columns.name_}` : this.rows.name_));
+    const codes = h("tr", { role: "row", "aria-rowindex": String(this.heads) }, corner(1, this.columns ? `${this.rows.title} \\ ${this.columns.title}` : this.rows.title));
     const groups = h("tr", { role: "row", "aria-rowindex": "1" }, corner(0, ""));
     let last = null, cell = null;
     for (let c = c0; c < c1; c += 1) {

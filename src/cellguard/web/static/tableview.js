@@ -3,7 +3,7 @@ import { api, choice, field, h, here, note, page, problem, say, t, text } from "
 import { Grid } from "./grid.js";
 import { rangePicture } from "./charts.js";
 
-const prepared = (axis) => ({ ...axis, name_: axis.name, name: undefined });
+const prepared = ({ name, ...axis }) => ({ ...axis, title: name });
 
 /** Put a table into a box. release: name or null; beside: a second release or undefined; decisions: whether cells can be decided. */
 export async function tableView(box, { release, beside, decisions = true }) {
@@ -71,7 +71,7 @@ class Panel {
 
   chooseView() {
     this.axes = this.sources[0].facts.views[Number(this.view.value)].axes.map(prepared);
-    const options = this.axes.map((axis, k) => h("option", { value: String(k) }, axis.name_));
+    const options = this.axes.map((axis, k) => h("option", { value: String(k) }, axis.title));
     this.rows.replaceChildren(...options);
     this.columns.replaceChildren(h("option", { value: "" }, t("look.no_columns")), ...options.map((option) => option.cloneNode(true)));
     const long = this.axes.reduce((best, axis, k) => (axis.id.length > this.axes[best].id.length ? k : best), 0);
@@ -95,7 +95,7 @@ class Panel {
       control.addEventListener("change", () => this.grids.forEach((grid) => grid.refreshCells()));
       return { axis, control };
     });
-    this.filters.replaceChildren(...this.others.map(({ axis, control }) => field(axis.name_, control)));
+    this.filters.replaceChildren(...this.others.map(({ axis, control }) => field(axis.title, control)));
     this.grids.forEach((grid) => grid.lay(this.rowAxis, this.columnAxis));
   }
 
@@ -186,6 +186,6 @@ class Panel {
         say(t("app.saved"));
       } catch (error) { said.replaceChildren(error.mistakes ? note("bad", h("p", {}, error.mistakes.map((m) => m.text).join(" "))) : problem(error)); }
     });
-    return h("div", {}, h("h3", {}, t("look.decide")), field(t("look.decide"), control, { help: t("look.decide_help") }), said);
+    return h("div", {}, field(t("look.decide"), control, { help: t("look.decide_help") }), said);
   }
 }
