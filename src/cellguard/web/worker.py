@@ -33,6 +33,7 @@ class Lines(Progress):
         self._out = sys.stdout
         self._told, self._begin_s = 0.0, time.monotonic()
         self._lock = threading.Lock()
+        self.stopped = False
 
     def say(self, **event: Any) -> None:
         """Write a line."""
@@ -49,18 +50,24 @@ class Lines(Progress):
         self.say(note=text)
 
     def tell(self, incumbent: float, bound: float) -> None:
-        """Tell the best result so far and its proven bound, not too often."""
+        """Tell the best result so far and its proven bound, not too often.
+
+        Once the word to stop has come, every search ends with its first safe pattern: a method that plans again,
+        because a respondent could still compute something, searches again.
+        """
         now = time.monotonic()
         if now - self._told >= max(_OFTEN_S, (now - self._begin_s) / 600):
             self._told = now
             self.say(best=incumbent, bound=bound if bound > 0 else None)
+        if self.stopped:
+            raise KeyboardInterrupt
 
 
 def main(kind: str, path: str, limit_s: float) -> int:
     """Do the work; what is told last says how it ended. `limit_s` is for each method of a comparison."""
     lines = Lines()
     sys.stdout = sys.stderr  # nothing else may write between the lines
-    threading.Thread(target=_listen, daemon=True).start()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     try:
         made = _protect(Path(path), lines) if kind == "protect" else _compare(Path(path), lines, limit_s)
         lines.say(ended="done", result=made)
@@ -77,10 +84,11 @@ def main(kind: str, path: str, limit_s: float) -> int:
     return 0
 
 
-def _listen() -> None:
+def _listen(lines: Lines) -> None:
     """Wait for the word to stop; the end of the stream means that the server is gone."""
     for line in sys.stdin:
         if line.strip() == "stop":
+            lines.stopped = True
             _thread.interrupt_main()
     os._exit(1)
 
