@@ -120,7 +120,7 @@ def from_frame(
 
     Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
     """
-    from cellguard._io.frames import columns_of
+    from cellguard._io.frames import columns_of, library_of
 
     _one_of("missing", missing, ("zero", "error", "unpublished"))
     _one_of("repair", repair, (None, "leaves"))
@@ -146,7 +146,8 @@ def from_frame(
     read = _Reader(given, hierarchies, cells, place)
     given_values = read.required(value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
-    fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
+    described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
+    fields = read.fields(values, T, columns) | described
     table = Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
     return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
 

@@ -72,7 +72,8 @@ def assemble(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
-    table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
+    library = next((part.table.library for part in placed if part.table.library is not None), None)
+    table = Table(relations=T, rhs=rhs, parts=placed, library=library, **{**fields, **described})
     cluster_of, names = clusters(table, placed)
     return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of)
 

@@ -53,6 +53,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "codes": tuple(codes.values()),
         "hierarchies": tuple(hierarchies.values()),
         "coordinates": cells,
+        "library": next((t.library for t in tables if t.library is not None), None),
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     fields = merged_fields(tables, place, len(listed), lambda cell: cell_name(label, cells[cell]))

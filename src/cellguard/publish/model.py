@@ -71,6 +71,8 @@ class DataSection(_Section):
     """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+    """Decimals of the table: every weighted record is rounded to them before it is added up; the records' unless given."""
     encoding: str | None = None
     """Encoding of text files; UTF-8, else Latin-1, unless given."""
 
@@ -192,9 +194,10 @@ class MethodSection(_Section):
     name: MethodName = "suppress"
     """suppress, adjust, intervals, round or perturb."""
     rounds: Annotated[int, Field(ge=0)] | None = None
-    """suppress: rounds of improvement; more are cheaper patterns. 30 unless given."""
+    """suppress: so many rounds of improvement and no more: the same work on every machine, without a proof."""
     search: Literal["auto", "heuristic", "exact"] | None = None
-    """suppress: how the pattern is searched; heuristic unless given."""
+    """suppress: how the pattern is searched; unless given auto, with a proof where one is found in the time, and
+    heuristic where rounds are given."""
     resist: Literal["matching"] | None = None
     """suppress: withstand an attacker who knows the algorithm; for two-way tables of counts. Keep the seed secret."""
     norm: Literal["l1", "l2", "linf", "l12"] | None = None
@@ -253,7 +256,7 @@ class CompareSection(_Section):
 class LimitsSection(_Section):
     """What a run may use."""
 
-    time_limit_s: Seconds = 3600.0
+    time_limit_s: Seconds = 600.0
     """For the method. A run that reaches it may give another result on another machine."""
     threads: Annotated[int, Field(ge=1)] | None = None
     """Processor cores for reading the records."""

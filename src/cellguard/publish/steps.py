@@ -80,6 +80,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,
+        "decimals": data.decimals,
         "encoding": data.encoding,
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,
@@ -206,7 +207,9 @@ def method_options(job: Job, table: Table | None = None) -> dict[str, Any]:
     m = job.method
     if m.name == "suppress":
         rounds = DEFAULT_ROUNDS if m.rounds is None else m.rounds
-        options = {"method": m.search or "heuristic", "rounds": rounds, "gap": m.gap or 0.0}
+        # whoever counts rounds asks for the same work everywhere; others want the best, with a proof where it closes
+        search = m.search or ("auto" if m.rounds is None else "heuristic")
+        options = {"method": search, "rounds": rounds if search == "heuristic" else m.rounds, "gap": m.gap or 0.0}
         return options if m.resist is None else options | {"resist": m.resist}
     if m.name == "adjust":
         asked: dict[str, Any] = {
