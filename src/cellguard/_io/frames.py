@@ -156,7 +156,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
         return table
     import narwhals as nw
 
-    backend = like if isinstance(like, str) else nw.get_native_namespace(like)
+    backend: Any = like if isinstance(like, str) else nw.get_native_namespace(like)
     if backend == "pyarrow":
         return table
     if backend is pa:

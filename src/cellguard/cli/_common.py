@@ -58,7 +58,9 @@ TableFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."),
+    typer.Option(
+        "--out", metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."
+    ),
 ]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")

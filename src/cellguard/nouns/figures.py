@@ -1,4 +1,4 @@
-"""Numbers as people write them: the decimals of the data, no noise of floating point, nothing where nothing is known."""
+"""Numbers as people write them: the decimals of the data, no noise of floating point, no false zero."""
 
 from __future__ import annotations
 

@@ -53,9 +53,7 @@ class Grid:
     left_out: str = ""
 
 
-def grids_of(
-    table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Sequence[str]]] = ()
-) -> Iterator[Grid]:
+def grids_of(table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Sequence[str]]] = ()) -> Iterator[Grid]:
     """Yield the tables of a system of cells, one grid for each slice; those of a publication in their own layout.
 
     `views` are the tables to show, a name and its dimensions, rows first; one with all dimensions unless given.
@@ -156,7 +154,7 @@ def published_texts(release: Release, *, mark_primary: bool) -> tuple[list[str],
 def known_empty(table: Table) -> BoolArray:
     """Return the cells that everybody knows to be without contributors: "no data", not a zero that somebody gave."""
     known = table.fixed & (table.lb == 0) & (table.ub == 0) & ~table.sensitive
-    return known if table.counts is None else known & (table.counts == 0)
+    return np.asarray(known if table.counts is None else known & (table.counts == 0))
 
 
 def texts_of(table: Table, values: FloatArray) -> list[str]:

@@ -54,9 +54,7 @@ def publication_picture(publication: Publication) -> str:
          figure(int(part.table.sensitive.sum())))
         for part in publication.parts
     ]  # fmt: skip
-    shared = "".join(
-        f"<li>{escape(a)} and {escape(b)}: {n:,} cells</li>" for (a, b), n in publication.shared().items()
-    )
+    shared = "".join(f"<li>{escape(a)} and {escape(b)}: {n:,} cells</li>" for (a, b), n in publication.shared().items())
     listed = _html_table(("table", "dimensions", "indicator", "cells", "sensitive"), rows)
     also = f"<p>Shared:</p><ul>{shared}</ul>" if shared else ""
     return f"<p><b>{escape(repr(publication))}</b></p>{listed}{also}"

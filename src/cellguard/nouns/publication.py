@@ -279,8 +279,8 @@ def required_table(given: Any, verb: str) -> Table:
     kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
     raise InputError(
         f"{verb}: a table is needed, not {kind}.",
-        hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: cg.Table.from_frame(frame, [...]); "
-        "then table.apply(cg.PPercent(10)) says what is sensitive.",
+        hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: "
+        "cg.Table.from_frame(frame, [...]); then table.apply(cg.PPercent(10)) says what is sensitive.",
     )
 
 

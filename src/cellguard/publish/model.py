@@ -72,7 +72,7 @@ class DataSection(_Section):
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
     decimals: Annotated[int, Field(ge=0, le=9)] | None = None
-    """Decimals of the table: every weighted record is rounded to them before it is added up; the records' unless given."""
+    """Decimals of the table: weighted records are rounded to them before they are added up; the data's unless given."""
     encoding: str | None = None
     """Encoding of text files; UTF-8, else Latin-1, unless given."""
 

@@ -231,7 +231,11 @@ class DuckRecords:
             value = sql.rounded(value, roles.decimals)
         looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
         columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
-        columns += [f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [
+            f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y",
+            f"abs({looked_at}) AS x",
+            f"{looked_at} AS sx",
+        ]
         columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
             columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")

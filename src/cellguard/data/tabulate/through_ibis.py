@@ -127,7 +127,12 @@ class IbisRecords:
             return x if weight is None else weight * x
 
         columns: dict[str, Any] = {f"d{i}": t[name] for i, name in enumerate(roles.dimensions)}
-        columns |= {"y": _rounded(times(value), roles.decimals), "sx": looked_at, "x": looked_at.abs(), "wx": times(looked_at.abs())}
+        columns |= {
+            "y": _rounded(times(value), roles.decimals),
+            "sx": looked_at,
+            "x": looked_at.abs(),
+            "wx": times(looked_at.abs()),
+        }
         if roles.weight:
             columns["w"] = weight
         if roles.cost:
