@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from cellguard.cli import VERBS, main
-from cellguard.publish.check import METHOD_KEYS, RULE_KEYS
+from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.read import read_job
+from cellguard.publish.rule_sections import RULE_SECTIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TESTED_ELSEWHERE = {"data"}
@@ -51,9 +52,11 @@ def test_every_verb_is_explained_and_every_explained_verb_exists():
 
 def test_every_key_is_on_the_page_of_jobs():
     text = (DOCS / "reference" / "job.md").read_text()
-    keys = {*Job.model_fields, *METHOD_KEYS, *RULE_KEYS} - {"dimensions", "rules", "tables", "attackers"}
+    keys = {*Job.model_fields, *METHOD_SECTIONS, *RULE_SECTIONS} - {"dimensions", "rules", "tables", "attackers"}
     for field in Job.model_fields.values():
         keys |= set(getattr(field.annotation, "model_fields", {}))
+    for section in (*METHOD_SECTIONS.values(), *RULE_SECTIONS.values()):
+        keys |= set(section.model_fields)
     for key in keys:
         assert key in text, key
 

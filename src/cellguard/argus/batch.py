@@ -268,11 +268,11 @@ class _Batch:
         if method == "RND":
             return [self._rounded(tables[0], numbers)]
         if method == "CTA":
-            from cellguard.methods.adjust import adjust
+            from cellguard.methods.adjust.verb import adjust
 
             self._note("CTA: controlled tabular adjustment with the L1 norm.")
             return [adjust(tables[0], norm="l1")]
-        from cellguard.methods.suppress import suppress
+        from cellguard.methods.suppress.verb import suppress
 
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
         words = {
@@ -293,7 +293,7 @@ class _Batch:
         return [_part_of(release, table) for table in tables]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
-        from cellguard.methods.round import round as round_table
+        from cellguard.methods.round.verb import round as round_table
 
         if not numbers or numbers[0] <= 0:
             raise self._wrong("RND needs a base above 0.")

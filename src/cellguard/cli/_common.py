@@ -44,6 +44,7 @@ __all__ = [
     "print_error",
     "print_json",
     "print_pairs",
+    "progress_lines",
     "run_method",
 ]
 
@@ -203,6 +204,17 @@ def only_json_on_stdout(wanted: bool) -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def progress_lines(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
+    """Return what a method tells its objective and bound; without `internal` only how far they are apart."""
+
+    def tell(objective: float, bound: float) -> None:
+        near = 0 < bound <= objective
+        words = f"within {100 * (objective - bound) / objective:.1f}% of the best" if near else "a better one"
+        note(f"objective {objective:,.6g}, at least {bound:,.6g}" if internal else words, quiet=quiet)
+
+    return tell
 
 
 # ---------------------------------------------------------------- from file to file

@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cellguard.data.rules import Rule
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.publication import Part, Publication
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, RuleSection, TableSection
 from cellguard.publish.read import JobFile
 
-PLACES = ("tables", "indicators", "only", "excluding")
-"""Keys of a rule that say where it holds, not what it is."""
-
-__all__ = ["PLACES", "assembled", "is_publication", "name_of", "parts_of", "rules_for"]
+__all__ = ["assembled", "is_publication", "name_of", "parts_of", "rules_for"]
 
 
 def is_publication(job: Job) -> bool:
@@ -142,15 +138,16 @@ def rules_for(entry: RuleSection, part: Part, table_name: str) -> bool:
     )
 
 
-def assembled(file: JobFile, parts: Sequence[Part], rule: Callable[[RuleSection, Table], Rule]) -> Table:
+def assembled(file: JobFile, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
     job = file.job
     flagged = []
     for part in parts:
-        mine = [entry for entry in job.rules if rules_for(entry, part, part.table.name) and entry.rule != "a_priori"]
         table = part.table
-        if mine:
-            table = table.apply(*(rule(entry, table) for entry in mine), lower_ratio=job.levels.lower_ratio)
+        mine = [entry.to_rule(table) for entry in job.rules if rules_for(entry, part, table.name)]
+        rules = [rule for rule in mine if rule is not None]
+        if rules:
+            table = table.apply(*rules, lower_ratio=job.levels.lower_ratio)
         flagged.append(replace(part, table=table))
     found = Publication.of(flagged, equations=job.equations, tolerance=job.tolerance, name=job.name)
     return _with_shadows(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})

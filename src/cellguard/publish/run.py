@@ -18,7 +18,7 @@ from cellguard.publish.checkpoint import Checkpoints
 from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import count_rule, flagged, inputs, method_options, protected, tabulated
+from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -240,7 +240,7 @@ def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
 
 def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
-    from cellguard.methods.compare import compare, measured, suggested_base
+    from cellguard.methods.compare import compare, measured
 
     asked = file.job.compare
     assert asked is not None  # noqa: S101 - for the type checker
@@ -249,7 +249,7 @@ def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     rows = found.rows
     if audit is not None:
         seconds = release.seconds.get("total", sum(release.seconds.values()))
-        rows = (measured(release.method, release, audit, seconds, suggested_base(release.table)), *rows)
+        rows = (measured(file.job.method.method, release, audit, seconds, release.options), *rows)
     return replace(found, rows=rows, releases={})
 
 
@@ -299,6 +299,7 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
     content = Content(
         title=job.title or job.name,
         release=outcome.release,
+        method=job.method.name,
         audit=outcome.audit,
         asked=_asked(outcome),
         views=tuple(views),
@@ -320,7 +321,7 @@ def _asked(outcome: Outcome) -> dict[str, str]:
     asked = {"data": data, "value": job.data.value or "number of records"}
     if job.data.holding:
         asked["holdings"] = job.data.holding
-    options = {k: v for k, v in method_options(job, outcome.release.table).items() if v is not None}
+    options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
     asked["method"] = job.method.name + "".join(
         f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
     )

@@ -12,6 +12,7 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
 from cellguard.methods.intervals.problem import Problem
 from cellguard.methods.intervals.requests import splits_sliding_levels
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
@@ -30,7 +31,7 @@ def intervals(
     table: Table,
     *,
     gap: float = 1e-3,
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     position: str = "narrowest",
     seed: int = 0,
     progress: Callable[[float, float], None] | None = None,
@@ -64,7 +65,7 @@ def intervals(
     ([16.0, 46.0, 70.0], [24.0, 54.0, 70.0])
     """
     begin = clock.now()
-    deadline = np.inf if time_limit_s is None else begin + time_limit_s
+    deadline = begin + checked_time_limit(time_limit_s)
     if position not in ("narrowest", "random"):
         raise InputError(f"position {position!r} is not known.", hint="known are 'narrowest' and 'random'.")
     if not 0 < gap < 1:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -44,7 +45,7 @@ def perturb(
     distance: ArrayLike | None = None,
     draw: str = "random",
     round_sensitive: bool = False,
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
@@ -101,7 +102,7 @@ def perturb(
         round_sensitive=round_sensitive,
         seed=seed,
         begin=begin,
-        deadline=np.inf if time_limit_s is None else begin + time_limit_s,
+        deadline=begin + checked_time_limit(time_limit_s),
         options=options,
     )
     run.refuse_hopeless()

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["suppress"]
 
 _METHODS = ("auto", "heuristic", "exact")
-_DEFAULT_LIMIT_S = 60.0
 
 
 @takes_publications
@@ -35,7 +35,7 @@ def suppress(
     table: Table,
     *,
     method: str = "auto",
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 0.0,
     seed: int = 0,
     weights: str | ArrayLike | None = None,
@@ -105,9 +105,7 @@ def suppress(
     begin = clock.now()
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
-    limit = _DEFAULT_LIMIT_S if time_limit_s is None else float(time_limit_s)
-    if not limit >= 0:
-        raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
+    limit = checked_time_limit(time_limit_s)
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
     table = _prepared(table, weights, power, prefer, must_publish)

@@ -11,6 +11,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from cellguard.check.coverage import coverage
+from cellguard.methods.registry import METHODS
 from cellguard.nouns.figures import NO_BOUND, figure, number, percentage
 from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
@@ -20,22 +21,6 @@ from cellguard.publish.report.grid import views_of
 
 __all__ = ["render", "write_report"]
 
-_METHODS = {
-    "suppress": (
-        "Cell suppression",
-        "Sensitive cells, and others without which they could be computed, are not published.",
-    ),
-    "adjust": (
-        "Controlled tabular adjustment",
-        "Numbers were changed a little; every total is still the sum of its parts.",
-    ),
-    "intervals": ("Interval protection", "Some cells are published as an interval that contains the true value."),
-    "round": (
-        "Controlled rounding",
-        "Every number is a multiple of a base, and every total is still the sum of its parts.",
-    ),
-    "perturb": ("Cell perturbation", "Numbers were moved a little; every total is still the sum of its parts."),
-}
 _KINDS = {
     "published": "published as it is",
     "primary": "withheld: sensitive (primary)",
@@ -91,7 +76,8 @@ def render(content: Content, *, public: bool) -> str:
         The version for everybody: what it does not show, nobody can compute from it.
     """
     release, table = content.release, content.release.table
-    name, sentence = _METHODS.get(release.method, (release.method, ""))
+    method = METHODS[content.method or release.method]
+    name, sentence = method.title, method.publishes
     grids = list(views_of(content, public=public))
     used = {cell.kind for grid in grids for _, line in grid.rows for cell in line}
     facts: dict[str, Any] = {
