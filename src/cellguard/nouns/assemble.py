@@ -26,9 +26,9 @@ Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
 _STATUS = {
     "s": "safe", "safe": "safe", "published": "safe", "": "safe",
     "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
-    "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+    "manual": "sensitive", "a": "sensitive", "b": "sensitive", "c": "sensitive", "d": "safe", "v": "safe", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
 }  # fmt: skip
-"""Words and tau-ARGUS letters for the status of a cell."""
+"""Words for the status of a cell, letters of tau-ARGUS, and those of business statistics: D was withheld for others."""
 
 
 def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:

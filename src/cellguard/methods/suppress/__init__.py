@@ -20,6 +20,10 @@ def _search(asked: Callable[[str], Any]) -> str:
     return "auto" if asked("rounds") is None else "heuristic"
 
 
+_ROUNDS = 30
+"""Of a heuristic search in a job: most of what many more would bring, in seconds."""
+
+
 METHOD = Method(
     name="suppress",
     title="Cell suppression",
@@ -39,6 +43,7 @@ METHOD = Method(
         ),
         Option(
             name="rounds", kind=int, least=0, metavar="N",
+            job_default=lambda asked: _ROUNDS if asked("search") == "heuristic" else None,
             help="Rounds of improvement: the same pattern on every machine, however fast.",
         ),
         Option(
