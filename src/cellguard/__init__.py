@@ -28,6 +28,7 @@ _EXPORTS = {
     "Manual": "data.rules",
     "MinFrequency": "data.rules",
     "PPercent": "data.rules",
+    "Part": "nouns.publication",
     "PriorPosterior": "data.rules",
     "Publication": "nouns.publication",
     "Release": "nouns.release",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from cellguard.methods.suppress.verb import suppress as suppress
     from cellguard.nouns.attacker import Attacker as Attacker
     from cellguard.nouns.hierarchy import Hierarchy as Hierarchy
+    from cellguard.nouns.publication import Part as Part
     from cellguard.nouns.publication import Publication as Publication
     from cellguard.nouns.release import Release as Release
     from cellguard.nouns.release import Status as Status

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -26,7 +26,8 @@ Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
 _STATUS = {
     "s": "safe", "safe": "safe", "published": "safe", "": "safe",
     "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
-    "manual": "sensitive", "a": "sensitive", "b": "sensitive", "c": "sensitive", "d": "safe", "v": "safe", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+    "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+    "a": "sensitive", "b": "sensitive", "c": "sensitive", "d": "safe", "v": "safe",
 }  # fmt: skip
 """Words for the status of a cell, letters of tau-ARGUS, and those of business statistics: D was withheld for others."""
 
@@ -114,6 +115,7 @@ def from_frame(
     columns: Mapping[str, Any],
     relations: tuple[csr_array, FloatArray] | None = None,
     known_zeros: bool = True,
+    tolerance: float = 0.0,
     **description: Any,
 ) -> Table:
     """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`).
@@ -146,10 +148,23 @@ def from_frame(
     read = _Reader(given, hierarchies, cells, place)
     given_values = read.required(value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
+    rhs = np.zeros(T.shape[0]) if rhs is None else rhs
+    values = _rounded(values, T, rhs, tolerance)
     described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
-    fields = read.fields(values, T, columns) | described
-    table = Table(values=values, relations=T, rhs=np.zeros(T.shape[0]) if rhs is None else rhs, **fields)
+    table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, columns) | described))
     return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
+
+
+def _rounded(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:
+    """Return values that add up, where only rounding keeps them from it; the table says what is wrong otherwise."""
+    if tolerance <= 0:
+        return values
+    from cellguard.nouns.reconcile import additive
+
+    try:
+        return additive(values, T, rhs, tolerance)
+    except AdditivityError:
+        return values
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:

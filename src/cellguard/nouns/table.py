@@ -202,6 +202,7 @@ class Table:
         top: Sequence[str] = (),
         shadow: str | None = None,
         known_zeros: bool = True,
+        tolerance: float = 0.0,
         **description: Any,
     ) -> Table:
         """Make a table from a frame with one row per cell.
@@ -238,11 +239,16 @@ class Table:
         known_zeros
             Whether everybody knows which cells have no contributor: those whose count is 0, of a table of counts
             those that are 0, and cells without a row. They are published as they are (:meth:`with_known_zeros`).
+        tolerance
+            Totals may differ from the sums of their parts by this share, as rounding makes them: values are then
+            moved to the nearest ones that add up.
         weights, lb, ub
             Columns, or one number for all cells.
         description
             Any other field of the table (`name`, `attackers`, `integer`, ...).
 
+        Examples
+        --------
         >>> frame = {"region": ["N", "N", "S"], "sex": ["f", "m", "f"], "value": [3, 4, 5]}
         >>> t = Table.from_frame(frame, ["region", "sex"])
         >>> t
@@ -260,7 +266,7 @@ class Table:
         }  # fmt: skip
         table = from_frame(
             frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
-            columns=columns, known_zeros=known_zeros, **description,
+            columns=columns, known_zeros=known_zeros, tolerance=tolerance, **description,
         )  # fmt: skip
         if not top and shadow is None:
             return table
@@ -285,6 +291,8 @@ class Table:
         fields
             Whatever :meth:`from_equations` takes: weights, sensitive, lower, upper, name, ...
 
+        Examples
+        --------
         >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
         Table(9 cells, 6 relations, 0 sensitive)
         """
@@ -410,9 +418,11 @@ class Table:
         """
         if kind == "table":
             return self
+        from cellguard.nouns.publication import standing
         from cellguard.nouns.weights import weights_by_value
 
-        return self.with_(weights=weights_by_value(kind, self.values))
+        # a cell of a publication counts in every table that shows it, by the table's priority
+        return self.with_(weights=standing(self) * weights_by_value(kind, self.values))
 
     def apply(self, *rules: Rule | Callable[[Any], Any], lower_ratio: float = 1.0) -> Table:
         """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.data.rules.apply`).

@@ -128,7 +128,7 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
-    release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
+    release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
     unsafe = audit is None or not (audit.safe or audit.checked == 0)
@@ -151,6 +151,37 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     outcome = replace(outcome, comparison=comparison, attack=attack)
     work.live("write", lambda: _write(outcome, work))
     return outcome
+
+
+def _protected(table: Table, file: JobFile, work: _Run) -> Release:
+    """Protect the table; of a publication as many clusters at a time as the job says, each with its checkpoint."""
+    if table.parts is None:
+        return protected(table, file.job, work.progress.tell)
+    from joblib import parallel_config
+
+    from cellguard.nouns.clusters import kept_by
+
+    with parallel_config(n_jobs=file.job.limits.threads), kept_by(_Clusters(work)):
+        return protected(table, file.job, work.progress.tell)
+
+
+class _Clusters:
+    """Keeps the clusters of a publication that are protected already."""
+
+    def __init__(self, work: _Run) -> None:
+        self.work = work
+
+    def load(self, number: int) -> Release | None:
+        """Return the release of a cluster that an earlier run has made."""
+        found: Release | None = self.work.checkpoints.load(f"protect-{number}")
+        if found is not None:
+            self.work.resumed.append(f"cluster {number + 1}")
+        return found
+
+    def save(self, number: int, release: Release) -> None:
+        """Keep the release of a cluster."""
+        self.work.checkpoints.save(f"protect-{number}", _lean(release))
+        self.work.progress.note(f"cluster {number + 1}: {release.status}")
 
 
 class _Run:
