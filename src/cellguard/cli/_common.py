@@ -335,6 +335,8 @@ def run_method(
         solved = time.perf_counter()
         audit = release.audit(jobs=threads) if release.published else None
         audited = time.perf_counter()
+        if release.published and release.explanation:
+            note(f"note: {release.explanation}", quiet=quiet)
         accepted = audit is not None and (audit.safe or (allow_nothing_sensitive and audit.checked == 0))
         if out is not None and accepted:
             if mark_primary:

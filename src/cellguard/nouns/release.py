@@ -413,6 +413,8 @@ class Intervals(Release):
     """Published lower ends."""
     upper: FloatArray = field(repr=False)
     """Published upper ends."""
+    internal: Mapping[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """The sets that stay possible for who knows the method, by their ends (confidential, never written)."""
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return self.lower, self.upper
