@@ -79,7 +79,8 @@ def assemble(
         fields["integer"] = False  # rounded values that were moved are counts no more
     fields["flags"] = _joined_flags(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
-    table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
+    library = next((part.table.library for part in placed if part.table.library is not None), None)
+    table = Table(relations=T, rhs=rhs, parts=placed, library=library, **{**fields, **described})
     cluster_of, names = clusters(table, placed)
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
