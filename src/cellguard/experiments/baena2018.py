@@ -10,9 +10,9 @@ from typing import Any
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.methods.adjust import PLAIN, adjust
-from cellguard.methods.intervals import intervals
-from cellguard.methods.suppress import suppress
+from cellguard.methods.adjust.verb import PLAIN, adjust
+from cellguard.methods.intervals.verb import intervals
+from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import Table
 
 __all__ = ["TABLE2", "TABLES3AND4"]
@@ -66,7 +66,7 @@ def _run(work: Mapping[str, Any]) -> dict[str, Any]:
         options: dict[str, Any] = {**PLAIN, "senses": "optimal", "time_limit_s": limit, "gap": 1e-3}
         release = adjust(table, norm="l1", seed=work["seed"], **options)
     else:
-        release = intervals(table, time_limit_s=5 * limit)
+        release = intervals(table, position="narrowest", time_limit_s=5 * limit)
     cpu = time.process_time() - begin
     gap = release.gap if math.isfinite(release.gap) else None
     out: dict[str, Any] = {"cpu_s": cpu, "status": str(release.status), "gap_pct": None if gap is None else 100 * gap}

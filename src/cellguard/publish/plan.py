@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import flagged, inputs, method_options, tabulated
+from cellguard.publish.steps import flagged, inputs, tabulated
 
 __all__ = ["plan"]
 
@@ -15,7 +15,7 @@ def plan(file: JobFile) -> dict[str, Any]:
     job = file.job
     table = flagged(tabulated(file), file)
     counts = {} if table.flags is None else table.flags.counts()
-    options = {k: v for k, v in method_options(job, table).items() if v is not None}
+    options = {k: v for k, v in job.method.options(table).items() if v is not None}
     out: dict[str, Any] = {
         "job": job.name,
         "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs(file)],

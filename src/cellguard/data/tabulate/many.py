@@ -117,4 +117,5 @@ def cut(linked: Table, dimensions: Iterable[str], name: str) -> Table:
         hierarchies=hierarchies,
         coordinates=coordinates,
         name=name,
+        library=linked.library,
     )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -44,7 +45,7 @@ def perturb(
     distance: ArrayLike | None = None,
     draw: str = "random",
     round_sensitive: bool = False,
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
@@ -92,6 +93,8 @@ def perturb(
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
     room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
+    name = "distance" if bases is None else "base"
+    options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
     run = _Run(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
@@ -101,7 +104,7 @@ def perturb(
         round_sensitive=round_sensitive,
         seed=seed,
         begin=begin,
-        deadline=np.inf if time_limit_s is None else begin + time_limit_s,
+        deadline=begin + checked_time_limit(time_limit_s),
         options=options,
     )
     run.refuse_hopeless()
