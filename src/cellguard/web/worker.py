@@ -102,7 +102,7 @@ def _protect(path: Path, lines: Lines) -> dict[str, Any]:
 
 
 def _compare(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
-    from cellguard.methods.compare import METHODS, compare
+    from cellguard.methods.compare import compare
     from cellguard.publish import read_job
     from cellguard.publish.steps import flagged, tabulated
 
@@ -111,7 +111,7 @@ def _compare(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     made = tabulated(file)
     lines.phase("flag")
     table = flagged(made, file)
-    found = compare(table, METHODS, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)
+    found = compare(table, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)
     return {"rows": list(found.rows)}
 
 
