@@ -99,7 +99,7 @@ def test_rows_that_fit_no_table_are_told_with_their_lines(template):
 
 
 def test_mistakes_in_the_file_itself(template):
-    with pytest.raises(CellguardError, match="line 2: there is no indicator 'turnover'.*") as caught:
+    with pytest.raises(CellguardError, match="line 2: there is no indicator 'turnover'") as caught:
         parts_of_template(firms(), BY, Template.read(template), {"turnovers": "turnover", "y": None})
     assert "did you mean 'turnovers'" in str(caught.value.hint)
     lines = template.read_text().splitlines()

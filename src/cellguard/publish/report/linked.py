@@ -47,6 +47,7 @@ def linked(content: Content, *, public: bool) -> dict[str, Any]:
     shared = shared_cells(parts)
     standing, more = _standing(release, parts)
     return {
+        "several_indicators": len({part.indicator for part in parts}) > 1,
         "index": _index(release, parts, names, public=public and not content.primaries_shown),
         "clusters": len(names),
         "clusters_picture": clusters_picture(parts, names, shared) if shared else "",
@@ -147,12 +148,11 @@ def _ring(
     """Draw one cluster: its tables on a ring in the order of the publication. Returns the drawing and its size."""
     order = [name for name in cluster if name in set(shown)]
     radius = max(_RING if len(order) <= _LABELLED else 9.0 * len(order), 70.0)
-    pad_x, pad_y = 190.0, 46.0
-    cx, cy = radius + pad_x, radius + pad_y
-    at = {}
-    for k, name in enumerate(order):
-        angle = 2 * pi * k / len(order) - pi / 2 + (pi / len(order) if len(order) % 2 == 0 else 0.0)
-        at[name] = (cx + radius * cos(angle), cy + radius * sin(angle))
+    turn = -pi / 2 + (pi / len(order) if len(order) % 2 == 0 else 0.0)  # an even ring stands on its side
+    angles = [2 * pi * k / len(order) + turn for k in range(len(order))]
+    left, top = min(map(cos, angles)) * radius - 190.0, min(map(sin, angles)) * radius - 40.0
+    at = {name: (radius * cos(a) - left, radius * sin(a) - top) for name, a in zip(order, angles, strict=True)}
+    cx, cy = -left, -top
     most = max(shared.values())
     lines, marks, nodes = [], [], []
     for (a, b), n in shared.items():
@@ -183,10 +183,11 @@ def _ring(
             f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{side}" font-size="12" fill="{pictures.INK}">'
             f"{escape(short)}</text>"
         )
-    left = len(cluster) - len(order)
-    if left:
+    more = len(cluster) - len(order)
+    if more:
         nodes.append(
             f'<text x="{cx:.0f}" y="{cy:.0f}" text-anchor="middle" font-size="12" fill="{pictures.INK}">'
-            f"and {left} smaller tables</text>"
+            f"and {more} smaller tables</text>"
         )
-    return "".join([*lines, *marks, *nodes]), 2 * cx, 2 * cy
+    width, height = (max(place) for place in zip(*at.values(), strict=True))
+    return "".join([*lines, *marks, *nodes]), width + 190.0, height + 40.0
