@@ -245,6 +245,8 @@ class Table:
         description
             Any other field of the table (`name`, `attackers`, `integer`, ...).
 
+        Examples
+        --------
         >>> frame = {"region": ["N", "N", "S"], "sex": ["f", "m", "f"], "value": [3, 4, 5]}
         >>> t = Table.from_frame(frame, ["region", "sex"])
         >>> t
@@ -287,6 +289,8 @@ class Table:
         fields
             Whatever :meth:`from_equations` takes: weights, sensitive, lower, upper, name, ...
 
+        Examples
+        --------
         >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
         Table(9 cells, 6 relations, 0 sensitive)
         """

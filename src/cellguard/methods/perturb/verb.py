@@ -93,6 +93,8 @@ def perturb(
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
     room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
+    name = "distance" if bases is None else "base"
+    options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
     run = _Run(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
