@@ -33,6 +33,7 @@ __all__ = [
     "free_name",
     "guarded",
     "header_of",
+    "library_of",
     "numbers",
     "read_frame",
     "texts",
@@ -134,8 +135,20 @@ def numbers(column: Any, name: str) -> FloatArray:
     return np.array(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def library_of(frame: Any) -> str | None:
+    """Return the name of the library of a frame; None for what is no frame, such as a dict of columns or a file.
+
+    >>> library_of({"x": [1]}) is None
+    True
+    """
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True, pass_through=True)
+    return str(native.implementation.value) if isinstance(native, nw.DataFrame) else None
+
+
 def to_frame(columns: Columns, like: Any = None) -> Any:
-    """Return the columns as a frame of the same kind as `like` (pyarrow unless given)."""
+    """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
     table = pa.table({name: _plain(column) for name, column in columns.items()})
@@ -143,7 +156,9 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
         return table
     import narwhals as nw
 
-    backend = nw.get_native_namespace(like)
+    backend: Any = like if isinstance(like, str) else nw.get_native_namespace(like)
+    if backend == "pyarrow":
+        return table
     if backend is pa:
         return table
     return nw.from_arrow(table, backend=backend).to_native()

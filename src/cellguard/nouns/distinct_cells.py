@@ -80,7 +80,8 @@ def assemble(
     fields["flags"] = _joined_flags(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     shown = tuple(part for part in placed if not part.hidden)
-    table = Table(relations=T, rhs=rhs, parts=shown, **{**fields, **described})
+    library = next((part.table.library for part in placed if part.table.library is not None), None)
+    table = Table(relations=T, rhs=rhs, parts=shown, library=library, **{**fields, **described})
     cluster_of, names = clusters(table, shown)
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance

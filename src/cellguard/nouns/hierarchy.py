@@ -461,6 +461,12 @@ class Hierarchy:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def _repr_html_(self) -> str:
+        """Draw the tree for a notebook."""
+        from cellguard.nouns.pictures import hierarchy_picture
+
+        return hierarchy_picture(self)
+
     def __repr__(self) -> str:
         n, leaves = len(self.codes), len(self.leaves)
         counts = f"{n} code{'' if n == 1 else 's'}, {leaves} lea{'f' if leaves == 1 else 'ves'}"

@@ -54,6 +54,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "codes": tuple(codes.values()),
         "hierarchies": tuple(hierarchies.values()),
         "coordinates": cells,
+        "library": next((t.library for t in tables if t.library is not None), None),
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     values, wrong = shared_values(

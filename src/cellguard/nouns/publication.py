@@ -9,9 +9,11 @@ methods protect and the audit attacks is the whole publication, not one table af
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 IntArray = NDArray[np.int64]
+_log = logging.getLogger("cellguard")
 INDICATOR = "indicator"
 """Name of the dimension that tells indicators apart, where there are several."""
 
@@ -213,6 +216,12 @@ class Publication:
             f"{c} cluster{'' if c == 1 else 's'}, {int(self.table.sensitive.sum())} sensitive)"
         )
 
+    def _repr_html_(self) -> str:
+        """Draw its tables and what they share, for a notebook."""
+        from cellguard.nouns.pictures import publication_picture
+
+        return publication_picture(self)
+
 
 def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tuple[Equation, ...]:
     """Return the equations; whatever is wrong with names and periods is told at once."""
@@ -292,10 +301,10 @@ class PublishedTable:
         return beside(self.part.table.cell_codes(), published)
 
     def frame(self, like: Any = None) -> Any:
-        """Return the table as a frame of the same kind as `like` (pyarrow unless given)."""
+        """Return the table as a frame of the kind of `like`, or of the one that it was made from."""
         from cellguard._io.frames import to_frame
 
-        return to_frame(self.columns(), like)
+        return to_frame(self.columns(), self.part.table.library if like is None else like)
 
 
 def published_tables(release: Release) -> dict[str, PublishedTable]:
@@ -313,11 +322,34 @@ def takes_publications(verb: Verb) -> Verb:
 
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
-        system = table.table if isinstance(table, Publication) else table
+        system = required_table(table, verb.__name__)
         if system.parts is None:
-            return verb(system, *args, **options)
+            return told(verb.__name__, system, lambda: verb(system, *args, **options))
         from cellguard.nouns.clusters import by_clusters
 
         return by_clusters(both, system, args, options)
 
     return cast("Verb", both)
+
+
+def required_table(given: Any, verb: str) -> Table:
+    """Return the table of what a verb was given; say how one is made from what is no table."""
+    if isinstance(given, Publication):
+        return given.table
+    if isinstance(given, Table):
+        return given
+    kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
+    raise InputError(
+        f"{verb}: a table is needed, not {kind}.",
+        hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: "
+        "cg.Table.from_frame(frame, [...]); then table.apply(cg.PPercent(10)) says what is sensitive.",
+    )
+
+
+def told(verb: str, table: Table, make: Callable[[], Release]) -> Release:
+    """Make a release, and tell the log what happens: sizes, status and seconds, never a value."""
+    begin = perf_counter()
+    _log.info("%s: %d cells, %d sensitive", verb, table.n_cells, int(table.sensitive.sum()))
+    release = make()
+    _log.info("%s: %s after %.1f s", verb, release.status, perf_counter() - begin)
+    return release

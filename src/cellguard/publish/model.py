@@ -68,6 +68,8 @@ class DataSection(Section):
     """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+    """Decimals of the table: weighted records are rounded to them before they are added up; the data's unless given."""
     encoding: str | None = None
     """Encoding of text files; UTF-8, else Latin-1, unless given."""
 
@@ -175,7 +177,7 @@ class CompareSection(Section):
 class LimitsSection(Section):
     """What a run may use."""
 
-    time_limit_s: Seconds = 3600.0
+    time_limit_s: Seconds = 600.0
     """For the method. A run that reaches it may give another result on another machine."""
     threads: Annotated[int, Field(ge=1)] | None = None
     """Processor cores: for reading the records, and for clusters of a publication that are protected at a time."""

@@ -77,6 +77,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,
+        "decimals": data.decimals,
         "encoding": data.encoding,
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,

@@ -190,4 +190,5 @@ def restricted_to(linked: Table, cells: IntArray, name: str, mine: Sequence[int]
         hierarchies=hierarchies,
         coordinates=coordinates,
         name=name,
+        library=linked.library,
     )
