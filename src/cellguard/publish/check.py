@@ -382,6 +382,12 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("output", "formats"), "at least one format is needed.")
     if len(set(job.output.formats)) != len(job.output.formats):
         yield Mistake(("output", "formats"), "a format is named twice.")
+    for name in ("sdmx", "px"):
+        if name in job.output.formats and job.method.name == "intervals":
+            text = f"{name} holds one number for each cell, intervals have two."
+            yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
+        if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
+            yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
     path = folder / job.output.folder
     if path.exists() and not path.is_dir():
         yield Mistake(("output", "folder"), f"{job.output.folder}: is a file.", "name another folder.")
