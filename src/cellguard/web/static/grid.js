@@ -2,7 +2,7 @@
 // the ARIA grid pattern with counts and indices, and the keyboard.
 import { h, t } from "./dom.js";
 
-const ROW = 30, GROUP = 26, HEAD = 230, COLUMN = 132, AROUND = 6, AHEAD = 40, MOST = 400000;
+const ROW = 30, GROUP = 26, HEAD = 230, COLUMN = 132, INTERVAL = 190, AROUND = 6, AHEAD = 40, MOST = 400000;
 let grids = 0;
 
 class Axis {
@@ -40,8 +40,9 @@ class Axis {
 
 export class Grid {
   /** ask(down, across) returns {texts, kinds}; opened(codes, cell) is called for a chosen cell. */
-  constructor({ label, kinds, ask, opened }) {
+  constructor({ label, kinds, wide, ask, opened }) {
     grids += 1;
+    this.column = wide ? INTERVAL : COLUMN;
     this.number = grids;
     Object.assign(this, { kinds, ask, opened, cache: new Map(), asked: new Set(), at: [0, 0], foundRow: -1, foundColumn: -1 });
     this.space = h("div", { role: "presentation" });
@@ -88,7 +89,7 @@ export class Grid {
   get left() { return Math.min(HEAD, this.box.clientWidth * 0.45); }
 
   size() {
-    this.space.style.width = `${this.left + this.across.length * COLUMN}px`;
+    this.space.style.width = `${this.left + this.across.length * this.column}px`;
     this.space.style.height = `${this.top + this.rows.seen.length * ROW}px`;
     this.box.setAttribute("aria-rowcount", String(this.rows.seen.length + this.heads));
     this.box.setAttribute("aria-colcount", String(this.across.length + 1));
@@ -106,17 +107,18 @@ export class Grid {
     const rows = this.rows.seen.length, columns = this.across.length;
     const r0 = Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND);
     const r1 = Math.min(rows, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + AROUND);
-    const c0 = Math.max(0, Math.floor(this.box.scrollLeft / COLUMN) - 2);
-    const c1 = Math.min(columns, Math.ceil((this.box.scrollLeft + this.box.clientWidth) / COLUMN) + 2);
+    const c0 = Math.max(0, Math.floor(this.box.scrollLeft / this.column) - 2);
+    const c1 = Math.min(columns, Math.ceil((this.box.scrollLeft + this.box.clientWidth) / this.column) + 2);
     return [r0, r1, c0, c1];
   }
 
   draw() {
     if (!this.rows) return;
+    const begin = performance.now();
     const [r0, r1, c0, c1] = this.window();
     this.table.style.top = `${r0 * ROW}px`;  // no transform: sticky heads would not see it
-    this.table.style.left = `${c0 * COLUMN}px`;
-    this.table.style.width = `${this.left + (c1 - c0) * COLUMN}px`;
+    this.table.style.left = `${c0 * this.column}px`;
+    this.table.style.width = `${this.left + (c1 - c0) * this.column}px`;
     const body = h("tbody", { role: "rowgroup" });
     let missing = false;
     for (let r = r0; r < r1; r += 1) {
@@ -132,13 +134,14 @@ export class Grid {
     this.table.replaceChildren(this.columnsOf(c0, c1), this.header(c0, c1), body);
     this.box.setAttribute("aria-activedescendant", this.idOf(...this.at));
     if (missing) this.fetch(r0, r1, c0, c1);
+    this.box.dataset.ms = (performance.now() - begin).toFixed(1);
   }
 
   columnsOf(c0, c1) {
     const group = h("colgroup");
     for (let c = c0 - 1; c < c1; c += 1) {
       const column = h("col");
-      column.style.width = `${c < c0 ? this.left : COLUMN}px`;
+      column.style.width = `${c < c0 ? this.left : this.column}px`;
       group.append(column);
     }
     return group;
@@ -184,6 +187,7 @@ export class Grid {
       head.setAttribute("aria-expanded", String(!folded));
       head.append(h("span", { class: "fold", "data-fold": kind, "data-place": String(k), "aria-hidden": "true" }, folded ? "▸" : "▾"));
     }
+    else if (axis.parent[k] >= 0) head.append(h("span", { class: "fold" , "aria-hidden": "true" }, " "));
     head.append(axis.name(k));
   }
 
@@ -230,11 +234,11 @@ export class Grid {
 
   go(r, c) {
     this.at = [Math.max(0, Math.min(this.rows.seen.length - 1, r)), Math.max(0, Math.min(this.across.length - 1, c))];
-    const y = this.at[0] * ROW, x = this.at[1] * COLUMN;
+    const y = this.at[0] * ROW, x = this.at[1] * this.column;
     if (y < this.box.scrollTop) this.box.scrollTop = y;
     if (y + ROW + this.top > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = y + ROW + this.top - this.box.clientHeight;
     if (x < this.box.scrollLeft) this.box.scrollLeft = x;
-    if (x + COLUMN + this.left > this.box.scrollLeft + this.box.clientWidth) this.box.scrollLeft = x + COLUMN + this.left - this.box.clientWidth;
+    if (x + this.column + this.left > this.box.scrollLeft + this.box.clientWidth) this.box.scrollLeft = x + this.column + this.left - this.box.clientWidth;
     this.draw();
     this.moved?.(...this.at);
   }
@@ -252,7 +256,7 @@ export class Grid {
   }
 
   click(event) {
-    const fold = event.target.closest(".fold");
+    const fold = event.target.closest("[data-fold]");
     if (fold) { this.fold(fold.dataset.fold === "row" ? this.rows : this.columns, Number(fold.dataset.place)); return; }
     const cell = event.target.closest("td");
     if (!cell) return;

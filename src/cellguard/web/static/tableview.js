@@ -41,7 +41,7 @@ class Panel {
       h("button", { type: "button", class: "small", onclick: () => this.nextMarked() }, t("look.next_withheld")));
     const searching = h("div", { class: "row end" }, field(t("look.search"), this.search), h("button", { type: "button", class: "small", onclick: () => this.next() }, t("look.search_next")), this.said);
     box.append(h("div", { class: "fields" }, views.length > 1 ? field(t("look.table"), this.view) : "", field(t("look.rows"), this.rows), field(t("look.columns"), this.columns)), this.filters, searching, tools,
-      this.legend(), h("div", { class: "looking" }, h("div", { class: this.grids.length > 1 ? "beside two-up" : "beside" }, this.grids.map((grid, k) =>
+      this.legend(), h("div", { class: this.grids.length > 1 ? "looking below" : "looking" }, h("div", { class: this.grids.length > 1 ? "beside two-up" : "beside" }, this.grids.map((grid, k) =>
         h("div", {}, this.grids.length > 1 ? h("h3", {}, sources[k].name ?? t("look.as_it_is")) : "", grid.box))), this.detail));
     this.view.addEventListener("change", () => this.chooseView());
     this.rows.addEventListener("change", () => this.chooseAxes());
@@ -52,7 +52,7 @@ class Panel {
   gridOf(source) {
     const body = () => ({ release: source.name, view: Number(this.view.value), rows: this.rowAxis.index, columns: this.columnAxis?.index ?? null, at: this.at() });
     const grid = new Grid({
-      label: source.name ?? t("look.as_it_is"), kinds: source.facts.kinds,
+      label: source.name ?? t("look.as_it_is"), kinds: source.facts.kinds, wide: this.sources.some((each) => each.facts.counts.interval),
       ask: (down, across) => api("POST", `${here}/table/window`, { ...body(), down, across }),
       opened: (codes) => this.open(source, codes),
     });

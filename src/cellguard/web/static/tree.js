@@ -4,7 +4,8 @@ import { choice, field, h, t, text, tick } from "./dom.js";
 export class Tree {
   /** codes: the leaves; drawn: the nested tree of an earlier drawing, if any. */
   constructor(codes, drawn) {
-    this.parent = new Map(codes.map((code) => [code, ""]));
+    const sorted = [...codes].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+    this.parent = new Map(sorted.map((code) => [code, ""]));
     this.groups = new Set();
     if (drawn) this.place(drawn, "");
     this.ticked = new Set();
