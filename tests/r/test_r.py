@@ -31,7 +31,13 @@ def test_the_page_for_users_of_r_runs(tmp_path):
     paths = os.pathsep.join(p for p in sys.path if p)
     environment = {**os.environ, "RETICULATE_PYTHON": sys.executable, "PYTHONPATH": paths}
     done = subprocess.run(
-        ["Rscript", str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        ["Rscript", str(script)],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert "Suppression(" in done.stdout
