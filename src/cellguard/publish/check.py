@@ -219,6 +219,11 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
     from cellguard.nouns.publication import Equation
     from cellguard.publish.parts import name_of
 
+    template = job.data.template
+    if template is not None and not (folder / template).is_file():
+        yield Mistake(("data", "template"), f"{template}: no such file.")
+    if template is not None and job.data.file is None:
+        yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [name_of(entry) for entry in job.tables]
     for k, entry in enumerate(job.tables):

@@ -40,6 +40,8 @@ class DataSection(Section):
 
     file: str | None = None
     """Records: CSV or Parquet (wildcards allowed), relative to the job file."""
+    template: str | None = None
+    """With records: a file whose rows list the cells to be published; its tables are found from it."""
     table: str | None = None
     """A table instead of records: .jj, .jj.gz, or .csv or .parquet with its description beside it."""
     value: str | None = None
