@@ -40,6 +40,7 @@ __all__ = [
     "to_frame",
     "write_csv",
     "write_parquet",
+    "written",
 ]
 
 MAX_COLUMNS = 5000
@@ -320,7 +321,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
         Only the owner may read the file.
     """
     text_of = guarded if guard else str
-    rows = zip(*(_written(c, text_of) for c in columns.values()), strict=True)
+    rows = zip(*(written(c, text_of) for c in columns.values()), strict=True)
     with atomic_writer(path, "wb", private=private) as raw:
         packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
         stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
@@ -334,7 +335,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
             stream.close()
 
 
-def _written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
+def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column

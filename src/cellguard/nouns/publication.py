@@ -26,7 +26,16 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Equation", "Part", "Publication", "PublishedTable", "published_tables", "standing", "takes_publications"]
+__all__ = [
+    "Equation",
+    "Part",
+    "Publication",
+    "PublishedTable",
+    "published_tables",
+    "shared_cells",
+    "standing",
+    "takes_publications",
+]
 
 IntArray = NDArray[np.int64]
 _log = logging.getLogger("cellguard")
@@ -88,6 +97,8 @@ class Part:
     """Its own name of a dimension -> the publication's, where they differ."""
     priority: float = 1.0
     """How much more it costs to withhold or change a cell of this table."""
+    hidden: bool = False
+    """Whether it is not published itself: it tells what unpublished cells add up to, and which are sensitive."""
     period: str = ""
     """The period it is about, where that is known: tables of different periods share no cell."""
     source: str = ""
@@ -189,13 +200,7 @@ class Publication:
 
     def shared(self) -> dict[tuple[str, str], int]:
         """Return how many cells each two tables share, where they do."""
-        out = {}
-        for k, first in enumerate(self.parts):
-            for second in self.parts[k + 1 :]:
-                n = len(np.intersect1d(first.cells, second.cells))
-                if n:
-                    out[first.name, second.name] = n
-        return out
+        return shared_cells(self.parts)
 
     def cluster(self, number: int) -> tuple[Table, IntArray]:
         """Return the system of one cluster, and where its cells stand in the whole."""
@@ -205,7 +210,7 @@ class Publication:
         return restricted(self.table, cells), cells
 
     def __repr__(self) -> str:
-        n, c = len(self.parts), len(self.clusters)
+        n, c = sum(not part.hidden for part in self.parts), len(self.clusters)
         return (
             f"Publication({n} table{'' if n == 1 else 's'}, {self.table.n_cells} distinct cells, "
             f"{c} cluster{'' if c == 1 else 's'}, {int(self.table.sensitive.sum())} sensitive)"
@@ -252,6 +257,20 @@ def _periods(parts: Sequence[Part]) -> list[CellguardError]:
         return []
     text = f"{dated[0].place(-1)} is about {dated[0].period}, {other.place(-1)} about {other.period}."
     return [InputError(text, hint="a publication has one period; or say where = {period = ...} of each table.")]
+
+
+def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
+    """Return how many cells each two tables share, where they do."""
+    from scipy.sparse import csr_array
+
+    sizes = [len(part.cells) for part in parts]
+    columns = np.concatenate([part.cells for part in parts])
+    table = np.repeat(np.arange(len(parts)), sizes)
+    shape = (len(parts), int(columns.max(initial=-1)) + 1)
+    shown = csr_array((np.ones(len(columns), np.int64), (table, columns)), shape=shape)
+    both = (shown @ shown.T).tocoo()
+    found = sorted((int(i), int(j), int(n)) for i, j, n in zip(*both.coords, both.data, strict=True) if i < j)
+    return {(parts[i].name, parts[j].name): n for i, j, n in found}
 
 
 def standing(table: Table) -> NDArray[np.float64]:

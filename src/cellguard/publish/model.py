@@ -32,7 +32,7 @@ __all__ = [
     "schema",
 ]
 
-Format = Literal["csv", "parquet", "xlsx", "jj"]
+Format = Literal["csv", "parquet", "xlsx", "sdmx", "px", "jj"]
 
 
 class DataSection(Section):
@@ -40,6 +40,8 @@ class DataSection(Section):
 
     file: str | None = None
     """Records: CSV or Parquet (wildcards allowed), relative to the job file."""
+    template: str | None = None
+    """With records: a file whose rows list the cells to be published; its tables are found from it."""
     table: str | None = None
     """A table instead of records: .jj, .jj.gz, or .csv or .parquet with its description beside it."""
     value: str | None = None
@@ -189,7 +191,9 @@ class OutputSection(Section):
     folder: str = "release"
     """Folder, relative to the job file; it gets two folders, public and internal (only its owner reads that)."""
     formats: list[Format] = ["csv"]
-    """csv, parquet and xlsx hold the release; jj the confidential table, in the internal folder."""
+    """csv, parquet, xlsx, sdmx (SDMX-CSV) and px hold the release; jj the confidential table, internally."""
+    dataflow: str | None = None
+    """sdmx: what the column DATAFLOW says, such as "ESTAT:TURNOVER(1.0)"; made from the name unless given."""
     report: bool = True
     """Write the two reports, public and internal."""
     witnesses: bool = True

@@ -12,8 +12,10 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from cellguard._io.files import atomic_writer
+from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
 from cellguard.exceptions import InputError
+from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
 from cellguard.nouns.release import Adjustment, Release
 from cellguard.nouns.sheets import file_name, sheets_of, write_sheets
 
@@ -96,8 +98,6 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
     """Write the release in every format that was asked for: a file or a sheet for each table."""
-    from cellguard._io.frames import write_csv, write_parquet
-
     sheets = sheets_of(release, name, mark_primary=output.mark_primary, unsafe=unsafe)
     mark = "UNSAFE-" if unsafe else ""
     for title, sheet in sheets.items():
@@ -105,14 +105,29 @@ def write_public(folder: Path, name: str, release: Release, output: OutputSectio
             write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
         if "parquet" in output.formats:
             write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
+    if "sdmx" in output.formats:
+        for title, columns in sdmx_columns(release, name, _dataflow(name, output)).items():
+            write_csv(columns, folder / f"{mark}{file_name(title)}.sdmx.csv")
+    if "px" in output.formats:
+        for title, (table, cells) in tables_of(release, name).items():
+            write_px(release, table, cells, folder / f"{mark}{file_name(title)}.px", title=title)
     if "xlsx" in output.formats:
         write_sheets(sheets, folder / f"{mark}{name}.xlsx")
+
+
+def _dataflow(name: str, output: OutputSection) -> str:
+    made = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.upper())
+    return output.dataflow or f"CELLGUARD:{made}(1.0)"
 
 
 def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:
     """Write what proves the release safe, and the table itself where it was asked for: all of it confidential."""
     if "jj" in output.formats:
         release.table.write(folder / f"{name}.jj.gz")
+    write_csv(internal_columns(release, audit), folder / "cells.csv", guard=True, private=True)
+    if "sdmx" in output.formats:
+        for title, columns in sdmx_columns(release, name, _dataflow(name, output), internal=True).items():
+            write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:
         return
     write_json(folder / "audit.json", _audit_facts(release, audit))

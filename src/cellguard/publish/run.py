@@ -348,8 +348,12 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
 def _asked(outcome: Outcome) -> dict[str, str]:
     """Return what the job asked for, in words; only the internal report shows it."""
     job = outcome.file.job
-    data = job.data.file or job.data.table or ""
-    asked = {"data": data, "value": job.data.value or "number of records"}
+    files = [entry.file for entry in job.tables if entry.file is not None]
+    data = ", ".join(name for name in (job.data.file or job.data.table, *files) if name)
+    asked = {"data": data}
+    if job.indicators or not files:
+        measured = [i.name for i in job.indicators] or [job.data.value or "number of records"]
+        asked["value"] = ", ".join(measured)
     if job.data.holding:
         asked["holdings"] = job.data.holding
     options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
@@ -357,7 +361,9 @@ def _asked(outcome: Outcome) -> dict[str, str]:
         f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
     )
     asked["weights"] = job.method.weights
-    asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
+    known = [attacker.name for attacker in outcome.release.table.attackers if not attacker.derived]
+    respondents = len(outcome.release.table.attackers) - len(known)
+    asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
     asked["seed"] = str(job.seed)
     return asked
 

@@ -18,6 +18,7 @@ from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
 from cellguard.publish.report.content import Content
 from cellguard.publish.report.grid import views_of
+from cellguard.publish.report.linked import anchor, linked
 
 __all__ = ["render", "write_report"]
 
@@ -64,6 +65,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
+    environment.filters["anchor"] = anchor
     return environment.get_template("report.html")
 
 
@@ -99,6 +101,7 @@ def render(content: Content, *, public: bool) -> str:
         "covers": None if content.audit is None else coverage(content.audit),
         "verdict": None if content.audit is None else content.audit.verdict,
     }
+    facts |= linked(content, public=public)
     if not public:
         facts |= _internal(content)
     return str(_template().render(facts))
