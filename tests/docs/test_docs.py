@@ -67,3 +67,18 @@ def test_the_job_on_its_page_is_one(tmp_path):
     (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "reference" / "job.md").read_text(), re.DOTALL)
     path = write_survey(tmp_path, n=500, job=text)
     assert read_job(path).job.name == "turnover"
+
+
+def test_every_public_name_is_in_the_reference():
+    import cellguard as cg
+
+    text = (DOCS / "reference" / "python.md").read_text()
+    named = {line.split(".")[-1] for line in text.splitlines() if line.startswith(":::")}
+    assert set(cg.__all__) <= named
+
+
+def test_the_picture_of_the_house_is_of_this_code():
+    import runpy
+
+    made = runpy.run_path(str(DOCS / "house_picture.py"))
+    assert made["PICTURE"].read_text() == made["draw"](), "draw it anew: python docs/house_picture.py"

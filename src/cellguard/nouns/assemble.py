@@ -27,8 +27,9 @@ _STATUS = {
     "s": "safe", "safe": "safe", "published": "safe", "": "safe",
     "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
     "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+    "a": "sensitive", "b": "sensitive", "c": "sensitive", "d": "safe", "v": "safe",
 }  # fmt: skip
-"""Words and tau-ARGUS letters for the status of a cell."""
+"""Words for the status of a cell, letters of tau-ARGUS, and those of business statistics: D was withheld for others."""
 
 
 def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:
@@ -121,7 +122,7 @@ def from_frame(
 
     Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
     """
-    from cellguard._io.frames import columns_of
+    from cellguard._io.frames import columns_of, library_of
 
     _one_of("missing", missing, ("zero", "error", "unpublished"))
     _one_of("repair", repair, (None, "leaves"))
@@ -149,8 +150,8 @@ def from_frame(
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
     values = _rounded(values, T, rhs, tolerance)
-    fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
-    table = Table(values=values, relations=T, rhs=rhs, **fields)
+    described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
+    table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, columns) | described))
     return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
 
 

@@ -34,6 +34,7 @@ def inputs(file: JobFile) -> list[Any]:
     found += [file.file(d.hierarchy) for d in job.dimensions.values() if isinstance(d.hierarchy, str)]
     found += [file.file(rule.file) for rule in job.rules if isinstance(rule, AprioriSection)]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
+    found += [file.file(job.data.template)] if job.data.template is not None else []
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
@@ -76,6 +77,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,
+        "decimals": data.decimals,
         "encoding": data.encoding,
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,

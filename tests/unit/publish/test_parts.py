@@ -335,6 +335,21 @@ def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
 
 
 def test_the_plan_draws_tables_clusters_and_flags(folder):
-    told = plan(job(folder))
-    assert told["sensitive_by_rule"]
-    assert told["cells"] == 42
+    more = (
+        '[[tables]]\nname = "apart"\nfile = "apart.csv"\ndimensions = ["colour"]\nvalue = "turnover"\ncount = "firms"\n'
+    )
+    listed = [{"colour": c, "turnover": 10 * k + 5, "firms": 3 + k} for k, c in enumerate(("red", "blue", "green"))]
+    write(folder / "apart.csv", listed)
+    told = plan(
+        job(folder, tables=more + 'where = {kind = "other"}\n',
+            change=lambda t: t.replace("[dimensions.size]", "[dimensions.size]\n[dimensions.colour]"))
+    )  # fmt: skip
+    assert told["cells"] == 42 + 4
+    assert told["tables"][0].startswith("by sector: region x sector, 28 cells, ")
+    assert told["tables"][0].endswith("from sector.csv")
+    assert told["shared"] == ["by sector = by size: 7 cells"]
+    assert [line.split(",")[0] for line in told["clusters"]] == ["2 tables", "1 table"]
+    assert told["clusters"][1].endswith("1 sensitive: apart")
+    assert sum(told["sensitive_by_rule"].values()) == told["sensitive"]
+    assert told["steps"][0] == "read the tables"
+    assert not (folder / "out").exists()

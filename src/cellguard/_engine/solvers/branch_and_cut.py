@@ -96,6 +96,7 @@ def solve_lazy(
     start: FloatArray | None = None,
     time_limit_s: float = float("inf"),
     gap: float = 0.0,
+    nodes: int = -1,
     seed: int = 0,
     on_bound: Callable[[float], None] | None = None,
 ) -> LazySolution:
@@ -107,14 +108,15 @@ def solve_lazy(
         What the caller knows of the problem.
     start
         A feasible point; SCIP then looks for no other, and raises the bound only.
-    time_limit_s, gap, seed
-        When to stop, and which way to go in ties.
+    time_limit_s, gap, nodes, seed
+        When to stop (nodes: -1 is no limit), and which way to go in ties.
     on_bound
         Called with every better bound.
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 
     model = _model(time_limit_s, gap, seed, bound_only=start is not None)
+    model.setParam("limits/totalnodes", nodes)
     names = [model.addVar(vtype="B", obj=float(program.cost[j])) for j in program.free]
     for row in program.rows:
         columns, coefficients, rhs = program.substituted(row)

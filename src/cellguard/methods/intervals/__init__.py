@@ -9,16 +9,18 @@ __all__ = ["METHOD"]
 METHOD = Method(
     name="intervals",
     title="Interval protection",
-    summary="Publish some cells as intervals, as narrow as safety allows.",
-    help="Publish some cells as intervals, as narrow as safety allows.\n\n"
-    "With symmetric levels the midpoint of most intervals is the truth: use --levels 0.05,0.20 or --position random.",
+    summary="Publish some cells as intervals from which nobody computes a sensitive cell too closely.",
+    help="Publish some cells as intervals from which nobody computes a sensitive cell too closely.\n\n"
+    "By classes with a secret offset: who knows the method learns no more than a set as wide as the levels ask. The "
+    "narrowest intervals (--position narrowest) tell most values to who knows the levels.",
     publishes="Some cells are published as an interval that contains the true value.",
     choose="Every cell says something true, and none is empty; readers and their programs must cope with intervals.",
     progress=True,
+    made_with=("rule", "seed"),
     options=(
         Option(
-            name="position", default="narrowest", choices=("narrowest", "random"), metavar="KIND",
-            help="Where the truth lies: narrowest, or random (wider).",
+            name="position", default="classes", choices=("classes", "narrowest"), metavar="KIND",
+            help="How the ends are chosen: by classes, or narrowest (tells the values).",
         ),
         Option(
             name="gap", kind=float, default=1e-3, least=0.0, below=1.0, metavar="SHARE",

@@ -111,7 +111,9 @@ class Exact:
 
     # ------------------------------------------------------------------ tree
 
-    def solve(self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int) -> LazySolution:
+    def solve(
+        self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int, nodes: int = -1
+    ) -> LazySolution:
         """Branch and cut, from the root's rows and the heuristic's pattern (rows of the space)."""
         lower, upper = self._lower, np.ones(len(self._lower))
         if self.reduced_cost is not None and np.isfinite(cost):  # a row dearer than the gap is in no better pattern
@@ -126,10 +128,10 @@ class Exact:
             check=self._check, separate=self._separate,
         )  # fmt: skip
         result = solve_lazy(
-            program, start=start, time_limit_s=max(0.0, deadline - clock.now()), gap=gap, seed=seed,
+            program, start=start, time_limit_s=max(0.0, deadline - clock.now()), gap=gap, nodes=nodes, seed=seed,
             on_bound=lambda b: self._raise(b * self.scale),
         )  # fmt: skip
-        self.nodes, self.cuts = result.nodes, self.cuts + result.rows
+        self.nodes, self.cuts = self.nodes + result.nodes, self.cuts + result.rows
         self._raise(result.bound * self.scale)
         return result
 

@@ -226,6 +226,8 @@ _WIDE = 0.1
 """Gap that no tree is likely to close: a better pattern is worth more than nodes."""
 _FEW, _MANY, _LONG = 300, 5000, 50_000
 """Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
+_SMALL, _SMALL_TREE = 2000, 200
+"""Of tables with so many free cells, or nearly closed, so many nodes are tried before a long search."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
 
@@ -268,6 +270,10 @@ def _close(
         search.improve(clock.until(0.1, deadline), _FEW if rounds is None else rounds)
     if _done(search, proof, gap, deadline):
         return
+    if rounds is None and (len(search.space) <= _SMALL or search.cost - proof.bound <= _WIDE * search.cost):
+        _branch(search, exact, clock.until(0.3, deadline), gap, seed, _SMALL_TREE)
+        if _done(search, proof, gap, deadline):
+            return
     if method == "auto":
         search.improve(clock.until(0.2, deadline), _MANY if rounds is None else rounds)
     if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
@@ -278,12 +284,12 @@ def _close(
         _branch(search, exact, deadline, gap, seed)
 
 
-def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int) -> None:
+def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int, nodes: int = -1) -> None:
     """Branch and cut from the best pattern; take what is better."""
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]
-    found = exact.solve(incumbent, search.cost, deadline, gap, seed)
+    found = exact.solve(incumbent, search.cost, deadline, gap, seed, nodes)
     if found.y is not None:
         search.adopt(found.y > 0.5)
 
