@@ -266,7 +266,8 @@ class Hierarchy:
         ----------
         path
             ``.hrc``; ``.txt`` (indented); or ``.csv``, ``.parquet`` or ``.xlsx``: a code list with the columns
-            `code` and `parent` (and perhaps `label`), or a correspondence table with a column for each level, the coarsest first.
+            `code` and `parent` (and perhaps `label`), or a correspondence table with a column for each level, the
+            coarsest first.
         total
             Code of the total, where the file does not name it.
         levels
