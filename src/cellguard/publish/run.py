@@ -314,6 +314,12 @@ def _write(outcome: Outcome, work: _Run) -> None:
     if job.output.mark_primary and isinstance(release, Suppression):
         work.progress.note(PRIMARY_TOLD)
     write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    if job.output.layout is not None and not outcome.unsafe:
+        from cellguard.nouns.layout import fill_workbook
+
+        template = outcome.file.file(job.output.layout)
+        taken = (public / template.name).exists()
+        fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
     write_internal(internal, job.name, release, outcome.audit, job.output)
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
     if job.output.report:
