@@ -42,11 +42,15 @@ def command(
     ] = None,
     draw: Annotated[
         str,
-        typer.Option("--draw", metavar="KIND", help="random, or nearest: to the nearest multiple, as in the paper."),
+        typer.Option("--draw", metavar="KIND", help="random; or as in the paper: nearest, relaxation or truth."),
     ] = "random",
     round_sensitive: Annotated[
         bool, typer.Option("--round-sensitive", help="Sensitive cells take a multiple of the base.")
     ] = False,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--given", metavar="CELL=VALUE", help="A published value: index or codes with commas; repeat."),
+    ] = None,
     levels: Levels = None,
     weights: Weights = "table",
     time_limit: TimeLimit = 600.0,
@@ -62,13 +66,14 @@ def command(
     """Publish an additive table near the truth; the distance is published too, and leaves the levels open."""
     from cellguard.methods.perturb import perturb
 
-    def method(given: Table) -> Release:
+    def method(loaded: Table) -> Release:
         return perturb(
-            given,
+            loaded,
             base,
             distance=distance,
             draw=draw,
             round_sensitive=round_sensitive,
+            given=_given(given or []),
             time_limit_s=time_limit,
             seed=seed,
         )
@@ -87,3 +92,20 @@ def command(
         whole=whole,
         allow_nothing_sensitive=allow_nothing_sensitive,
     )
+
+
+def _given(entries: list[str]) -> dict[int | tuple[str, ...], float]:
+    """Return prescribed values: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions."""
+    from cellguard.exceptions import InputError
+
+    out: dict[int | tuple[str, ...], float] = {}
+    for entry in entries:
+        cell, sign, value = entry.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
+        if not sign or not cell or number != number:
+            raise InputError(f"--given {entry}: a cell and its value are needed.", hint="6=25, or N,f=25 by codes.")
+        out[int(cell) if cell.isdigit() else tuple(cell.split(","))] = number
+    return out

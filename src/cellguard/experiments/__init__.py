@@ -12,6 +12,7 @@ __all__ = ["EXPERIMENTS", "Experiment", "Report", "Settings", "experiment", "rep
 EXPERIMENTS = {
     "adjustment-decimals": ("attacks", "DECIMALS"),
     "adjustment-knowledge": ("attacks", "KNOWLEDGE"),
+    "baena2018-midpoints": ("baena2018", "MIDPOINTS"),
     "baena2018-table2": ("baena2018", "TABLE2"),
     "baena2018-tables3and4": ("baena2018", "TABLES3AND4"),
     "castro2004-table2": ("castro2004", "TABLE2"),
