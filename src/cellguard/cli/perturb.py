@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -105,7 +106,7 @@ def _given(entries: list[str]) -> dict[int | tuple[str, ...], float]:
             number = float(value)
         except ValueError:
             number = float("nan")
-        if not sign or not cell or number != number:
+        if not sign or not cell or math.isnan(number):
             raise InputError(f"--given {entry}: a cell and its value are needed.", hint="6=25, or N,f=25 by codes.")
         out[int(cell) if cell.isdigit() else tuple(cell.split(","))] = number
     return out

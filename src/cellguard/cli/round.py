@@ -30,7 +30,7 @@ def command(
         ),
     ] = None,
     objective: Annotated[
-        str, typer.Option("--objective", metavar="KIND", help="distance, or unbiased: each seed another table.")
+        str, typer.Option("--objective", metavar="KIND", help="distance; unbiased or coins: each seed another table.")
     ] = "distance",
     kind: Annotated[
         str, typer.Option("--method", metavar="KIND", help="exact (a proof), areas (large tables), or auto.")

@@ -24,7 +24,7 @@ __all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4"]
 _LEVELS = {"symmetric": (0.20, 0.20), "asymmetric": (0.05, 0.20)}
 _CLASSES = ("at_right_end", "right_of_midpoint", "at_midpoint", "left_of_midpoint", "at_left_end")
 _INSTANCES = ("1", "2", "3", "4", "5", "6")
-_SMALL = {"rows": 12, "columns": 8, "families": 3, "sensitive": 0.1}
+_SMALL: dict[str, Any] = {"rows": 12, "columns": 8, "families": 3, "sensitive": 0.1}
 """Instance "small", which no paper has: for trying things out."""
 _OPTIONS = {"weights": "inverse"}
 """What a unit of width costs in (9). With 1/a the truth lies where the paper prints it; with a, table 4 does not come
@@ -164,7 +164,6 @@ _REMARK = (
 )
 TABLE2 = Experiment(
     name="baena2018-table2",
-    summary="Seconds of suppression and of adjustment with optimal senses.",
     units=_units(("cta", "csp")),
     run=_run,
     rows=_rows2,
@@ -172,7 +171,6 @@ TABLE2 = Experiment(
 )
 TABLES3AND4 = Experiment(
     name="baena2018-tables3and4",
-    summary="Cells that interval protection replaces, and where the truth lies in its interval.",
     units=_units(("ip",)),
     run=_run,
     rows=_rows34,
@@ -183,7 +181,6 @@ TABLES3AND4 = Experiment(
 )
 MIDPOINTS = Experiment(
     name="baena2018-midpoints",
-    summary="Where the truth lies in the ranges that the audit of a suppression computes: the paper's future work.",
     units=_units(("audit",)),
     run=_run_midpoints,
     rows=_rows_midpoints,

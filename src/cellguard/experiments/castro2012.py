@@ -177,7 +177,6 @@ def _rows(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dic
 
 TABLE1 = Experiment(
     name="castro2012-table1",
-    summary="Dimensions of the instances, and the one-norm of the multipliers of the bounds.",
     units=_units1,
     run=_run1,
     rows=_rows1,
@@ -189,7 +188,6 @@ TABLE1 = Experiment(
 )
 TABLES2TO9 = Experiment(
     name="castro2012-tables2to9",
-    summary="Distribution of the intruder's errors: four scenarios, two norms.",
     units=_units,
     run=_run,
     rows=_rows,
@@ -199,6 +197,6 @@ TABLES2TO9 = Experiment(
     "in B1 and B2, with one price per unit; in scenario C the lower level (L1) or the upper (L2). With L2, B3 and C "
     "come out more exact than printed. For most instances the first two classes together agree: whether an estimate "
     "is called exact is a matter of the tolerance. For table1, table7, toy3dsarah and, in B3, osorio and targus that "
-    "does not explain it. Nor do few draws explain targus in B2 and hier13x7x7d in B1: eight seeds agree with each "
-    "other and not with the paper.",
+    "does not explain it. Nor do few draws explain targus in B2: eight seeds agree with each other and not with the "
+    "paper.",
 )
