@@ -89,7 +89,7 @@ EXPERIMENTS = {
         "salazar2004_more",
         "PERTURBATION",
         "Cell perturbation beside rounding: the relaxation costs no more, and where they agree.",
-        "20 s",
+        "5 s",
     ),
     "salazar2004-section5": Entry(
         "salazar2004",

@@ -46,7 +46,6 @@ _TABLES: dict[str, Callable[[int], Table]] = {
     "figure5": lambda seed: examples.salazar2004_figure5(),  # noqa: ARG005 - printed, not drawn
     "geography": lambda seed: geography(seed, wards=600, authorities=60, counties=12, regions=4, countries=2),
     "small": lambda seed: geography(seed, **SMALL_GEOGRAPHY),
-    "census": lambda seed: census(seed, wards=6, districts=2),
 }
 
 
@@ -86,7 +85,7 @@ def _rows_perturbation(results: Mapping[str, dict[str, Any]], settings: Settings
 PERTURBATION = Experiment(
     name="salazar2004-perturbation",
     units=lambda settings: (
-        _keys(named(settings.instances or ("figure1", "figure5", "geography", "census"), _TABLES), settings),
+        _keys(named(settings.instances or ("figure1", "figure5", "geography"), _TABLES), settings),
         [],
     ),
     run=_run_perturbation,
