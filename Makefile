@@ -75,12 +75,18 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# One clear sentence instead of a page of CMake.
+COMPILER = command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+    echo "A compiler for C++20 is needed to build cellguard: install g++ or clang++ (a wheel needs none)."; exit 1; }
+
 $(VENV)/.runtime: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@$(COMPILER)
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
 	@$(INSTALL) .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@$(COMPILER)
 	@echo "Setting up $(VENV) with the tools of development (once, a few minutes) ..."
 	@$(INSTALL) '.[dev]'
 	@touch $@ $(VENV)/.runtime

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard.check.audit import audit
-from cellguard.methods.suppress import suppress
+from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.nouns.table import Table
 

@@ -28,6 +28,7 @@ _EXPORTS = {
     "Manual": "data.rules",
     "MinFrequency": "data.rules",
     "PPercent": "data.rules",
+    "Part": "nouns.publication",
     "PriorPosterior": "data.rules",
     "Publication": "nouns.publication",
     "Release": "nouns.release",
@@ -35,17 +36,17 @@ _EXPORTS = {
     "Status": "nouns.release",
     "Table": "nouns.table",
     "Zero": "data.rules",
-    "adjust": "methods.adjust",
+    "adjust": "methods.adjust.verb",
     "attack": "check.attack",
     "audit": "check.audit",
     "compare": "methods.compare",
     "insiders": "data.insiders",
-    "intervals": "methods.intervals",
+    "intervals": "methods.intervals.verb",
     "matching_attack": "check.attack",
-    "perturb": "methods.perturb",
+    "perturb": "methods.perturb.verb",
     "read_release": "check.read_release",
-    "round": "methods.round",
-    "suppress": "methods.suppress",
+    "round": "methods.round.verb",
+    "suppress": "methods.suppress.verb",
     "tabulate": "data.tabulate",
     "verify": "check.witnesses",
     "with_insiders": "data.insiders",
@@ -78,14 +79,15 @@ if TYPE_CHECKING:
     from cellguard.data.tabulate import tabulate as tabulate
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
-    from cellguard.methods.adjust import adjust as adjust
+    from cellguard.methods.adjust.verb import adjust as adjust
     from cellguard.methods.compare import compare as compare
-    from cellguard.methods.intervals import intervals as intervals
-    from cellguard.methods.perturb import perturb as perturb
-    from cellguard.methods.round import round as round
-    from cellguard.methods.suppress import suppress as suppress
+    from cellguard.methods.intervals.verb import intervals as intervals
+    from cellguard.methods.perturb.verb import perturb as perturb
+    from cellguard.methods.round.verb import round as round
+    from cellguard.methods.suppress.verb import suppress as suppress
     from cellguard.nouns.attacker import Attacker as Attacker
     from cellguard.nouns.hierarchy import Hierarchy as Hierarchy
+    from cellguard.nouns.publication import Part as Part
     from cellguard.nouns.publication import Publication as Publication
     from cellguard.nouns.release import Release as Release
     from cellguard.nouns.release import Status as Status

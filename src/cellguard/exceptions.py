@@ -7,6 +7,7 @@
     │   ├── FormatError                  a file does not follow its grammar
     │   ├── AdditivityError              a relation does not hold
     │   ├── LevelError                   a protection level that no release can meet
+    │   ├── PublicationError             tables that do not fit together
     │   └── ReleaseError                 a release that does not fit its table
     ├── UnknownCodeError (KeyError)      a code, column or name that does not exist
     └── InternalError                    a fault of cellguard itself; please report it
@@ -28,6 +29,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "LevelError",
+    "PublicationError",
     "ReleaseError",
     "UnknownCodeError",
     "did_you_mean",
@@ -70,6 +72,27 @@ class AdditivityError(InputError):
 
 class LevelError(InputError):
     """A protection level that no release can meet."""
+
+
+class PublicationError(InputError):
+    """Tables of a publication that do not fit together; `mistakes` lists everything that is wrong."""
+
+    def __init__(self, mistakes: Iterable[CellguardError]) -> None:
+        given = list(mistakes)
+        self.mistakes = tuple(one.message for one in given)
+        count = "1 mistake" if len(given) == 1 else f"{len(given)} mistakes"
+        hint = next((one.hint for one in given if one.hint), None)
+        super().__init__("\n  ".join([f"{count} in the publication.", *self.mistakes]), hint=hint)
+
+    @classmethod
+    def of(cls, mistakes: Iterable[CellguardError]) -> CellguardError:
+        """Return one error for all mistakes: a single one is told as it is."""
+        found = [
+            inner
+            for one in mistakes
+            for inner in ([InputError(m, hint=one.hint) for m in one.mistakes] if isinstance(one, cls) else [one])
+        ]
+        return found[0] if len(found) == 1 else cls(found)
 
 
 class ReleaseError(InputError):

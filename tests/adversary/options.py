@@ -57,7 +57,7 @@ def _suppress(rng: Rng, case: Case) -> dict[str, Any]:
 def _intervals(rng: Rng, case: Case) -> dict[str, Any]:
     out: dict[str, Any] = {"time_limit_s": LIMIT_S}
     if rng.random() < 0.6:
-        out["position"] = _one(rng, *choices(cg.intervals, "position", ("narrowest", "random")))
+        out["position"] = _one(rng, *choices(cg.intervals, "position", ("narrowest", "classes")))
     if rng.random() < 0.3:
         out["gap"] = _one(rng, 1e-2, 1e-4)
     return out

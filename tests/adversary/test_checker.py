@@ -111,7 +111,7 @@ def test_too_few_withheld(table, tmp_path):
 
 
 def test_narrow_intervals(table, tmp_path):
-    release = cg.intervals(table)
+    release = cg.intervals(table, position="narrowest")
     lower, upper = (
         (1 - share) * table.values + share * end for share, end in ((0.5, release.lower), (0.5, release.upper))
     )

@@ -84,7 +84,7 @@ LEVELS = {f.__name__: f for f in (by_rule, percentages, asymmetric, upper_only, 
 
 
 def _base(table: cg.Table) -> float:
-    from cellguard.methods.compare import suggested_base
+    from cellguard.methods.bases import suggested_base
 
     return suggested_base(table)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from cellguard.cli import VERBS, main
-from cellguard.publish.check import METHOD_KEYS, RULE_KEYS
+from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.read import read_job
+from cellguard.publish.rule_sections import RULE_SECTIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TESTED_ELSEWHERE = {"data"}
@@ -51,9 +52,11 @@ def test_every_verb_is_explained_and_every_explained_verb_exists():
 
 def test_every_key_is_on_the_page_of_jobs():
     text = (DOCS / "reference" / "job.md").read_text()
-    keys = {*Job.model_fields, *METHOD_KEYS, *RULE_KEYS} - {"dimensions", "rules", "tables", "attackers"}
+    keys = {*Job.model_fields, *METHOD_SECTIONS, *RULE_SECTIONS} - {"dimensions", "rules", "tables", "attackers"}
     for field in Job.model_fields.values():
         keys |= set(getattr(field.annotation, "model_fields", {}))
+    for section in (*METHOD_SECTIONS.values(), *RULE_SECTIONS.values()):
+        keys |= set(section.model_fields)
     for key in keys:
         assert key in text, key
 
@@ -64,3 +67,18 @@ def test_the_job_on_its_page_is_one(tmp_path):
     (text,) = re.findall(r"```toml\n(.*?)```", (DOCS / "reference" / "job.md").read_text(), re.DOTALL)
     path = write_survey(tmp_path, n=500, job=text)
     assert read_job(path).job.name == "turnover"
+
+
+def test_every_public_name_is_in_the_reference():
+    import cellguard as cg
+
+    text = (DOCS / "reference" / "python.md").read_text()
+    named = {line.split(".")[-1] for line in text.splitlines() if line.startswith(":::")}
+    assert set(cg.__all__) <= named
+
+
+def test_the_picture_of_the_house_is_of_this_code():
+    import runpy
+
+    made = runpy.run_path(str(DOCS / "house_picture.py"))
+    assert made["PICTURE"].read_text() == made["draw"](), "draw it anew: python docs/house_picture.py"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.methods.adjust import PLAIN, sensitivity
+from cellguard.methods.adjust.sensitivity import sensitivity
+from cellguard.methods.adjust.verb import PLAIN
 
 MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max", "norm2")
 DECIMALS = (1, 1, 1, 2, 2, 2, 1)

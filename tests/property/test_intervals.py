@@ -103,11 +103,12 @@ def test_agrees_with_the_giant_model_and_passes_the_audit(
         table = table.with_(attackers=(*table.attackers, knows))
     best = giant_model(table)
     with solved_by(way):
-        release = cg.intervals(table, gap=1e-4)
+        release = cg.intervals(table, position="narrowest", gap=1e-4)
     if np.isnan(best):
         assert release.status is Status.INFEASIBLE
         return
-    assert release.status is Status.OPTIMAL
+    # the interior point may stall before it has proven what it found: then it says so
+    assert release.status is Status.OPTIMAL or (way == "interior point" and release.gap < 1e-3)
     assert release.bound <= best * (1 + 1e-7)
     assert best * (1 - 1e-7) <= release.objective <= best * (1 + 1.1e-4) + 1e-6
     assert release.audit().safe
@@ -122,7 +123,7 @@ def test_an_attacker_who_knows_more_needs_wider_intervals() -> None:
     a = table.values[partner]
     insider = cg.Attacker(name="insider", cells=[partner], lb=[a - 0.01], ub=[a + 0.01])
     both = table.with_(attackers=(*table.attackers, insider))
-    plain, harder = cg.intervals(table), cg.intervals(both)
+    plain, harder = (cg.intervals(t, position="narrowest") for t in (table, both))
     assert harder.audit().safe
     assert harder.objective > plain.objective
 
@@ -135,14 +136,18 @@ def test_sliding_levels_are_met() -> None:
     assert release.bound <= release.objective
 
 
-def test_random_positions_hide_the_truth_from_the_midpoint() -> None:
+def test_random_positions_are_refused_with_a_hint() -> None:
+    """The width they drew was the levels times a constant: it told the value."""
     table = random_table(4, 4, 11, symmetric=True, tight=False)
-    plain, moved = cg.intervals(table), cg.intervals(table, position="random", seed=3)
-    assert plain.details["position"]["at_midpoint"] == 100.0
-    assert moved.details["position"]["at_midpoint"] < 50.0
-    assert moved.audit().safe
-    again = cg.intervals(table, position="random", seed=3)
-    assert np.array_equal(moved.lower, again.lower)
+    with pytest.raises(cg.InputError) as refused:
+        cg.intervals(table, position="random", seed=3)
+    assert "classes" in str(refused.value.hint)
+
+
+def test_the_narrowest_come_with_a_warning_and_classes_do_not() -> None:
+    table = random_table(4, 4, 11, symmetric=True, tight=False)
+    assert "classes" in cg.intervals(table, position="narrowest").explanation
+    assert cg.intervals(table, seed=3).explanation == ""
 
 
 def test_nothing_to_protect_publishes_the_table() -> None:
@@ -195,7 +200,7 @@ def test_at_its_limit_the_best_safe_intervals_are_returned_with_an_honest_gap(
 ) -> None:
     table = cg.generate.onehier(1, instance=1).with_levels(*levels)
     with solved_by(way):
-        release = cg.intervals(table, time_limit_s=0.0)
+        release = cg.intervals(table, position="narrowest", time_limit_s=0.0)
     assert release.status is Status.TIME_LIMIT
     assert np.isfinite(release.objective)
     assert 0.01 < release.gap < 1.0
@@ -207,7 +212,7 @@ def test_few_open_cells_are_proven_to_be_enough(way: str) -> None:
     """With many degrees of freedom most cells stay closed; the bound holds for all of them."""
     table = cg.generate.onehier(3, rows=14, columns=7, families=3, sensitive=0.1).with_levels(0.05, 0.20)
     with solved_by(way):
-        release = cg.intervals(table)
+        release = cg.intervals(table, position="narrowest")
     assert release.status is Status.OPTIMAL
     best = giant_model(table)
     assert release.bound <= best * (1 + 1e-9)
@@ -216,20 +221,20 @@ def test_few_open_cells_are_proven_to_be_enough(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_midpoints_leak_with_symmetric_levels_and_not_with_others_or_with_random_positions(way: str) -> None:
+def test_midpoints_leak_with_symmetric_levels_and_not_with_others_or_by_classes(way: str) -> None:
     """baena2018 table 4. The known bounds are never felt there: so with weights 1/value here."""
     table = cg.generate.onehier(1, rows=30, columns=8, families=3, sensitive=0.1)
     table = table.with_(weights=1.0 / table.values)
     exact = {}
     for levels in ((0.20, 0.20), (0.05, 0.20)):
-        for position in ("narrowest", "random"):
+        for position in ("narrowest", "classes"):
             with solved_by(way):
                 release = cg.intervals(table.with_levels(*levels), position=position, seed=1)
             assert release.audit().safe
             exact[levels, position] = release.details["position"]["at_midpoint"]
     assert exact[(0.20, 0.20), "narrowest"] > 75
     assert exact[(0.05, 0.20), "narrowest"] < 5
-    assert exact[(0.20, 0.20), "random"] < 25
+    assert exact[(0.20, 0.20), "classes"] < 25
 
 
 def test_pattern_b_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_ours_is_no_worse() -> None:
@@ -242,13 +247,13 @@ def test_pattern_b_of_salazar2004_figure_2_is_valid_at_levels_1_and_3_and_ours_i
     table = t.with_(lower=np.where(t.sensitive, 1.0, 0.0), upper=np.where(t.sensitive, 3.0, 0.0))
     assert cg.audit(replace(printed, table=table)).safe
     assert not cg.audit(printed).safe  # the printed levels of 10 and 12 are not met by the printed intervals
-    ours = cg.intervals(table)
+    ours = cg.intervals(table, position="narrowest")
     assert ours.audit().safe
     assert ours.objective <= float(table.weights @ (printed.upper - printed.lower))
 
 
 def test_ends_are_short_decimal_numbers() -> None:
     table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4], fixed=[2])
-    release = cg.intervals(table)
+    release = cg.intervals(table, position="narrowest")
     assert release.lower.tolist() == [16.0, 46.0, 70.0]
     assert release.upper.tolist() == [24.0, 54.0, 70.0]

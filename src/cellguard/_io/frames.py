@@ -33,12 +33,14 @@ __all__ = [
     "free_name",
     "guarded",
     "header_of",
+    "library_of",
     "numbers",
     "read_frame",
     "texts",
     "to_frame",
     "write_csv",
     "write_parquet",
+    "written",
 ]
 
 MAX_COLUMNS = 5000
@@ -134,8 +136,20 @@ def numbers(column: Any, name: str) -> FloatArray:
     return np.array(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def library_of(frame: Any) -> str | None:
+    """Return the name of the library of a frame; None for what is no frame, such as a dict of columns or a file.
+
+    >>> library_of({"x": [1]}) is None
+    True
+    """
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True, pass_through=True)
+    return str(native.implementation.value) if isinstance(native, nw.DataFrame) else None
+
+
 def to_frame(columns: Columns, like: Any = None) -> Any:
-    """Return the columns as a frame of the same kind as `like` (pyarrow unless given)."""
+    """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
     table = pa.table({name: _plain(column) for name, column in columns.items()})
@@ -143,7 +157,9 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
         return table
     import narwhals as nw
 
-    backend = nw.get_native_namespace(like)
+    backend: Any = like if isinstance(like, str) else nw.get_native_namespace(like)
+    if backend == "pyarrow":
+        return table
     if backend is pa:
         return table
     return nw.from_arrow(table, backend=backend).to_native()
@@ -305,7 +321,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
         Only the owner may read the file.
     """
     text_of = guarded if guard else str
-    rows = zip(*(_written(c, text_of) for c in columns.values()), strict=True)
+    rows = zip(*(written(c, text_of) for c in columns.values()), strict=True)
     with atomic_writer(path, "wb", private=private) as raw:
         packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
         stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
@@ -319,7 +335,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
             stream.close()
 
 
-def _written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
+def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column

@@ -12,7 +12,7 @@ from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
 from cellguard._io.files import atomic_writer
 from cellguard.argus.microdata import Made, Microdata
-from cellguard.argus.output import SBS, is_internal, letters, write
+from cellguard.argus.output import is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
 from cellguard.argus.safety import Safety, safety_of
 from cellguard.data.insiders import with_insiders
@@ -268,11 +268,11 @@ class _Batch:
         if method == "RND":
             return [self._rounded(tables[0], numbers)]
         if method == "CTA":
-            from cellguard.methods.adjust import adjust
+            from cellguard.methods.adjust.verb import adjust
 
             self._note("CTA: controlled tabular adjustment with the L1 norm.")
             return [adjust(tables[0], norm="l1")]
-        from cellguard.methods.suppress import suppress
+        from cellguard.methods.suppress.verb import suppress
 
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
         words = {
@@ -293,7 +293,7 @@ class _Batch:
         return [_part_of(release, table) for table in tables]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
-        from cellguard.methods.round import round as round_table
+        from cellguard.methods.round.verb import round as round_table
 
         if not numbers or numbers[0] <= 0:
             raise self._wrong("RND needs a base above 0.")
@@ -305,8 +305,6 @@ class _Batch:
         result = self._number(command.table)
         made = self._made(result)
         options = dict(command.options)
-        if command.format == SBS:
-            raise self._wrong("the SBS format is not available.", "1 CSV, 2 pivot, 3 code-value, 5 intermediate, 6 JJ.")
         if not result.safe:
             self._note(f"table {command.table} is not written: no safe release was found.")
             return

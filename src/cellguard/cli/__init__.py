@@ -21,6 +21,7 @@ import typer
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
 from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
 from cellguard.exceptions import CellguardError, InternalError
+from cellguard.methods.registry import METHODS
 
 __all__ = ["VERBS", "Verb", "main"]
 
@@ -40,12 +41,8 @@ VERBS = {
     "protect": Verb("Start", "Do everything a job file asks for: tabulate, flag, protect, audit, write."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
-    "intervals": Verb("Protect", "Publish some cells as intervals, as narrow as safety allows."),
-    "compare": Verb("Protect", "Protect one table by the five methods and compare them."),
-    "perturb": Verb("Protect", "Move every cell a little, towards multiples, and keep the table additive."),
-    "round": Verb("Protect", "Round every cell to a multiple of a base; the table still adds up."),
-    "suppress": Verb("Protect", "Withhold as few cells as safety allows."),
-    "adjust": Verb("Protect", "Publish the closest table in which sensitive cells are away from the truth."),
+    **{name: Verb("Protect", method.summary) for name, method in METHODS.items()},
+    "compare": Verb("Protect", "Protect one table by all methods and compare them."),
     "argus": Verb("Protect", "Run a batch of tau-ARGUS with cellguard's methods."),
     "audit": Verb("Check", "Say what an attacker can compute from a release, whichever program made it."),
     "verify": Verb("Check", "Check by exact arithmetic, without a solver, that witnesses prove a release safe."),
@@ -53,7 +50,7 @@ VERBS = {
     "match": Verb("Check", "Attack a suppressed frequency table with the knowledge of how it was suppressed."),
     "reproduce": Verb("Papers", "Reproduce an experiment of the papers, ours beside the printed figures."),
 }
-"""Every verb, in the order of the help; each has a module of its name in this package."""
+"""Every verb, in the order of the help; each has a module of its name in this package, or is a method."""
 
 _EPILOG = "Every verb explains itself: cellguard VERB --help. Exit codes: 0 done and safe, 1 wrong input, "
 _EPILOG += "2 no safe release found, 3 internal error, 130 stopped by Ctrl-C."
@@ -102,6 +99,10 @@ def _app(verb: str | None) -> typer.Typer:
 
 
 def _load(verb: str) -> Callable[..., Any]:
+    if verb in METHODS:
+        from cellguard.cli._method import command_of
+
+        return command_of(METHODS[verb])
     function: Callable[..., Any] = import_module(f"cellguard.cli.{verb}").command
     return function
 

@@ -37,12 +37,14 @@ __all__ = [
     "TimeLimit",
     "Weights",
     "Whole",
+    "in_words",
     "load_table",
     "note",
     "only_json_on_stdout",
     "print_error",
     "print_json",
     "print_pairs",
+    "progress_lines",
     "run_method",
 ]
 
@@ -57,7 +59,9 @@ TableFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the release (.csv or .parquet), if the audit says it is safe."),
+    typer.Option(
+        "--out", metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."
+    ),
 ]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")
@@ -141,18 +145,28 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     Console(highlight=False).print(grid)
 
 
+def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a summary for people: a gap in per cent, or that there is none to tell."""
+    from cellguard.nouns.figures import percentage
+
+    shown = dict(summary)
+    if "gap" in shown:
+        shown["gap"] = percentage(float("nan") if shown["gap"] is None else float(shown["gap"]))
+    if "status" in shown:
+        shown["status"] = str(shown["status"]).replace("_", " ")
+    return shown
+
+
 def _figure(value: Any) -> str:
     from rich.markup import escape
 
     value = plain(value)
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
+    if isinstance(value, bool | int | float):
+        from cellguard.nouns.figures import figure
+
+        return figure(value, 6)
     if isinstance(value, dict):
         return ", ".join(f"{key.replace('_', ' ')} {_figure(item)}" for key, item in value.items())
     if isinstance(value, list):
@@ -190,6 +204,17 @@ def only_json_on_stdout(wanted: bool) -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def progress_lines(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
+    """Return what a method tells its objective and bound; without `internal` only how far they are apart."""
+
+    def tell(objective: float, bound: float) -> None:
+        near = 0 < bound <= objective
+        words = f"within {100 * (objective - bound) / objective:.1f}% of the best" if near else "a better one"
+        note(f"objective {objective:,.6g}, at least {bound:,.6g}" if internal else words, quiet=quiet)
+
+    return tell
 
 
 # ---------------------------------------------------------------- from file to file
@@ -241,8 +266,12 @@ def _shares(text: str) -> tuple[float, float]:
 
 def _check_out(out: Path, path: Path) -> None:
     """Refuse, before any work is done, a place where the release cannot go."""
-    if not out.name.lower().endswith((".csv", ".parquet")):
-        raise InputError(f"--out {out}: a release is written as .csv or .parquet.")
+    from cellguard.nouns.sheets import refuse_ending
+
+    try:
+        refuse_ending(out)
+    except InputError as error:
+        raise InputError(f"--out {error.message}", hint=error.hint) from None
     if not out.parent.is_dir():
         raise InputError(f"--out {out}: there is no folder {out.parent}.", hint="make the folder first.")
     if out.is_dir():
@@ -306,6 +335,8 @@ def run_method(
         solved = time.perf_counter()
         audit = release.audit(jobs=threads) if release.published else None
         audited = time.perf_counter()
+        if release.published and release.explanation:
+            note(f"note: {release.explanation}", quiet=quiet)
         accepted = audit is not None and (audit.safe or (allow_nothing_sensitive and audit.checked == 0))
         if out is not None and accepted:
             if mark_primary:
@@ -322,7 +353,8 @@ def run_method(
     if as_json:
         print_json(summary)
     else:
-        print_pairs(f"{path.name}: {release.method}", {k: v for k, v in summary.items() if k not in ("method", "loss")})
+        shown = {k: v for k, v in summary.items() if k not in ("method", "loss")}
+        print_pairs(f"{path.name}: {release.method}", in_words(shown))
     if not accepted:
         raise _refusal(release, audit)
     if out is not None:

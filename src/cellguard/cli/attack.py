@@ -65,7 +65,7 @@ def command(
 
     from cellguard.check.attack.scenarios import attack, check_attack
     from cellguard.check.read_release import read_release
-    from cellguard.methods.adjust import adjust
+    from cellguard.methods.adjust.verb import adjust
     from cellguard.nouns.release import Release
 
     check_attack(scenario, replications)

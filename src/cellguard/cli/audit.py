@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cellguard.cli import _common as shared
-from cellguard.cli.round import read_bases
 from cellguard.exceptions import InputError
+from cellguard.methods.bases import read_bases
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit

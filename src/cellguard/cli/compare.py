@@ -9,6 +9,7 @@ import typer
 
 from cellguard.cli._common import Json, Levels, Quiet, Seed, TableFile, Weights, load_table, note, only_json_on_stdout
 from cellguard.cli._common import print_json as show_json
+from cellguard.methods.registry import METHODS
 
 __all__ = ["command", "show_comparison"]
 
@@ -30,8 +31,8 @@ _HEADINGS = {
 def command(
     path: TableFile,
     methods: Annotated[
-        str, typer.Option("--methods", metavar="LIST", help="Names with commas between them; all five if not given.")
-    ] = "suppress,adjust,intervals,round,perturb",
+        str, typer.Option("--methods", metavar="LIST", help="Names with commas between them; all if not given.")
+    ] = ",".join(METHODS),
     base: Annotated[
         float | None,
         typer.Option("--base", metavar="NUMBER", help="Of rounding and perturbation; chosen if not given."),
@@ -46,7 +47,7 @@ def command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Protect one table by the five methods and compare what is lost and what an attacker learns."""
+    """Protect one table by several methods and compare what is lost and what an attacker learns."""
     from cellguard.methods.compare import compare
 
     with only_json_on_stdout(as_json):

@@ -115,8 +115,8 @@ def _suppression(
     """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
     from cellguard.check.attack.counts import grid_of
     from cellguard.check.read_release import read_release
-    from cellguard.methods.suppress import suppress
     from cellguard.methods.suppress.resist import optimal_counts, resist_matching
+    from cellguard.methods.suppress.verb import suppress
     from cellguard.nouns.release import Suppression
 
     if release is not None:

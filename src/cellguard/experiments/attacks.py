@@ -10,7 +10,7 @@ import numpy as np
 
 from cellguard.check.attack.scenarios import attack
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, row
-from cellguard.methods.adjust import PLAIN, adjust
+from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
 

@@ -13,9 +13,9 @@ from cellguard.check.audit import audit
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.methods.adjust import PLAIN, adjust
-from cellguard.methods.intervals import intervals
-from cellguard.methods.suppress import suppress
+from cellguard.methods.adjust.verb import PLAIN, adjust
+from cellguard.methods.intervals.verb import intervals
+from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import FloatArray, Table
 from cellguard.nouns.weights import weights_by_value
 

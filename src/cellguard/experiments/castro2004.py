@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
-from cellguard.methods.adjust import PLAIN, adjust
+from cellguard.methods.adjust.verb import PLAIN, adjust
 
 __all__ = ["TABLE2", "TABLE3"]
 

@@ -15,8 +15,8 @@ from cellguard._engine.solvers.lp import LinearProgram
 from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
-from cellguard.methods.adjust import PLAIN, adjust
 from cellguard.methods.adjust.sensitivity import sensitivity
+from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value

@@ -11,7 +11,7 @@ import numpy as np
 from cellguard.data.generate import census, geography
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.methods.round import round as round_table
+from cellguard.methods.round.verb import round as round_table
 from cellguard.nouns.table import Table
 
 __all__ = ["SECTION5", "SMALL_GEOGRAPHY", "TABLE1", "named"]

@@ -13,9 +13,9 @@ from cellguard.data import examples
 from cellguard.data.generate import census, geography
 from cellguard.experiments._framework import Experiment, Settings, Unit, row
 from cellguard.experiments.salazar2004 import SMALL_GEOGRAPHY, named
-from cellguard.methods.perturb import perturb
-from cellguard.methods.round import round as round_table
+from cellguard.methods.perturb.verb import perturb
 from cellguard.methods.round.unbiased import tossed
+from cellguard.methods.round.verb import round as round_table
 from cellguard.nouns.table import Table
 
 __all__ = ["AREAS", "PERTURBATION", "UNBIASED"]

@@ -1,26 +1,27 @@
-"""The five methods side by side on one table: the question every office asks first."""
+"""The methods side by side on one table: the question every office asks first."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard.exceptions import CellguardError, UnknownCodeError, did_you_mean
-from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.release import Adjustment, Intervals, Release, Suppression
+from cellguard.exceptions import CellguardError
+from cellguard.methods.method import Method
+from cellguard.methods.registry import METHODS, method_called
+from cellguard.nouns.release import Intervals, Release
 from cellguard.nouns.table import FloatArray, Table
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["METHODS", "Comparison", "compare", "measured", "suggested_base"]
+__all__ = ["Comparison", "compare", "measured"]
 
-METHODS = ("suppress", "adjust", "intervals", "round", "perturb")
-"""The methods, in the order of the comparison."""
+_GAP = 1e-3
+"""How close to its best each method goes: nobody chooses a method by less."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +44,7 @@ class Comparison:
 
 def compare(
     table: Table,
-    methods: Iterable[str] = METHODS,
+    methods: Iterable[str] | None = None,
     *,
     base: float | None = None,
     norm: str = "l1",
@@ -66,7 +67,7 @@ def compare(
     table
         The table.
     methods
-        Which methods; all five unless given.
+        Which methods; all of them unless given.
     base
         Of rounding and perturbation; unless given, the least of 5, 10, 50, 100, ... that leaves room
         for every level.
@@ -79,16 +80,16 @@ def compare(
     progress
         Called with the name of each method when it starts.
     """
-    base = suggested_base(table) if base is None else base
+    wanted = [method_called(name) for name in (METHODS if methods is None else methods)]
     rows, releases = [], {}
-    for name in methods:
-        if name not in METHODS:
-            raise UnknownCodeError(f"method {name!r} is not known.", hint=did_you_mean(name, METHODS))
+    for method in wanted:
+        name = method.name
+        options = _options(method, table, base=base, norm=norm)
         if progress is not None:
             progress(name)
         begin = time.perf_counter()
         try:
-            release = _protect(name, table, base, norm, time_limit_s, seed)
+            release = method.verb(table, **options, time_limit_s=time_limit_s, seed=seed)
         except CellguardError as error:  # levels that this method cannot meet are a result here, not a mistake
             rows.append(_row(name, "refused", note=error.message))
             continue
@@ -97,43 +98,16 @@ def compare(
             continue
         seconds = time.perf_counter() - begin
         releases[name] = release
-        rows.append(measured(name, release, release.audit(exact=True), seconds, base))
+        rows.append(measured(method, release, release.audit(exact=True), seconds, options))
     return Comparison(table=table, rows=tuple(rows), releases=releases)
 
 
-def suggested_base(table: Table) -> float:
-    """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
-    need = 5.0
-    for attacker in attackers_of(table):
-        level = required_levels(table, attacker)
-        need = max(need, float(np.maximum(level.sliding, level.lower + level.upper).max(initial=0.0)))
-    base = 5.0
-    while base < need:
-        base *= 2.0 if f"{base:e}".startswith("5") else 5.0
-    return base
-
-
-def _protect(name: str, table: Table, base: float, norm: str, time_limit_s: float, seed: int) -> Release:
-    common: dict[str, Any] = {"time_limit_s": time_limit_s, "seed": seed}
-    if name == "suppress":
-        from cellguard.methods.suppress import suppress
-
-        return suppress(table, **common)
-    if name == "adjust":
-        from cellguard.methods.adjust import adjust
-
-        return adjust(table, norm=norm, **common)
-    if name == "intervals":
-        from cellguard.methods.intervals import intervals
-
-        return intervals(table, **common)
-    if name == "round":
-        from cellguard.methods.round import round as round_table
-
-        return round_table(table, base, gap=1e-3, **common)
-    from cellguard.methods.perturb import perturb
-
-    return perturb(table, base, **common)
+def _options(method: Method, table: Table, **asked: Any) -> dict[str, Any]:
+    """Return what a comparison asks of a method: a gap of a thousandth, and of what is asked for what it has."""
+    options = {name: value for name, value in asked.items() if method.option(name) is not None}
+    if method.option("gap") is not None:
+        options["gap"] = _GAP
+    return method.filled(options, table)
 
 
 def _row(method: str, status: str, **known: Any) -> dict[str, Any]:
@@ -153,7 +127,9 @@ def _row(method: str, status: str, **known: Any) -> dict[str, Any]:
     return {"method": method, "status": status, "safe": False, **unknown, "note": "", **known}
 
 
-def measured(method: str, release: Release, audit: Audit, seconds: float, base: float) -> dict[str, Any]:
+def measured(
+    method: Method, release: Release, audit: Audit, seconds: float, options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the row of a release in a comparison; see :func:`compare` for its columns."""
     t, a = release.table, release.table.values
     point = release.point_values()
@@ -165,13 +141,10 @@ def measured(method: str, release: Release, audit: Audit, seconds: float, base: 
     shown = np.isfinite(point)
     deviation = np.abs(point - a)[positive & shown] / a[positive & shown]
     width = np.minimum(hi - lo, _finite_reach(t))
-    ranged = not isinstance(release, Adjustment)
+    ranged = method.by_ranges
     range_pct, to_level = _ranges(audit) if ranged else (float("nan"), float("nan"))
-    notes = {"round": f"base {base:g}", "perturb": f"base {base:g}", "adjust": "attacked by scenarios, not by ranges"}
-    if isinstance(release, Suppression):
-        notes["suppress"] = f"{int(release.primary.sum())} primary, {int(release.secondary.sum())} secondary"
     return _row(
-        method,
+        method.name,
         str(release.status),
         safe=audit.safe,
         gap=release.gap,
@@ -184,7 +157,7 @@ def measured(method: str, release: Release, audit: Audit, seconds: float, base: 
         range_pct=range_pct,
         range_to_level=to_level,
         seconds=seconds,
-        note=notes.get(method, ""),
+        note="" if method.note is None else method.note(release, options),
     )
 
 

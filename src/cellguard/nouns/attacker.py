@@ -106,6 +106,8 @@ class Attacker:
             Lower and upper level of his cell against him, as shares of what the others contributed
             to it (salazar2004 section 2); the table's cells and levels when not given.
 
+        Examples
+        --------
         >>> from cellguard import Table
         >>> t = Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4])
         >>> Attacker.respondent(t, 0, 12.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate, relations_between
-from cellguard.exceptions import AdditivityError
+from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
+from cellguard.nouns.reconcile import additive, shared_values
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -57,24 +58,48 @@ def assemble(
     def label(cell: int) -> str:
         return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
 
-    tables = [part.table.with_(weights=part.priority * part.table.weights) for part in parts]
-    fields = merged_fields(tables, place, len(listed), label, tolerance=tolerance, names=[p.name for p in parts])
+    tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
+    values, wrong = shared_values(tables, place, len(listed), label, lambda k, cell: parts[k].place(cell), tolerance)
     own = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
-    across = _across(meanings, codes, sizes, cells)
     joint = _equations(equations, codes, sizes, cells, listed)
-    values = fields["values"]
+    wrong += _false_equations(joint, values, label, tolerance)
+    if wrong:
+        raise PublicationError.of(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
+    across = _across(meanings, codes, sizes, cells)
     residual, allowed = residuals(across, np.zeros(across.shape[0]), values)
     across = across[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
-    _refuse_false_equations(equations, joint, values, label)
     T = vstack([*own, across, *(T for _, T in joint)], format="csr")
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
+    # what a cell tells is lost in every table that shows it
+    fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add)
+    if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
+        fields["integer"] = False  # rounded values that were moved are counts no more
+    fields["flags"] = _joined_flags(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
-    table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
-    cluster_of, names = clusters(table, placed)
-    return kind(parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of)
+    shown = tuple(part for part in placed if not part.hidden)
+    library = next((part.table.library for part in placed if part.table.library is not None), None)
+    table = Table(relations=T, rhs=rhs, parts=shown, library=library, **{**fields, **described})
+    cluster_of, names = clusters(table, shown)
+    return kind(
+        parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
+    )
+
+
+def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
+    """Return which rule flagged which distinct cell; a rule that holds in several tables is one."""
+    flags = [t.flags for t in tables if t.flags is not None]
+    cells: dict[tuple[str, str], list[IntArray]] = {}
+    for t, p in zip(tables, place, strict=True):
+        if t.flags is not None:
+            for name, reason, flagged in zip(t.flags.names, t.flags.reasons, t.flags.flagged, strict=True):
+                cells.setdefault((name, reason), []).append(p[flagged])
+    if not flags:
+        return None
+    flagged = tuple(np.unique(np.concatenate(found)) for found in cells.values())
+    return replace(flags[0], names=tuple(n for n, _ in cells), reasons=tuple(r for _, r in cells), flagged=flagged)
 
 
 def _coordinates(
@@ -147,21 +172,26 @@ def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, NDArray[np.bool_]
     return order[place], listed[order][place] == keys
 
 
-def _refuse_false_equations(
-    equations: Sequence[Equation], joint: Sequence[tuple[Equation, csr_array]], values: NDArray[np.float64], label: Any
-) -> None:
-    wrong = []
+def _false_equations(
+    joint: Sequence[tuple[Equation, csr_array]],
+    values: NDArray[np.float64],
+    label: Callable[[int], str],
+    tolerance: float,
+) -> list[CellguardError]:
+    """Return the equations that do not hold, each with a cell."""
+    wrong: list[CellguardError] = []
     for equation, T in joint:
         residual, allowed = residuals(T, np.zeros(T.shape[0]), values)
-        bad = np.flatnonzero(np.abs(residual) > 100 * allowed)
+        rounding = tolerance * np.maximum(1.0, abs(T) @ np.abs(values))
+        bad = np.flatnonzero(np.abs(residual) > np.maximum(100 * allowed, rounding))
         if len(bad):
             first = int(T.indices[T.indptr[bad[0]]])
-            wrong.append(f"{equation} does not hold in {len(bad)} of {T.shape[0]} cells, {label(first)} for one")
+            text = f"{equation} does not hold in {len(bad)} of {T.shape[0]} cells, {label(first)} for one."
+            wrong.append(AdditivityError(text, hint="correct the data, or leave the equation out."))
         elif T.shape[0] == 0:
-            wrong.append(f"{equation}: no cell has all its indicators")
-    if wrong:
-        raise AdditivityError("; ".join(wrong) + ".", hint="correct the data, or leave the equation out.")
-    del equations
+            text = f"{equation}: no cell has all its indicators."
+            wrong.append(InputError(text, hint="its indicators must be in tables with the same dimensions."))
+    return wrong
 
 
 def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple[str, ...], ...]]:

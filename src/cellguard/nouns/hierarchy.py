@@ -183,6 +183,8 @@ class Hierarchy:
         total
             Code of the total, "Total" unless given. A first column with one code only is the total.
 
+        Examples
+        --------
         >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
@@ -235,6 +237,8 @@ class Hierarchy:
         levels
             Digits of each level: (1, 2) reads ``"417"`` as 417 below 4 below the total.
 
+        Examples
+        --------
         >>> Hierarchy.from_digits(["11", "12", "21"], levels=(1, 1)).codes
         ('Total', '1', '11', '12', '2', '21')
         """
@@ -456,6 +460,12 @@ class Hierarchy:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def _repr_html_(self) -> str:
+        """Draw the tree for a notebook."""
+        from cellguard.nouns.pictures import hierarchy_picture
+
+        return hierarchy_picture(self)
 
     def __repr__(self) -> str:
         n, leaves = len(self.codes), len(self.leaves)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import cell_name, derive_relations
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.reconcile import shared_values
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -53,9 +54,15 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "codes": tuple(codes.values()),
         "hierarchies": tuple(hierarchies.values()),
         "coordinates": cells,
+        "library": next((t.library for t in tables if t.library is not None), None),
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
-    fields = merged_fields(tables, place, len(listed), lambda cell: cell_name(label, cells[cell]))
+    values, wrong = shared_values(
+        tables, place, len(listed), lambda cell: cell_name(label, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
+    )
+    if wrong:
+        raise PublicationError.of(wrong)
+    fields = merged_fields(tables, place, values)
     return Table(relations=T, rhs=b, **{**fields, **described, **description})
 
 
@@ -96,7 +103,8 @@ def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
     """Relations over cells that stand elsewhere: column j becomes place[j] of n."""
     from scipy.sparse import csr_array
 
-    moved = csr_array((T.data, place[T.indices], T.indptr), shape=(T.shape[0], n))
+    # sorting moves the coefficients too: the table keeps its own
+    moved = csr_array((T.data.copy(), place[T.indices], T.indptr), shape=(T.shape[0], n))
     moved.sort_indices()
     return moved
 
@@ -123,18 +131,12 @@ def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatA
 
 
 def merged_fields(
-    tables: Sequence[Table],
-    place: Sequence[IntArray],
-    n: int,
-    label: Any,
-    *,
-    tolerance: float = 1e-9,
-    names: Sequence[str] = (),
+    tables: Sequence[Table], place: Sequence[IntArray], values: FloatArray, *, weights: Any = np.maximum
 ) -> dict[str, Any]:
-    """Return the fields of the joined cells: equal values, the tightest bounds, the widest levels."""
-    values = _shared_values(tables, place, n, label, tolerance, names)
+    """Return the fields of the joined cells: the tightest bounds, the widest levels, weights joined as asked for."""
+    n = len(values)
     joins = {
-        "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (np.maximum, 0.0),
+        "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (weights, 0.0),
         "lower": (np.maximum, 0.0), "upper": (np.maximum, 0.0), "sliding": (np.maximum, 0.0),
         "sensitive": (np.logical_or, False), "fixed": (np.logical_or, False),
     }  # fmt: skip
@@ -153,27 +155,6 @@ def merged_fields(
     out["insiders"] = False if all(t.insiders is False for t in tables) else None
     out["attackers"] = _joined_attackers(tables, place)
     return out
-
-
-def _shared_values(
-    tables: Sequence[Table], place: Sequence[IntArray], n: int, label: Any, tolerance: float, names: Sequence[str]
-) -> FloatArray:
-    """Return the value of every distinct cell; a cell with two values is refused with both places."""
-    values, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)
-    for k, (t, p) in enumerate(zip(tables, place, strict=True)):
-        known = values[p]
-        clash = np.abs(known - t.values) > tolerance * np.maximum(1.0, np.abs(known))
-        if clash.any():
-            cell = int(p[np.argmax(clash)])
-            both = [names[i] if names else tables[i].name for i in (int(seen_in[cell]), k)]
-            more = f", and so have {int(clash.sum()) - 1} others" if clash.sum() > 1 else ""
-            raise InputError(
-                f"{label(cell)} has different values in {both[0]!r} and {both[1]!r}{more}.",
-                hint="a cell that tables share must have one value; make both tables from the same data.",
-            )
-        seen_in[p] = np.where(np.isnan(known), k, seen_in[p])
-        values[p] = np.where(np.isnan(known), t.values, known)
-    return values
 
 
 def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:

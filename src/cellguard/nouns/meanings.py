@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, PublicationError
 
 if TYPE_CHECKING:
     from cellguard.nouns.publication import Part
@@ -42,7 +42,14 @@ class Meanings:
         """Find the meanings from the hierarchies of all tables."""
         dimensions = list(dict.fromkeys(part.dimension(d) for part in parts for d in part.table.dimensions))
         dimensions += [d for part in parts for d in part.where if d not in dimensions]
-        found = {d: _Dimension(d, parts) for d in dict.fromkeys(dimensions)}
+        found, wrong = {}, []
+        for d in dict.fromkeys(dimensions):
+            try:
+                found[d] = _Dimension(d, parts)
+            except InputError as error:
+                wrong.append(error)
+        if wrong:
+            raise PublicationError.of(wrong)
         return cls(
             codes={d: tuple(one.codes) for d, one in found.items()},
             names=tuple({d: one.names[k] for d, one in found.items()} for k in range(len(parts))),
@@ -107,8 +114,10 @@ class _Dimension:
                 if code == root
             ]
             if any(s != self._under(root) for s in sets):
+                total = next(tree.place for tree in self.trees if tree.root == root)
+                other = next(tree.place for tree in self.trees if tree.root != root and root in tree.codes)
                 raise InputError(
-                    f"dimension {self.name!r}: {root!r} is the total of one table and an inner code of another, with "
+                    f"dimension {self.name!r}: {root!r} is the total of {total} and an inner code of {other}, with "
                     "other parts.",
                     hint="give the total a code of its own, or say which part of the population the table covers.",
                 )
@@ -124,6 +133,8 @@ class _Tree:
     codes: tuple[str, ...]
     """The same, with the total of a part of the population called by that part."""
     families: tuple[Family, ...]
+    place: str = ""
+    """How messages call the table."""
     grand: tuple[str, float] | None = None
     """Its indicator and the value of its grand total, which tells whether it covers everybody."""
 
@@ -135,7 +146,7 @@ def _tree(part: Part, dimension: str) -> _Tree:
     if own is None:
         code = part.where.get(dimension)
         alone = () if code is None else (code,)
-        return _Tree(root=None, spelt=alone, codes=alone, families=())
+        return _Tree(root=None, spelt=alone, codes=alone, families=(), place=part.place(-1))
     codes = table.codes[own]
     families: list[Family] = []
     if table.hierarchies:
@@ -148,10 +159,10 @@ def _tree(part: Part, dimension: str) -> _Tree:
     if dimension in part.where:  # the total of a table for a part of the population is that part
         families = [(part.where[dimension] if c == root else c, kids) for c, kids in families]
         root = part.where[dimension]
-        return _Tree(root=root, spelt=codes, codes=(root, *codes[1:]), families=tuple(families))
+        return _Tree(root=root, spelt=codes, codes=(root, *codes[1:]), families=tuple(families), place=part.place(-1))
     top = np.flatnonzero(~table.coordinates.any(axis=1))
     grand = (part.indicator, float(table.values[top[0]])) if len(top) and not part.where else None
-    return _Tree(root=root, spelt=codes, codes=codes, families=tuple(families), grand=grand)
+    return _Tree(root=root, spelt=codes, codes=codes, families=tuple(families), place=part.place(-1), grand=grand)
 
 
 def _leaves(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:

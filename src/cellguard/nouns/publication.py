@@ -9,24 +9,36 @@ methods protect and the audit attacks is the whole publication, not one table af
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Equation", "Part", "Publication", "PublishedTable", "published_tables", "takes_publications"]
+__all__ = [
+    "Equation",
+    "Part",
+    "Publication",
+    "PublishedTable",
+    "published_tables",
+    "shared_cells",
+    "standing",
+    "takes_publications",
+]
 
 IntArray = NDArray[np.int64]
+_log = logging.getLogger("cellguard")
 INDICATOR = "indicator"
 """Name of the dimension that tells indicators apart, where there are several."""
 
@@ -85,6 +97,14 @@ class Part:
     """Its own name of a dimension -> the publication's, where they differ."""
     priority: float = 1.0
     """How much more it costs to withhold or change a cell of this table."""
+    hidden: bool = False
+    """Whether it is not published itself: it tells what unpublished cells add up to, and which are sensitive."""
+    period: str = ""
+    """The period it is about, where that is known: tables of different periods share no cell."""
+    source: str = ""
+    """The file it was read from, for messages."""
+    lines: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+    """The line of each cell in that file; 0 where a cell has none."""
     cells: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """Where its cells stand in the publication's system."""
 
@@ -97,6 +117,11 @@ class Part:
     def dimension(self, own: str) -> str:
         """Return the publication's name of a dimension of the table."""
         return self.dimensions.get(own, own)
+
+    def place(self, cell: int) -> str:
+        """Return how messages call the place of a cell: the table, and the line of its file."""
+        line = f", line {self.lines[cell]}" if cell >= 0 and len(self.lines) and self.lines[cell] else ""
+        return f"{self.name!r}" + (f" ({self.source}{line})" if self.source else "")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,6 +144,8 @@ class Publication:
     """Names of the tables that hang together; clusters share nothing."""
     cluster_of: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """The cluster of each distinct cell."""
+    tolerance: float = 1e-9
+    """The share by which values of a shared cell may have differed."""
 
     @classmethod
     def of(
@@ -138,7 +165,8 @@ class Publication:
         equations
             Between indicators, as in ``"turnover = domestic + exports"``.
         tolerance
-            Values of a shared cell may differ by this share, as rounding makes them; larger differences are refused.
+            Values of a shared cell may differ by this share, as rounding makes them: all values are then moved to the
+            nearest ones that add up. Larger differences are refused.
         name
             How reports call it.
         """
@@ -153,21 +181,13 @@ class Publication:
             given = list(tables)
         if not given:
             raise InputError("a publication needs at least one table.")
-        names = [part.name for part in given]
-        twice = next((n for n in names if names.count(n) > 1), None)
-        if twice is not None:
-            raise InputError(f"two tables are called {twice!r}.")
-        found = tuple(Equation.of(e) for e in equations)
-        known = list(dict.fromkeys(part.indicator for part in given))
-        for equation in found:
-            for indicator in equation.names:
-                if indicator not in known:
-                    raise UnknownCodeError(
-                        f"equation {equation}: there is no indicator {indicator!r}.",
-                        hint=did_you_mean(indicator, known),
-                    )
+        found = _checked(given, equations)
         meanings = Meanings.of(given)
         return assemble(cls, given, found, meanings, tolerance=tolerance, name=name)
+
+    def standing(self) -> NDArray[np.float64]:
+        """Return what each distinct cell weighs for readers: the priorities of all tables that show it, added up."""
+        return standing(self.table)
 
     def with_table(self, table: Table) -> Publication:
         """Return the publication with its system changed (levels, weights, attackers): the cells stay."""
@@ -176,17 +196,11 @@ class Publication:
     def apply(self, *rules: Any, **options: Any) -> Publication:
         """Apply rules to every table, and assemble again: a cell that one table flags is sensitive everywhere."""
         parts = [replace(part, table=part.table.apply(*rules, **options)) for part in self.parts]
-        return type(self).of(parts, equations=self.equations, name=self.table.name)
+        return type(self).of(parts, equations=self.equations, tolerance=self.tolerance, name=self.table.name)
 
     def shared(self) -> dict[tuple[str, str], int]:
         """Return how many cells each two tables share, where they do."""
-        out = {}
-        for k, first in enumerate(self.parts):
-            for second in self.parts[k + 1 :]:
-                n = len(np.intersect1d(first.cells, second.cells))
-                if n:
-                    out[first.name, second.name] = n
-        return out
+        return shared_cells(self.parts)
 
     def cluster(self, number: int) -> tuple[Table, IntArray]:
         """Return the system of one cluster, and where its cells stand in the whole."""
@@ -196,11 +210,77 @@ class Publication:
         return restricted(self.table, cells), cells
 
     def __repr__(self) -> str:
-        n, c = len(self.parts), len(self.clusters)
+        n, c = sum(not part.hidden for part in self.parts), len(self.clusters)
         return (
             f"Publication({n} table{'' if n == 1 else 's'}, {self.table.n_cells} distinct cells, "
             f"{c} cluster{'' if c == 1 else 's'}, {int(self.table.sensitive.sum())} sensitive)"
         )
+
+    def _repr_html_(self) -> str:
+        """Draw its tables and what they share, for a notebook."""
+        from cellguard.nouns.pictures import publication_picture
+
+        return publication_picture(self)
+
+
+def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tuple[Equation, ...]:
+    """Return the equations; whatever is wrong with names and periods is told at once."""
+    wrong: list[CellguardError] = []
+    names = [part.name for part in parts]
+    wrong += [InputError(f"two tables are called {name!r}.") for name in dict.fromkeys(names) if names.count(name) > 1]
+    found = []
+    for given in equations:
+        try:
+            found.append(Equation.of(given))
+        except InputError as error:
+            wrong.append(error)
+    known = list(dict.fromkeys(part.indicator for part in parts))
+    for equation in found:
+        for indicator in equation.names:
+            if indicator not in known:
+                text, hint = (
+                    f"equation {equation}: there is no indicator {indicator!r}.",
+                    did_you_mean(indicator, known),
+                )
+                wrong.append(UnknownCodeError(text, hint=hint))
+    wrong += _periods(parts)
+    if wrong:
+        raise PublicationError.of(wrong)
+    return tuple(found)
+
+
+def _periods(parts: Sequence[Part]) -> list[CellguardError]:
+    """Refuse tables of different periods, unless each says which part of the population it covers."""
+    dated = [part for part in parts if part.period]
+    other = next((part for part in dated if part.period != dated[0].period), None)
+    if other is None:
+        return []
+    text = f"{dated[0].place(-1)} is about {dated[0].period}, {other.place(-1)} about {other.period}."
+    return [InputError(text, hint="a publication has one period; or say where = {period = ...} of each table.")]
+
+
+def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
+    """Return how many cells each two tables share, where they do."""
+    from scipy.sparse import csr_array
+
+    sizes = [len(part.cells) for part in parts]
+    columns = np.concatenate([part.cells for part in parts])
+    table = np.repeat(np.arange(len(parts)), sizes)
+    shape = (len(parts), int(columns.max(initial=-1)) + 1)
+    shown = csr_array((np.ones(len(columns), np.int64), (table, columns)), shape=shape)
+    both = (shown @ shown.T).tocoo()
+    found = sorted((int(i), int(j), int(n)) for i, j, n in zip(*both.coords, both.data, strict=True) if i < j)
+    return {(parts[i].name, parts[j].name): n for i, j, n in found}
+
+
+def standing(table: Table) -> NDArray[np.float64]:
+    """Return the priorities of all tables that show a cell, added up; 1 for each cell where there are no tables."""
+    if table.parts is None:
+        return np.ones(table.n_cells)
+    out = np.zeros(table.n_cells)
+    for part in table.parts:
+        out[part.cells] += part.priority
+    return out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,10 +301,10 @@ class PublishedTable:
         return beside(self.part.table.cell_codes(), published)
 
     def frame(self, like: Any = None) -> Any:
-        """Return the table as a frame of the same kind as `like` (pyarrow unless given)."""
+        """Return the table as a frame of the kind of `like`, or of the one that it was made from."""
         from cellguard._io.frames import to_frame
 
-        return to_frame(self.columns(), like)
+        return to_frame(self.columns(), self.part.table.library if like is None else like)
 
 
 def published_tables(release: Release) -> dict[str, PublishedTable]:
@@ -242,79 +322,34 @@ def takes_publications(verb: Verb) -> Verb:
 
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
-        system = table.table if isinstance(table, Publication) else table
+        system = required_table(table, verb.__name__)
         if system.parts is None:
-            return verb(system, *args, **options)
-        from cellguard.nouns.distinct_cells import clusters, restricted
+            return told(verb.__name__, system, lambda: verb(system, *args, **options))
+        from cellguard.nouns.clusters import by_clusters
 
-        cluster_of, names = clusters(system, system.parts)
-        made = []
-        for number in range(len(names)):
-            cells = np.flatnonzero(cluster_of == number)
-            made.append((verb(restricted(system, cells), *args, **options), cells))
-        return joined(system, made)
+        return by_clusters(both, system, args, options)
 
     return cast("Verb", both)
 
 
-def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
-    """Put the releases of clusters together: one of the whole system."""
-    from cellguard.nouns.release import Adjustment, Status
-
-    first = made[0][0]
-    if len(made) == 1:
-        return replace(first, table=_with_attackers_of(table, made))
-    worst = (Status.INFEASIBLE, Status.TIME_LIMIT, Status.FEASIBLE, Status.OPTIMAL)
-    status = next(s for s in worst if any(release.status is s for release, _ in made))
-    changed: dict[str, Any] = {
-        "table": _with_attackers_of(table, made),
-        "status": status,
-        "objective": float(sum(release.objective for release, _ in made)),
-        "bound": float(sum(release.bound for release, _ in made)),
-        "explanation": " ".join(dict.fromkeys(r.explanation for r, _ in made if r.explanation)),
-        "seconds": _added(release.seconds for release, _ in made),
-        "details": _added(release.details for release, _ in made),
-    }
-    for f in fields(first):
-        array = getattr(first, f.name)
-        if isinstance(array, np.ndarray):
-            whole = np.zeros(table.n_cells, array.dtype)
-            for release, cells in made:
-                whole[cells] = getattr(release, f.name)
-            changed[f.name] = whole
-    if isinstance(first, Adjustment):
-        changed["internal"] = _joined_columns(table, made)
-    steps = [getattr(release, "step", 1) for release, _ in made]
-    if hasattr(first, "step"):
-        changed["step"] = max(steps)  # what is published of the step holds for every cluster
-    return replace(first, **changed)
+def required_table(given: Any, verb: str) -> Table:
+    """Return the table of what a verb was given; say how one is made from what is no table."""
+    if isinstance(given, Publication):
+        return given.table
+    if isinstance(given, Table):
+        return given
+    kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
+    raise InputError(
+        f"{verb}: a table is needed, not {kind}.",
+        hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: "
+        "cg.Table.from_frame(frame, [...]); then table.apply(cg.PPercent(10)) says what is sensitive.",
+    )
 
 
-def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
-    """Put together what made adjusted clusters, cell by cell."""
-    out: dict[str, Any] = {}
-    for release, cells in made:
-        for name, column in getattr(release, "internal", {}).items():
-            out.setdefault(name, np.zeros(table.n_cells, column.dtype))[cells] = column
-    return out
-
-
-def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
-    """Return the system with everybody that the clusters were protected against."""
-    from cellguard.nouns.levels import with_respondents
-
-    considered = any(release.table.insiders for release, _ in made)
-    return with_respondents(table) if considered else table
-
-
-def _added(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Add up the figures of clusters; what is no number is that of the first."""
-    out: dict[str, Any] = {}
-    for one in figures:
-        for key, value in one.items():
-            known = out.get(key)
-            if isinstance(value, int | float) and not isinstance(value, bool) and isinstance(known, int | float):
-                out[key] = known + value
-            else:
-                out.setdefault(key, value)
-    return out
+def told(verb: str, table: Table, make: Callable[[], Release]) -> Release:
+    """Make a release, and tell the log what happens: sizes, status and seconds, never a value."""
+    begin = perf_counter()
+    _log.info("%s: %d cells, %d sensitive", verb, table.n_cells, int(table.sensitive.sum()))
+    release = make()
+    _log.info("%s: %s after %.1f s", verb, release.status, perf_counter() - begin)
+    return release

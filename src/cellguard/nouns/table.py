@@ -92,6 +92,8 @@ class Table:
     """Statistics of the contributions (:class:`cellguard.data.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.data.rules.Flags`), when rules did."""
+    library: str | None = None
+    """The library of the frame that it was made from (pandas, polars, pyarrow): releases come back as one of its."""
     parts: Any = None
     """The tables it was assembled from (:class:`cellguard.nouns.publication.Part`), when it is a publication."""
     _smallest: FloatArray | None = field(default=None, init=False, repr=False)
@@ -200,6 +202,7 @@ class Table:
         top: Sequence[str] = (),
         shadow: str | None = None,
         known_zeros: bool = True,
+        tolerance: float = 0.0,
         **description: Any,
     ) -> Table:
         """Make a table from a frame with one row per cell.
@@ -236,11 +239,16 @@ class Table:
         known_zeros
             Whether everybody knows which cells have no contributor: those whose count is 0, of a table of counts
             those that are 0, and cells without a row. They are published as they are (:meth:`with_known_zeros`).
+        tolerance
+            Totals may differ from the sums of their parts by this share, as rounding makes them: values are then
+            moved to the nearest ones that add up.
         weights, lb, ub
             Columns, or one number for all cells.
         description
             Any other field of the table (`name`, `attackers`, `integer`, ...).
 
+        Examples
+        --------
         >>> frame = {"region": ["N", "N", "S"], "sex": ["f", "m", "f"], "value": [3, 4, 5]}
         >>> t = Table.from_frame(frame, ["region", "sex"])
         >>> t
@@ -258,7 +266,7 @@ class Table:
         }  # fmt: skip
         table = from_frame(
             frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
-            columns=columns, known_zeros=known_zeros, **description,
+            columns=columns, known_zeros=known_zeros, tolerance=tolerance, **description,
         )  # fmt: skip
         if not top and shadow is None:
             return table
@@ -283,6 +291,8 @@ class Table:
         fields
             Whatever :meth:`from_equations` takes: weights, sensitive, lower, upper, name, ...
 
+        Examples
+        --------
         >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
         Table(9 cells, 6 relations, 0 sensitive)
         """
@@ -348,7 +358,7 @@ class Table:
         write_jj(path, {name: getattr(self, name) for name in names})
 
     def frame(self, like: Any = None) -> Any:
-        """Return the cells as a frame of the same kind as `like` (pyarrow unless given).
+        """Return the cells as a frame of the kind of `like`, or of the one that the table was made from.
 
         Codes, value, and columns for whatever differs from the usual: status, weight, lb, ub, lower,
         upper, sliding, count.
@@ -356,7 +366,7 @@ class Table:
         from cellguard._io.frames import to_frame
         from cellguard.nouns.store import columns
 
-        return to_frame(columns(self), like)
+        return to_frame(columns(self), self.library if like is None else like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.
@@ -408,9 +418,11 @@ class Table:
         """
         if kind == "table":
             return self
+        from cellguard.nouns.publication import standing
         from cellguard.nouns.weights import weights_by_value
 
-        return self.with_(weights=weights_by_value(kind, self.values))
+        # a cell of a publication counts in every table that shows it, by the table's priority
+        return self.with_(weights=standing(self) * weights_by_value(kind, self.values))
 
     def apply(self, *rules: Rule | Callable[[Any], Any], lower_ratio: float = 1.0) -> Table:
         """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.data.rules.apply`).
@@ -526,6 +538,12 @@ class Table:
     def __repr__(self) -> str:
         m, s = self.n_relations, int(self.sensitive.sum())
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+    def _repr_html_(self) -> str:
+        """Draw the table with its true values, sensitive cells marked: for the office's own notebook."""
+        from cellguard.nouns.pictures import table_picture
+
+        return table_picture(self)
 
 
 _WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}

@@ -9,29 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cellguard.exceptions import CellguardError, did_you_mean
-from cellguard.publish.model import Job, RuleSection
+from cellguard.publish.model import Job
+from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
 __all__ = ["Mistake", "check", "columns_of_data", "files_of_data"]
-
-RULE_KEYS = {
-    "p_percent": ({"p"}, {"coalition"}),
-    "dominance": ({"n", "k"}, set()),
-    "prior_posterior": ({"p", "q"}, {"coalition"}),
-    "min_frequency": ({"n"}, {"percent"}),
-    "zero": ({"upper"}, set()),
-    "request": ({"first"}, {"second", "min_frequency", "percent"}),
-    "manual": ({"cells"}, {"percent"}),
-    "a_priori": ({"file"}, {"percent"}),
-}
-"""Rule -> the keys it needs, and those it may have besides."""
-METHOD_KEYS = {
-    "suppress": {"rounds", "search", "gap", "resist"},
-    "adjust": {"norm", "senses", "surplus", "whole", "keep", "repair", "gap"},
-    "intervals": {"position", "gap"},
-    "round": {"base", "step", "gap"},
-    "perturb": {"base"},
-}
-"""Method -> the options it has besides its name and weights."""
 
 
 class Mistake(NamedTuple):
@@ -238,6 +219,11 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
     from cellguard.nouns.publication import Equation
     from cellguard.publish.parts import name_of
 
+    template = job.data.template
+    if template is not None and not (folder / template).is_file():
+        yield Mistake(("data", "template"), f"{template}: no such file.")
+    if template is not None and job.data.file is None:
+        yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [name_of(entry) for entry in job.tables]
     for k, entry in enumerate(job.tables):
@@ -272,30 +258,19 @@ def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.rules and job.data.table is None:
         yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
     for k, entry in enumerate(job.rules):
-        needed, allowed = RULE_KEYS[entry.rule]
-        given = entry.model_fields_set - {"rule", "tables", "indicators", "only", "excluding"}
-        for key in sorted(needed - given):
-            yield Mistake(("rules", k), f"{entry.rule} needs {key}.")
-        for key in sorted(given - needed - allowed):
-            yield Mistake(
-                ("rules", k, key), f"{entry.rule} has no {key}.", f"it has {', '.join(sorted(needed | allowed))}."
-            )
-        if entry.file is not None and not (folder / entry.file).is_file():
+        if isinstance(entry, AprioriSection) and not (folder / entry.file).is_file():
             yield Mistake(("rules", k, "file"), f"{entry.file}: no such file.")
         yield from _places_of_rule(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
-        if needed <= given <= needed | allowed and entry.rule != "a_priori":
-            from cellguard.publish.steps import rule_of
-
-            yield from _attempt(("rules", k), partial(rule_of, entry))
+        yield from _attempt(("rules", k), partial(entry.plain, None))
 
 
 def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
     if job.data.table is not None:
         return
     named = [("only", d) for d in entry.only] + [("excluding", d) for d in entry.excluding]
-    named += [("cells", d) for cell in entry.cells or [] for d in cell]
+    named += [("cells", d) for cell in (entry.cells if isinstance(entry, ManualSection) else []) for d in cell]
     for key, name in dict.fromkeys(named):
         if name not in job.dimensions:
             yield Mistake(("rules", k, key), f"there is no dimension {name!r}.", did_you_mean(name, job.dimensions))
@@ -303,16 +278,11 @@ def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
 
 def _method(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
-    given = job.method.model_fields_set - {"name", "weights"}
-    known = METHOD_KEYS[job.method.name]
-    for key in sorted(given - known):
-        if getattr(job.method, key) is not None:
-            owners = [name for name, keys in METHOD_KEYS.items() if key in keys]
-            yield Mistake(("method", key), f"{job.method.name} has no {key}.", f"it belongs to {' and '.join(owners)}.")
-    if job.method.resist is not None and (job.method.search is not None or job.method.rounds is not None):
+    resist = job.method.asked("resist") is not None
+    if resist and (job.method.asked("search") is not None or job.method.asked("rounds") is not None):
         yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
-    yield from _counts(job, ("method", "resist"), job.method.resist is not None)
-    if job.method.name == "adjust" and job.attackers:
+    yield from _counts(job, ("method", "resist"), resist)
+    if job.attackers and not job.method.method.by_ranges:
         yield Mistake(
             ("method", "name"),
             "an adjusted table is attacked by scenarios, not by respondents.",
@@ -326,7 +296,7 @@ def _kept(job: Job) -> Iterator[Mistake]:
     """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
     if job.data.table is not None or not job.dimensions:
         return
-    for k, entry in enumerate(job.method.keep or []):
+    for k, entry in enumerate(job.method.asked("keep") or []):
         names = [entry] if isinstance(entry, str) else list(entry)
         for name in names:
             if name not in job.dimensions and names != ["total"]:
@@ -412,6 +382,12 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("output", "formats"), "at least one format is needed.")
     if len(set(job.output.formats)) != len(job.output.formats):
         yield Mistake(("output", "formats"), "a format is named twice.")
+    for name in ("sdmx", "px"):
+        if name in job.output.formats and job.method.name == "intervals":
+            text = f"{name} holds one number for each cell, intervals have two."
+            yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
+        if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
+            yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
     path = folder / job.output.folder
     if path.exists() and not path.is_dir():
         yield Mistake(("output", "folder"), f"{job.output.folder}: is a file.", "name another folder.")

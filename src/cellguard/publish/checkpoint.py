@@ -51,15 +51,16 @@ class Checkpoints:
 
     def step(self, name: str, make: Callable[[], T]) -> tuple[T, bool]:
         """Return what a step makes, and whether it was made before."""
-        path = self.folder / f"{name}.npz"
-        found = self._load(path)
+        found = self.load(name)
         if found is not None:
             return cast("T", found), True
         made = make()
-        self._save(path, made)
+        self.save(name, made)
         return made, False
 
-    def _save(self, path: Path, value: Any) -> None:
+    def save(self, name: str, value: Any) -> None:
+        """Keep what a step, or a part of one, has made."""
+        path = self.folder / f"{name}.npz"
         arrays: list[np.ndarray[Any, Any]] = []
         tree = _packed(value, arrays, {})
         text = json.dumps({"format": _FORMAT, "key": self.key, "value": tree})
@@ -67,7 +68,9 @@ class Checkpoints:
         with atomic_writer(path, "wb") as stream:
             np.savez(cast("IO[bytes]", stream), text=np.frombuffer(text.encode(), np.uint8), **cast("Any", content))
 
-    def _load(self, path: Path) -> Any:
+    def load(self, name: str) -> Any:
+        """Return what was kept; None where there is nothing, or something else."""
+        path = self.folder / f"{name}.npz"
         if not path.is_file():
             return None
         try:

@@ -121,10 +121,24 @@ def _data(found: Guess, columns: Sequence[Column]) -> str:
     for role, about in texts.items():
         column = getattr(found, role)
         lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
+    lines.append(_decimals(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
     lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
     lines.append(_gap(gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"))
     return "\n".join([*lines, ""])
+
+
+_READABLE = 3
+"""Amounts with more decimals than this are published with two."""
+
+
+def _decimals(found: Guess, columns: Sequence[Column]) -> str:
+    """Return how many decimals the table has; switched on where sums would have more than people write."""
+    weights = any(c.name == found.weight and not c.whole for c in columns)
+    value = next((c.decimals for c in columns if c.name == found.value), 0)
+    many = value is None or value > _READABLE or weights
+    line = "decimals = 2    # of the table: records are rounded to them before they are added up"
+    return line if many and found.value else f"# {line}"
 
 
 def _gap(gaps: int, line: str) -> str:
@@ -203,7 +217,7 @@ _REST = """\
 {rules}
 [method]
 name = "suppress"    # or intervals, round, perturb, adjust
-# rounds = 30    # suppress: more rounds find cheaper patterns
+# rounds = 30    # suppress: stop after so many rounds of improvement, without a proof
 # base = 5    # round and perturb
 
 # [[attackers]]    # somebody who knows his own contribution
@@ -213,7 +227,7 @@ name = "suppress"    # or intervals, round, perturb, adjust
 # [compare]    # how the other methods would do, in the internal report
 
 [limits]
-time_limit_s = 600
+time_limit_s = 120    # for the method; with more time cheaper releases are found, or proven the best
 
 [output]
 folder = {folder}    # gets two folders: public, and internal (confidential)

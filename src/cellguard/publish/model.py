@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
+
+from cellguard.methods.registry import METHODS
+from cellguard.publish.method_sections import METHOD_SECTIONS, MethodName, MethodSection, MethodUnion
+from cellguard.publish.rule_sections import Rules, RuleSection
+from cellguard.publish.sections import Percent, Positive, Seconds, Section
 
 __all__ = [
     "AttackSection",
@@ -27,24 +32,16 @@ __all__ = [
     "schema",
 ]
 
-Format = Literal["csv", "parquet", "xlsx", "jj"]
-MethodName = Literal["suppress", "adjust", "intervals", "round", "perturb"]
-Weights = Literal["table", "unit", "inverse", "value", "sqrt", "log"]
-Codes = dict[str, str | list[str]]
-Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Format = Literal["csv", "parquet", "xlsx", "sdmx", "px", "jj"]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
-
-
-class DataSection(_Section):
+class DataSection(Section):
     """Where the records are and which column plays which part; or a table that is already added up."""
 
     file: str | None = None
     """Records: CSV or Parquet (wildcards allowed), relative to the job file."""
+    template: str | None = None
+    """With records: a file whose rows list the cells to be published; its tables are found from it."""
     table: str | None = None
     """A table instead of records: .jj, .jj.gz, or .csv or .parquet with its description beside it."""
     value: str | None = None
@@ -71,11 +68,13 @@ class DataSection(_Section):
     """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+    """Decimals of the table: weighted records are rounded to them before they are added up; the data's unless given."""
     encoding: str | None = None
     """Encoding of text files; UTF-8, else Latin-1, unless given."""
 
 
-class DimensionSection(_Section):
+class DimensionSection(Section):
     """One dimension: a column of codes and how they add up."""
 
     hierarchy: str | dict[str, Any] | list[Any] | None = None
@@ -90,7 +89,7 @@ class DimensionSection(_Section):
     """Codes for "not known"; records without a code get the first of them."""
 
 
-class IndicatorSection(_Section):
+class IndicatorSection(Section):
     """Something that is measured, where the publication shows several."""
 
     name: str
@@ -101,7 +100,7 @@ class IndicatorSection(_Section):
     """Another indicator: where that is sensitive this one is, too, with the same share of its value as level."""
 
 
-class TableSection(_Section):
+class TableSection(Section):
     """One of several linked tables, protected together."""
 
     dimensions: list[str] = Field(min_length=1)
@@ -128,47 +127,7 @@ class TableSection(_Section):
     """How much more it costs to withhold or change a cell of this table."""
 
 
-class RuleSection(_Section):
-    """A rule that makes cells sensitive."""
-
-    rule: Literal["p_percent", "dominance", "prior_posterior", "min_frequency", "zero", "request", "manual", "a_priori"]
-    """Which rule."""
-    p: Positive | None = None
-    """p_percent and prior_posterior: how closely, in per cent, the largest contribution may be estimated."""
-    q: Positive | None = None
-    """prior_posterior: how closely, in per cent, an attacker knew it before."""
-    n: Annotated[int, Field(ge=1)] | None = None
-    """dominance: how many contributors; min_frequency: the least number that is safe."""
-    k: Annotated[float, Field(gt=0, le=100)] | None = None
-    """dominance: share of the total, in per cent, that the n largest may hold."""
-    coalition: Annotated[int, Field(ge=1)] | None = None
-    """p_percent and prior_posterior: how many contributors work together."""
-    percent: Percent | None = None
-    """min_frequency, request, manual and a_priori: protection level in per cent of the value; unless given 10, and
-    20 for cells marked by hand; counts below a minimum keep a width of n whole numbers instead."""
-    upper: Percent | None = None
-    """zero: upper protection level, in units of the value."""
-    first: Annotated[float, Field(ge=0, le=100)] | None = None
-    """request: share of the total, in per cent, for the first kind of request."""
-    second: Annotated[float, Field(ge=0, le=100)] | None = None
-    """request: the same for the second kind."""
-    min_frequency: Percent | None = None
-    """request: fewer contributors than this are flagged whatever the share."""
-    cells: list[dict[str, str]] | None = None
-    """manual: cells by their codes; dimensions that are left out are at their total."""
-    file: str | None = None
-    """a_priori: the file of decisions (tau-ARGUS .hst)."""
-    tables: list[str] = []
-    """The rule holds for these tables only."""
-    indicators: list[str] = []
-    """The rule holds for these indicators only."""
-    only: Codes = {}
-    """Dimension -> codes: the rule holds for these only."""
-    excluding: Codes = {}
-    """Dimension -> codes: the rule holds for all others."""
-
-
-class LevelsSection(_Section):
+class LevelsSection(Section):
     """Protection levels, where they shall differ from what the rules say."""
 
     lower_ratio: Percent = 1.0
@@ -186,42 +145,7 @@ class LevelsSection(_Section):
     a magnitude a range of this share of its value (0.1 unless given)."""
 
 
-class MethodSection(_Section):
-    """How the table is protected."""
-
-    name: MethodName = "suppress"
-    """suppress, adjust, intervals, round or perturb."""
-    rounds: Annotated[int, Field(ge=0)] | None = None
-    """suppress: rounds of improvement; more are cheaper patterns. 30 unless given."""
-    search: Literal["auto", "heuristic", "exact"] | None = None
-    """suppress: how the pattern is searched; heuristic unless given."""
-    resist: Literal["matching"] | None = None
-    """suppress: withstand an attacker who knows the algorithm; for two-way tables of counts. Keep the seed secret."""
-    norm: Literal["l1", "l2", "linf", "l12"] | None = None
-    """adjust: which distance from the truth is made least; l1 unless given."""
-    senses: Literal["upper", "lower", "key", "optimal"] | None = None
-    """adjust: which way sensitive cells go; by a secret key unless given."""
-    surplus: Percent | None = None
-    """adjust: what stays possible for a sensitive cell, in widths of its levels; 1 unless given, 0 stops there."""
-    whole: bool | None = None
-    """adjust: true publishes whole numbers, false any; unless given, numbers with as many decimals as the true ones."""
-    keep: list[str | list[str] | dict[str, str]] | None = None
-    """adjust: what stays as it is: "total", a dimension or a list of them (their margin), or the codes of a cell."""
-    repair: Literal["senses", "relations", "none"] | None = None
-    """adjust: when no table fits, flip senses (unless given), let fixed cells change, or give up."""
-    base: Positive | None = None
-    """round and perturb: the base; unless given, the least usual one that leaves room for every level."""
-    step: Annotated[int, Field(ge=1)] | None = None
-    """round: cells move by less than this number of bases; the least possible unless given."""
-    position: Literal["narrowest", "random"] | None = None
-    """intervals: random keeps the truth away from the middle, at a price; narrowest unless given."""
-    gap: Annotated[float, Field(ge=0, lt=1)] | None = None
-    """Stop when proven this close to the best."""
-    weights: Weights = "table"
-    """Information lost per cell: the table's (its values, or the cost column), or by the value."""
-
-
-class AttackerSection(_Section):
+class AttackerSection(Section):
     """Somebody who knows his own contribution, or several who tell each other."""
 
     name: str
@@ -232,7 +156,7 @@ class AttackerSection(_Section):
     """Lower and upper level against him, as shares of what the others contributed to his cells."""
 
 
-class AttackSection(_Section):
+class AttackSection(Section):
     """Attacks on the release by somebody who knows how it was made."""
 
     scenario: Literal["B1", "B2", "B3", "C", "decimals", "matching"]
@@ -241,33 +165,35 @@ class AttackSection(_Section):
     """How often the attacker draws what he does not know."""
 
 
-class CompareSection(_Section):
+class CompareSection(Section):
     """The other methods on the same table, for the report."""
 
-    methods: list[MethodName] = ["suppress", "adjust", "intervals", "round", "perturb"]
+    methods: list[MethodName] = list(METHODS)
     """Which methods."""
     time_limit_s: Seconds = 60.0
     """For each of them."""
 
 
-class LimitsSection(_Section):
+class LimitsSection(Section):
     """What a run may use."""
 
-    time_limit_s: Seconds = 3600.0
+    time_limit_s: Seconds = 600.0
     """For the method. A run that reaches it may give another result on another machine."""
     threads: Annotated[int, Field(ge=1)] | None = None
-    """Processor cores for reading the records."""
+    """Processor cores: for reading the records, and for clusters of a publication that are protected at a time."""
     memory: str | None = None
     """Memory for reading the records, such as "4GB"."""
 
 
-class OutputSection(_Section):
+class OutputSection(Section):
     """What is written, and where."""
 
     folder: str = "release"
     """Folder, relative to the job file; it gets two folders, public and internal (only its owner reads that)."""
     formats: list[Format] = ["csv"]
-    """csv, parquet and xlsx hold the release; jj the confidential table, in the internal folder."""
+    """csv, parquet, xlsx, sdmx (SDMX-CSV) and px hold the release; jj the confidential table, internally."""
+    dataflow: str | None = None
+    """sdmx: what the column DATAFLOW says, such as "ESTAT:TURNOVER(1.0)"; made from the name unless given."""
     report: bool = True
     """Write the two reports, public and internal."""
     witnesses: bool = True
@@ -276,7 +202,7 @@ class OutputSection(_Section):
     """Tell in public files which withheld cells are sensitive themselves. Of a count that says that it is small."""
 
 
-class Job(_Section):
+class Job(Section):
     """A job: data, tables, rules, method, outputs."""
 
     model_config = ConfigDict(title="cellguard job")
@@ -300,10 +226,10 @@ class Job(_Section):
     """What holds between indicators in every cell: "turnover = domestic + exports"."""
     tolerance: Percent = 1e-6
     """Values of a cell that tables share may differ by this share, as rounding makes them."""
-    rules: list[RuleSection] = []
+    rules: list[Rules] = []
     """Which cells are sensitive: those that one of the rules flags."""
     levels: LevelsSection = LevelsSection()
-    method: MethodSection = MethodSection()
+    method: MethodUnion = METHOD_SECTIONS["suppress"]()
     attackers: list[AttackerSection] = []
     """Everybody the release must withstand besides the external attacker and the respondents."""
     insiders: bool = True

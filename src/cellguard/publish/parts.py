@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from cellguard.data.rules import Rule
-from cellguard.exceptions import CellguardError, InputError, UnknownCodeError, did_you_mean
-from cellguard.nouns.publication import Part, Publication
+from cellguard.data.template import is_period
+from cellguard.exceptions import CellguardError, PublicationError
+from cellguard.nouns.publication import Equation, Part, Publication
 from cellguard.nouns.table import Table
-from cellguard.publish.model import Job, RuleSection, TableSection
+from cellguard.publish.model import Job, TableSection
 from cellguard.publish.read import JobFile
+from cellguard.publish.ready import ready
+from cellguard.publish.rules import local_rules
 
-PLACES = ("tables", "indicators", "only", "excluding")
-"""Keys of a rule that say where it holds, not what it is."""
-
-__all__ = ["PLACES", "assembled", "is_publication", "name_of", "parts_of", "rules_for"]
+__all__ = ["assembled", "is_publication", "name_of", "parts_of"]
 
 
 def is_publication(job: Job) -> bool:
     """Say whether the job publishes more than linked tables of one value from the records."""
-    return bool(job.indicators or job.equations) or any(
+    return bool(job.indicators or job.equations or job.data.template) or any(
         entry.file is not None or entry.where or entry.priority != 1.0 for entry in job.tables
     )
 
@@ -38,6 +37,8 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
     job = file.job
     from_records = [entry for entry in job.tables if entry.file is None]
     parts: list[Part] = []
+    if job.data.template is not None:
+        parts += _of_template(file, hierarchy, options)
     if from_records:
         from cellguard.data.tabulate.many import Asked, parts_of_records
 
@@ -49,108 +50,77 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
             for entry in from_records
         ]  # fmt: skip
         used = {d for entry in from_records for d in entry.dimensions}
-        columns = {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
+        columns = _measured(job)
         by = {name: hierarchy(name) for name in job.dimensions if name in used}
         parts += parts_of_records(str(file.file(str(job.data.file))), by, asked, columns, **options)
-    wrong: list[str] = []
+    wrong: list[CellguardError] = []
     for entry in job.tables:
         if entry.file is not None:
             try:
-                parts += _ready(file, entry, hierarchy)
+                parts += ready(file.file(entry.file), entry, job, name_of(entry), hierarchy)
             except CellguardError as error:
-                wrong.append(f"{entry.file}: {error}")
+                wrong.append(error)
     if wrong:
-        raise InputError("; ".join(wrong))
-    return parts
+        raise PublicationError.of([*wrong, *_misfits(_dated(parts), job)])
+    return _dated(parts)
 
 
-def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) -> list[Part]:
-    """Read one table that is already added up, an indicator at a time."""
-    from cellguard._io.frames import read_frame
+def _measured(job: Job) -> dict[str, str | None]:
+    """Return the column of each indicator; None counts records."""
+    return {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
+
+
+def _of_template(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, Any]) -> list[Part]:
+    """Make the tables that a template asks for from the records."""
+    from cellguard.data.tabulate.many import parts_of_template
+    from cellguard.data.template import Template
 
     job = file.job
-    frame = read_frame(file.file(str(entry.file)))
-    names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
-    column_of = {i.name: i.value for i in job.indicators}
-    own = {d: entry.columns.get(d, d) for d in entry.dimensions}
-    _refuse_missing_columns(frame, own.values())
-    dims = {column: _restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
-    parts = []
-    for indicator in names:
-        value = entry.value or column_of.get(indicator) or "value"
-        table = Table.from_frame(
-            frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
-            name=name_of(entry),
-        )  # fmt: skip
-        parts.append(
-            Part(
-                name=name_of(entry) if len(names) == 1 else f"{name_of(entry)} {indicator}",
-                table=table,
-                indicator=indicator,
-                where=entry.where,
-                dimensions={column: d for d, column in own.items() if column != d},
-                priority=entry.priority,
-            )
-        )
-    return parts
+    totals = {name: entry.total for name, entry in job.dimensions.items() if entry.total is not None}
+    template = Template.read(file.file(str(job.data.template)), dimensions=list(job.dimensions), totals=totals)
+    by = {name: hierarchy(name) for name in job.dimensions}
+    return parts_of_template(str(file.file(str(job.data.file))), by, template, _measured(job), **options)
 
 
-def _refuse_missing_columns(frame: Mapping[str, Any], wanted: Iterable[str]) -> None:
-    for column in wanted:
-        if column not in frame:
-            raise UnknownCodeError(
-                f"there is no column {column!r}.",
-                hint=did_you_mean(column, frame) or f"the columns are {', '.join(frame)}.",
-            )
+def _dated(parts: Sequence[Part]) -> list[Part]:
+    """Make the period a part of what a cell is where tables say that they differ in it; a single one says nothing."""
+    named = next((d for part in parts for d in part.where if is_period(d)), None)
+    if named is None:
+        return list(parts)
+    periods = [next((c for d, c in part.where.items() if is_period(d)), part.period) for part in parts]
+    out = []
+    for part, period in zip(parts, periods, strict=True):
+        where = {d: c for d, c in part.where.items() if not is_period(d)}
+        if len(set(periods)) > 1 and period:
+            where[named] = period
+        out.append(replace(part, where=where, period=""))
+    return out
 
 
-def _restricted(given: Any, column: Any, total: str | None) -> Any:
-    """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
-    from cellguard._io.frames import texts
-    from cellguard.nouns.hierarchy import Hierarchy
-
-    present = list(dict.fromkeys(texts(column)))
-    if isinstance(given, tuple):
-        return Hierarchy.from_digits([c for c in present if c != total], levels=given, total=total or "Total")
-    if given is None:
-        root = total or "Total"
-        return Hierarchy.flat([c for c in present if c != root], total=root)
-    h = Hierarchy.of(given)
-    if len(h.parents) > 1:  # several trees over the same leaves: every code is needed
-        return h
-    root = total or h.total
-    keep = set(present) | {h.total}
-    parent = h.parents[0]
-    pairs = []
-    for i, code in enumerate(h.codes):
-        if i == 0 or code not in keep:
-            continue
-        up = int(parent[i])
-        while up > 0 and h.codes[up] not in keep:
-            up = int(parent[up])
-        pairs.append((code, root if up == 0 else h.codes[up]))
-    return Hierarchy.from_pairs(pairs, total=root)
+def _misfits(parts: Sequence[Part], job: Job) -> list[CellguardError]:
+    """Return what is wrong between those tables that could be read: one run tells everything."""
+    known = {part.indicator for part in parts}
+    whole = [text for text in job.equations if known.issuperset(Equation.of(text).names)]
+    try:
+        if parts:
+            Publication.of(parts, equations=whole, tolerance=job.tolerance)
+    except CellguardError as error:
+        return [error]
+    return []
 
 
 # ---------------------------------------------------------------- rules, and the system
 
 
-def rules_for(entry: RuleSection, part: Part, table_name: str) -> bool:
-    """Say whether a rule holds for a table of the publication."""
-    return (not entry.tables or table_name in entry.tables) and (
-        not entry.indicators or part.indicator in entry.indicators
-    )
-
-
-def assembled(file: JobFile, parts: Sequence[Part], rule: Callable[[RuleSection, Table], Rule]) -> Table:
+def assembled(file: JobFile, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
     job = file.job
     flagged = []
-    for part in parts:
-        mine = [entry for entry in job.rules if rules_for(entry, part, part.table.name) and entry.rule != "a_priori"]
+    for part, mine in zip(parts, local_rules(job.rules, parts), strict=True):
         table = part.table
-        if mine:
-            table = table.apply(*(rule(entry, table) for entry in mine), lower_ratio=job.levels.lower_ratio)
+        rules = [made for entry in mine if (made := entry.to_rule(table)) is not None]
+        if rules:
+            table = table.apply(*rules, lower_ratio=job.levels.lower_ratio)
         flagged.append(replace(part, table=table))
     found = Publication.of(flagged, equations=job.equations, tolerance=job.tolerance, name=job.name)
     return _with_shadows(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cellguard.nouns.distinct_cells import clusters
+from cellguard.nouns.publication import shared_cells
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import flagged, inputs, method_options, tabulated
+from cellguard.publish.steps import flagged, inputs, tabulated
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
+    from cellguard.publish.model import Job
 
 __all__ = ["plan"]
+
+_MOST, _FEW = 30, 8
+"""So many pairs and clusters are told, and so many tables of each."""
 
 
 def plan(file: JobFile) -> dict[str, Any]:
@@ -15,12 +27,13 @@ def plan(file: JobFile) -> dict[str, Any]:
     job = file.job
     table = flagged(tabulated(file), file)
     counts = {} if table.flags is None else table.flags.counts()
-    options = {k: v for k, v in method_options(job, table).items() if v is not None}
+    options = {k: v for k, v in job.method.options(table).items() if v is not None}
     out: dict[str, Any] = {
         "job": job.name,
         "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs(file)],
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
-        "tables": [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)],
+        "tables": _tables(table, job),
+        **_links(table),
         "cells": table.n_cells,
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
@@ -35,9 +48,49 @@ def plan(file: JobFile) -> dict[str, Any]:
     return {name: fact for name, fact in out.items() if fact not in ([], {})}
 
 
+def _tables(table: Table, job: Job) -> list[str]:
+    """Return a line for each table; of a publication with its size and what is sensitive in it."""
+    if table.parts is None:
+        return [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)]
+    several = len({part.indicator for part in table.parts}) > 1
+    lines = []
+    for part in table.parts:
+        about = [" x ".join(part.table.dimensions), *([part.indicator] if several else [])]
+        about += [f"{d} {code}" for d, code in part.where.items()]
+        about += [f"{part.table.n_cells:,} cells", f"{int(table.sensitive[part.cells].sum()):,} sensitive"]
+        lines.append(f"{part.name}: {', '.join(about + ([f'from {part.source}'] if part.source else []))}")
+    return lines
+
+
+def _links(table: Table) -> dict[str, list[str]]:
+    """Return what the tables of a publication share, and the clusters that share nothing."""
+    if table.parts is None:
+        return {}
+    cluster_of, names = clusters(table, table.parts)
+    cells = np.bincount(cluster_of, minlength=len(names))
+    sensitive = np.bincount(cluster_of[table.sensitive], minlength=len(names))
+    drawn = []
+    for number in np.argsort(-cells, kind="stable").tolist():
+        n = len(names[number])
+        size = f"{n} table{'' if n == 1 else 's'}, {cells[number]:,} cells, {sensitive[number]:,} sensitive"
+        drawn.append(f"{size}: {_some(names[number])}")
+    pairs = sorted(shared_cells(table.parts).items(), key=lambda item: -item[1])
+    shared = [f"{a} = {b}: {n:,} cell{'' if n == 1 else 's'}" for (a, b), n in pairs[:_MOST]]
+    if len(pairs) > _MOST:
+        shared.append(f"and {len(pairs) - _MOST:,} more pairs")
+    return {"clusters": drawn[:_MOST], "shared": shared}
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
 def _steps(file: JobFile) -> list[str]:
     job = file.job
+    ready = [entry.file is not None for entry in job.tables]
     first = "read the table" if job.data.table is not None else "add up the records"
+    if any(ready):
+        first = "read the tables" if all(ready) else "read the tables, add up the records for the others"
     steps = [first, "find the sensitive cells", f"protect them ({job.method.name})", "audit the release"]
     if job.attack is not None:
         steps.append(f"attack it (scenario {job.attack.scenario})")

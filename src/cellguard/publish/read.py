@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -12,8 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from cellguard.exceptions import FormatError, InputError, did_you_mean
 from cellguard.publish.check import Mistake, check
+from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.places import Places
+from cellguard.publish.rule_sections import RULE_SECTIONS
+from cellguard.publish.sections import Section
 
 __all__ = ["JobError", "JobFile", "read_job"]
 
@@ -133,13 +136,15 @@ _TEXTS = {
 def _shape_mistakes(error: ValidationError) -> list[Mistake]:
     found: dict[tuple[str | int, ...], Mistake] = {}
     for entry in error.errors(include_url=False, include_input=True):
-        path = tuple(part for part in entry["loc"] if not _is_branch(part))
+        tag, path = _without_tag(tuple(part for part in entry["loc"] if not _is_branch(part)))
         kind, context = entry["type"], entry.get("ctx", {})
         hint = None
-        if kind == "extra_forbidden":
-            known = _keys(path[:-1])
-            text = "there is no such key."
-            hint = did_you_mean(str(path[-1]), known) or f"known are {', '.join(sorted(known))}."
+        if kind.startswith("union_tag"):
+            path, text, hint = _unknown_tag(path, context)
+        elif tag is not None and kind == "missing":
+            path, text = path[:-1], f"{tag} needs {path[-1]}."
+        elif kind == "extra_forbidden":
+            text, hint = _unknown_key(path, tag)
         elif kind == "literal_error":
             text = f"must be one of {context.get('expected', '')}."
             if isinstance(entry["input"], str):
@@ -150,6 +155,41 @@ def _shape_mistakes(error: ValidationError) -> list[Mistake]:
             text = _TEXTS.get(kind, f"{entry['msg'].lower()}.").format(**context)
         found.setdefault(path, Mistake(path, text, hint))
     return list(found.values())
+
+
+_Path = tuple[str | int, ...]
+_UNIONS: dict[str, tuple[str, Mapping[str, type[Section]]]] = {
+    "rules": ("rule", RULE_SECTIONS),
+    "method": ("name", METHOD_SECTIONS),
+}
+"""Section -> the key that says of which kind it is, and the kinds."""
+
+
+def _without_tag(path: _Path) -> tuple[str | None, _Path]:
+    """Take out the kind that pydantic puts into the path of a rule or method: ``("rules", 0, "zero", "upper")``."""
+    at = {"rules": 2, "method": 1}.get(str(path[0])) if path else None
+    if at is None or len(path) <= at or path[at] not in _UNIONS[str(path[0])][1]:
+        return None, path
+    return str(path[at]), path[:at] + path[at + 1 :]
+
+
+def _unknown_tag(path: _Path, context: Mapping[str, Any]) -> tuple[_Path, str, str | None]:
+    key, kinds = _UNIONS[str(path[0])]
+    if "tag" not in context:
+        return (*path, key), "is needed.", f"one of {', '.join(kinds)}."
+    return (*path, key), f"must be one of {', '.join(kinds)}.", did_you_mean(str(context["tag"]), kinds)
+
+
+def _unknown_key(path: _Path, tag: str | None) -> tuple[str, str]:
+    key = str(path[-1])
+    if tag is None:
+        known = _keys(path[:-1])
+        return "there is no such key.", did_you_mean(key, known) or f"known are {', '.join(sorted(known))}."
+    kinds = _UNIONS[str(path[0])][1]
+    known = list(kinds[tag].model_fields)
+    owners = [name for name, section in kinds.items() if key in section.model_fields]
+    hint = f"it belongs to {' and '.join(owners)}." if owners else did_you_mean(key, known)
+    return f"{tag} has no {key}.", hint or f"it has {', '.join(sorted(known))}."
 
 
 def _is_branch(part: str | int) -> bool:

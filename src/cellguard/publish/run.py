@@ -18,7 +18,7 @@ from cellguard.publish.checkpoint import Checkpoints
 from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import count_rule, flagged, inputs, method_options, protected, tabulated
+from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -128,7 +128,7 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
-    release = work.step("protect", lambda: _lean(protected(table, file.job, work.progress.tell)), limit_s=limit)
+    release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
     unsafe = audit is None or not (audit.safe or audit.checked == 0)
@@ -151,6 +151,37 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     outcome = replace(outcome, comparison=comparison, attack=attack)
     work.live("write", lambda: _write(outcome, work))
     return outcome
+
+
+def _protected(table: Table, file: JobFile, work: _Run) -> Release:
+    """Protect the table; of a publication as many clusters at a time as the job says, each with its checkpoint."""
+    if table.parts is None:
+        return protected(table, file.job, work.progress.tell)
+    from joblib import parallel_config
+
+    from cellguard.nouns.clusters import kept_by
+
+    with parallel_config(n_jobs=file.job.limits.threads), kept_by(_Clusters(work)):
+        return protected(table, file.job, work.progress.tell)
+
+
+class _Clusters:
+    """Keeps the clusters of a publication that are protected already."""
+
+    def __init__(self, work: _Run) -> None:
+        self.work = work
+
+    def load(self, number: int) -> Release | None:
+        """Return the release of a cluster that an earlier run has made."""
+        found: Release | None = self.work.checkpoints.load(f"protect-{number}")
+        if found is not None:
+            self.work.resumed.append(f"cluster {number + 1}")
+        return found
+
+    def save(self, number: int, release: Release) -> None:
+        """Keep the release of a cluster."""
+        self.work.checkpoints.save(f"protect-{number}", _lean(release))
+        self.work.progress.note(f"cluster {number + 1}: {release.status}")
 
 
 class _Run:
@@ -240,7 +271,7 @@ def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
 
 def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
-    from cellguard.methods.compare import compare, measured, suggested_base
+    from cellguard.methods.compare import compare, measured
 
     asked = file.job.compare
     assert asked is not None  # noqa: S101 - for the type checker
@@ -249,7 +280,7 @@ def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     rows = found.rows
     if audit is not None:
         seconds = release.seconds.get("total", sum(release.seconds.values()))
-        rows = (measured(release.method, release, audit, seconds, suggested_base(release.table)), *rows)
+        rows = (measured(file.job.method.method, release, audit, seconds, release.options), *rows)
     return replace(found, rows=rows, releases={})
 
 
@@ -299,6 +330,7 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
     content = Content(
         title=job.title or job.name,
         release=outcome.release,
+        method=job.method.name,
         audit=outcome.audit,
         asked=_asked(outcome),
         views=tuple(views),
@@ -316,16 +348,22 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
 def _asked(outcome: Outcome) -> dict[str, str]:
     """Return what the job asked for, in words; only the internal report shows it."""
     job = outcome.file.job
-    data = job.data.file or job.data.table or ""
-    asked = {"data": data, "value": job.data.value or "number of records"}
+    files = [entry.file for entry in job.tables if entry.file is not None]
+    data = ", ".join(name for name in (job.data.file or job.data.table, *files) if name)
+    asked = {"data": data}
+    if job.indicators or not files:
+        measured = [i.name for i in job.indicators] or [job.data.value or "number of records"]
+        asked["value"] = ", ".join(measured)
     if job.data.holding:
         asked["holdings"] = job.data.holding
-    options = {k: v for k, v in method_options(job, outcome.release.table).items() if v is not None}
+    options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
     asked["method"] = job.method.name + "".join(
         f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
     )
     asked["weights"] = job.method.weights
-    asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
+    known = [attacker.name for attacker in outcome.release.table.attackers if not attacker.derived]
+    respondents = len(outcome.release.table.attackers) - len(known)
+    asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
     asked["seed"] = str(job.seed)
     return asked
 

@@ -13,7 +13,7 @@ from cellguard._engine.closest.soft import closest_soft
 from cellguard.check.attack.scenarios import CLASSES, _distribution
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
-from cellguard.methods.adjust import PLAIN
+from cellguard.methods.adjust.verb import PLAIN
 
 
 @pytest.fixture

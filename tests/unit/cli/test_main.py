@@ -7,6 +7,7 @@ import pytest
 from cellguard import __version__, cli
 from cellguard.cli import VERBS, main
 from cellguard.exceptions import InputError, InternalError
+from cellguard.methods.registry import METHODS
 
 
 @pytest.fixture
@@ -39,8 +40,8 @@ def test_no_words_is_help(capsys):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_has_a_command_and_explains_itself(name, capsys):
-    module = import_module(f"cellguard.cli.{name}")
-    assert "command" in module.__all__
+    if name not in METHODS:
+        assert "command" in import_module(f"cellguard.cli.{name}").__all__
     assert main([name, "--help"]) == 0
     assert f"cellguard {name}" in capsys.readouterr().out
 

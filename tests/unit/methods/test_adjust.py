@@ -10,7 +10,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError
-from cellguard.methods.adjust import NORMS, PLAIN
+from cellguard.methods.adjust.norms import NORMS
+from cellguard.methods.adjust.verb import PLAIN
 
 
 def small(**changes):

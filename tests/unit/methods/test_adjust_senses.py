@@ -10,7 +10,9 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog, minimize
 
 import cellguard as cg
-from cellguard.methods.adjust import NORMS, PLAIN, sensitivity
+from cellguard.methods.adjust.norms import NORMS
+from cellguard.methods.adjust.sensitivity import sensitivity
+from cellguard.methods.adjust.verb import PLAIN
 
 REAL = {"surplus": 0, "integer": False}  # the problem of the papers
 

@@ -221,7 +221,7 @@ def test_levels_are_met():
         upper=_spread(table.n_cells, s, 1.0),
         sliding=np.zeros(table.n_cells),
     )
-    release = cg.round(table, weights="unit", method="areas")
+    release = cg.round(table, weights="unit", method="areas", time_limit_s=600)
     assert release.published
     check(table, release)
     assert release.audit().checked == len(s)

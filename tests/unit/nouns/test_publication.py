@@ -84,6 +84,17 @@ def test_relations_between_tables_are_known_too():
     assert (found.table.relations.toarray() == row).all(axis=1).any()
 
 
+def test_assembling_leaves_the_tables_as_they_are():
+    # the leaves come first in the system, then the regions above them: relations are sorted there, not in the table
+    first = cg.Table.from_leaves({"region": ["E1", "E2", "W1", "W2"], "sector": ["a", "b", "c"]}, LEAVES)
+    second = by_sector()
+    before = second.relations.toarray()
+    found = Publication.of({"first": first, "second": second})
+    assert np.array_equal(second.relations.toarray(), before)
+    again = Publication.of({part.name: part.table for part in found.parts})
+    assert np.array_equal(again.table.relations.toarray(), found.table.relations.toarray())
+
+
 # ---------------------------------------------------------------- indicators
 
 

@@ -422,7 +422,8 @@ folder = "out"
 
 
 @pytest.mark.parametrize(
-    ("method", "knows"), [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ("", "rule")]
+    ("method", "knows"),
+    [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ('search = "heuristic"', "rule")],
 )
 def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
     counts = [[3, 12, 9, 14], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]

@@ -162,7 +162,7 @@ def attack(
     Examples
     --------
     >>> import cellguard as cg
-    >>> from cellguard.methods.adjust import PLAIN
+    >>> from cellguard.methods.adjust.verb import PLAIN
     >>> plain = cg.adjust(cg.examples.castro2004_figure3(), norm="l1", **PLAIN)
     >>> found = cg.attack(plain, scenario="C", replications=2)
     >>> found.distribution["0"]

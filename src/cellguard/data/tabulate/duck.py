@@ -227,9 +227,15 @@ class DuckRecords:
         """Return SQL for the records with their columns named by their parts."""
         weight = self._number(roles.weight, roles.decimal) if roles.weight else None
         value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
+        if weight is None:  # what is added up is what each gave; with weights, what each stands for
+            value = sql.rounded(value, roles.decimals)
         looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
         columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
-        columns += [f"{sql.times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [
+            f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y",
+            f"abs({looked_at}) AS x",
+            f"{looked_at} AS sx",
+        ]
         columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
             columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")

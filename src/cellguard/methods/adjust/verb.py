@@ -20,6 +20,7 @@ from cellguard.methods.adjust.repair import REPAIRS
 from cellguard.methods.adjust.senses import needs
 from cellguard.methods.adjust.surplus import with_secret
 from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
@@ -42,12 +43,12 @@ def adjust(
     surplus: float = 1.0,
     noise: float = 0.0,
     omega: float = 0.99,
-    squares: ArrayLike | None = None,
+    squares: str | ArrayLike | None = None,
     square_weights: str | ArrayLike | None = None,
     integer: bool | None = None,
     keep: Iterable[Keep] = (),
     repair: str | None = "senses",
-    time_limit_s: float = 60.0,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 1e-3,
     seed: int | None = None,
 ) -> Adjustment:
@@ -80,7 +81,8 @@ def adjust(
     omega
         Share of the absolute changes in ``l12``; the squares get the rest.
     squares
-        Cells whose squares count in ``l12`` (indices or truth values); all unless given.
+        Cells whose squares count in ``l12``: ``all`` (unless given), ``inner``, ``margins``, ``sensitive``, indices or
+        truth values. With the margins and a large weight totals stay nearly as they are (castro2004 section 5).
     square_weights
         Weights of the squares in ``l12``; as `weights` unless given.
     integer
@@ -136,7 +138,7 @@ def adjust(
         unit=_unit(table, integer),
         gap=_at_least_zero(gap, "gap"),
         seed=secret,
-        limit_s=_seconds(time_limit_s),
+        limit_s=checked_time_limit(time_limit_s),
     )
     task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}
     task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
@@ -180,9 +182,3 @@ def _at_least_zero(number: float, name: str) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise InputError(f"{name} {number!r}: a finite number of at least 0 is needed.")
     return float(number)
-
-
-def _seconds(limit: float) -> float:
-    if math.isnan(limit) or limit < 0:
-        raise InputError(f"time_limit_s {limit!r}: a number of at least 0 is needed.")
-    return min(limit, 1e9)

@@ -33,13 +33,18 @@ from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard.methods.intervals.newton import Requests, State
+from cellguard.methods.intervals.newton_copies import OutOfTimeError
 
-__all__ = ["Requests", "Widths", "narrowest_widths"]
+__all__ = ["Requests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
 
 FloatArray = NDArray[np.float64]
 
 _MOST_ITERATIONS = 120
 _ROUGH = 0.08
+_SHORT = 1e-3
+"""A step that is shorter gets nowhere ..."""
+_STALLED = 5
+"""... and so many of them end the search."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +58,22 @@ class Widths:
     objective: float
     bound: float
     iterations: int
+
+
+def memory_bytes(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
+    """Return what the interior point holds at once, roughly.
+
+    >>> memory_bytes(500, 500, 1000, 100, tied=True) < 1e9 < memory_bytes(5000, 5000, 9000, 3000, tied=True)
+    True
+    """
+    smaller, widths = min(rank, freedom), variables if tied else 2 * variables
+    return 8.0 * (20.0 * requests * variables + requests * smaller**2 + 3.0 * widths**2 + 2.0 * freedom * variables)
+
+
+def step_operations(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
+    """Return the floating-point operations of one of its steps, roughly."""
+    smaller, widths = min(rank, freedom), variables if tied else 2 * variables
+    return requests * (smaller**3 + smaller * variables * (smaller + widths)) + widths**3 / 3.0
 
 
 def narrowest_widths(
@@ -88,32 +109,16 @@ def narrowest_widths(
     give_up
         Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
     """
-    started = clock.now()
-    state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
-    best: tuple[float, FloatArray, FloatArray] | None = None
-    bound = 0.0
-    iterations = stalled = 0
-    while iterations < _MOST_ITERATIONS:
-        iterations += 1
-        widths = state.feasible_widths()
-        if widths is not None and (best is None or widths[0] < best[0]):
-            best = widths
-        bound = max(bound, state.lower_bound())
-        value = np.inf if best is None else best[0]
-        if progress is not None:
-            progress(value, bound)
-        if give_up is not None and best is not None and value - bound <= _ROUGH * value:
-            if give_up(best[1]):
-                return None
-            give_up = None
-        if (best is not None and value - bound <= gap * value) or clock.now() - started > time_limit_s:
-            break
+    deadline = clock.now() + time_limit_s
+    with np.errstate(all="ignore"):  # what is not finite is no solution, and proves nothing
         try:
-            stalled = stalled + 1 if state.step() < 1e-3 else 0
-        except LinAlgError:  # the iterate is as good as floating point allows
-            break
-        if stalled >= 5:
-            break
+            state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
+        except (LinAlgError, ValueError):
+            return None
+        state.copies.deadline = deadline
+        best, bound, iterations, given_up = _iterate(state, gap, deadline, progress, give_up)
+    if given_up:
+        return None
     if best is None:
         return None
     objective, upper, lower = best
@@ -124,3 +129,36 @@ def narrowest_widths(
         bound=bound,
         iterations=iterations,
     )
+
+
+def _iterate(
+    state: State,
+    gap: float,
+    deadline: float,
+    progress: Callable[[float, float], None] | None,
+    give_up: Callable[[FloatArray], bool] | None,
+) -> tuple[tuple[float, FloatArray, FloatArray] | None, float, int, bool]:
+    """Step until the gap is small enough; return the best widths, the bound, the iterations, and whether to give up."""
+    best: tuple[float, FloatArray, FloatArray] | None = None
+    bound = 0.0
+    iterations = stalled = 0
+    while iterations < _MOST_ITERATIONS and stalled < _STALLED:
+        iterations += 1
+        widths = state.feasible_widths()
+        if widths is not None and (best is None or widths[0] < best[0]):
+            best = widths
+        bound = max(bound, state.lower_bound())
+        value = np.inf if best is None else best[0]
+        if progress is not None:
+            progress(value, bound)
+        if give_up is not None and best is not None and value - bound <= _ROUGH * value:
+            if give_up(best[1]):
+                return best, bound, iterations, True
+            give_up = None
+        if (best is not None and value - bound <= gap * value) or clock.now() > deadline:
+            break
+        try:
+            stalled = stalled + 1 if not state.step() >= _SHORT else 0
+        except (LinAlgError, ValueError, OutOfTimeError):  # as good as floating point, or the clock, allows
+            break
+    return best, bound, iterations, False

@@ -35,8 +35,21 @@ class Asked:
     arc: IntArray
     sign: FloatArray
     level: FloatArray
+    base: FloatArray
+    """How far at least; both directions of an arc together reach ..."""
+    total: FloatArray
+    """... this. The levels are one way to divide it; which one is best is found with the widths."""
     above: FloatArray
     below: FloatArray
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of movements, up and down, of which one may take over what the other leaves; and how much that is."""
+        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
+        _, one, other = np.intersect1d(self.arc[up], self.arc[down], return_indices=True)
+        one, other = up[one], down[other]
+        slide = self.total[one] - self.base[one] - self.base[other]
+        some = slide > 1e-9 * self.total[one]
+        return one[some], other[some], slide[some]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -57,17 +70,46 @@ class NetworkWidths:
     def __post_init__(self) -> None:
         self.unit = float(np.median(np.concatenate([each.level for each in self.asked])))
         self.price = float(np.median(self.weight))
-        least = np.zeros((2, len(self.weight)))
-        for each in self.asked:  # an arc's own width is at least its level
-            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), each.level / self.unit)
+        C = len(self.weight)
+        least = np.zeros((2, C))
+        self._shift = {id(each): np.full(len(each.arc), -1, np.int64) for each in self.asked}
+        slides: list[FloatArray] = []  # for every pair a variable: what the way up takes of what slides
+        for each in self.asked:
+            shift = self._shift[id(each)]
+            one, other, slide = each.divided() if not self.tied else (*[np.zeros(0, np.int64)] * 2, np.zeros(0))
+            first = 2 * C + sum(len(s) for s in slides)
+            shift[one] = shift[other] = first + np.arange(len(one))
+            slides.append(np.asarray(slide / self.unit, np.float64))
+            level = np.where(shift >= 0, each.base, each.level)
+            # an arc's own width is at least its level
+            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), level / self.unit)
+        self._slide = np.concatenate([np.zeros(0), *slides])
         most = np.stack([self.most_upper, self.most_lower]) / self.unit
         if self.tied:
-            least, most = least.max(axis=0, keepdims=True), np.full((1, len(self.weight)), np.inf)
-        cost = np.tile(self.weight / self.price * (2.0 if self.tied else 1.0), len(least))
-        lower = least.ravel()
-        self._relaxation = Relaxation(cost, lower, np.maximum(most.ravel(), lower))
+            least, most = least.max(axis=0, keepdims=True), np.full((1, C), np.inf)
+        none = np.zeros(len(self._slide))
+        cost = np.concatenate([np.tile(self.weight / self.price * (2.0 if self.tied else 1.0), len(least)), none])
+        lower = np.concatenate([least.ravel(), none])
+        self._relaxation = Relaxation(cost, lower, np.maximum(np.concatenate([most.ravel(), self._slide]), lower))
         self._pool = Pool(len(cost))
-        self._relaxation.add(self._pool.add(list(self._around_nodes())))
+        self._relaxation.add(self._pool.add([*self._around_nodes(), *self._own()]))
+
+    def _own(self) -> Iterator[Row]:
+        """An arc's own width is at least its level, also where that is a choice."""
+        none = np.zeros(0, np.int64)
+        for each in self.asked:
+            for k in np.flatnonzero(self._shift[id(each)] >= 0).tolist():
+                mine = each.arc[k : k + 1]
+                yield self._row(each, k, *((mine, none) if each.sign[k] > 0 else (none, mine)))
+
+    def _levels(self, each: Asked, x: FloatArray) -> FloatArray:
+        """How far each movement must go, by how the widths divide what slides."""
+        shift = self._shift[id(each)]
+        some = shift >= 0
+        taken = x[np.where(some, shift, 0)]
+        slide = np.append(self._slide, 0.0)[np.where(some, shift - 2 * len(self.weight), -1)]
+        divided = each.base / self.unit + np.where(each.sign > 0, taken, slide - taken)
+        return np.where(some, divided, each.level / self.unit)
 
     def solve(
         self, deadline: float, progress: Callable[[float, float], None] | None = None
@@ -84,7 +126,7 @@ class NetworkWidths:
             self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
             if progress is not None:
                 progress(np.inf, self.bound)
-            x = np.maximum(solution.x, self._relaxation.lower)
+            x = np.clip(solution.x, self._relaxation.lower, np.maximum(self._relaxation.upper, self._relaxation.lower))
             rows = list(self._violated(x, deadline))
             if not rows:
                 return self._widths(x, deadline)
@@ -102,25 +144,32 @@ class NetworkWidths:
         """Return the widths, made wider by what rounding has lost."""
         if clock.now() > deadline:  # not all movements were looked at
             return None
-        short = 1.0
+        short, C = 1.0, len(self.weight)
         for each in self.asked:
-            reached, _ = self._narrow(each, x, slice(None))
-            short = min(short, float((reached * self.unit / each.level).min(initial=1.0)))
+            level = self._levels(each, x)
+            for first in range(0, len(each.arc), _TOGETHER):
+                if clock.now() > deadline:
+                    return None
+                part = slice(first, first + _TOGETHER)
+                reached, _ = self._narrow(each, x, part, level)
+                asked = np.maximum(level[part], 1e-12)
+                short = min(short, float((reached / asked).min(initial=1.0)))
         if short < 1.0 - 1e-6:
             return None
         x = x / short * self.unit
-        C = len(self.weight)
-        return x[:C], x[-C:]
+        return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
 
-    def _narrow(self, each: Asked, x: FloatArray, part: slice) -> tuple[FloatArray, NDArray[np.int8]]:
+    def _narrow(
+        self, each: Asked, x: FloatArray, part: slice, level: FloatArray
+    ) -> tuple[FloatArray, NDArray[np.int8]]:
         upper, lower = self._room(each, x)
-        return self.network.narrow(each.arc[part], each.sign[part], each.level[part] / self.unit, upper, lower)
+        return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
 
     def _room(self, each: Asked, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         C = len(self.weight)
         if self.tied:
-            return x, x
-        return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C:], each.below / self.unit)
+            return x[:C], x[:C]
+        return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C : 2 * C], each.below / self.unit)
 
     def _around_nodes(self) -> Iterator[Row]:
         """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
@@ -137,13 +186,14 @@ class NetworkWidths:
     def _violated(self, x: FloatArray, deadline: float) -> Iterator[Row]:
         for each in self.asked:
             room = np.concatenate(self._room(each, x))
-            known = np.zeros(len(room), np.bool_) if self.tied else room < x
+            known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
+            level = self._levels(each, x)
             for first in range(0, len(each.arc), _TOGETHER):
                 if clock.now() > deadline:
                     return
-                reached, sides = self._narrow(each, x, slice(first, first + _TOGETHER))
-                level = each.level[first : first + _TOGETHER] / self.unit
-                short = first + np.flatnonzero(reached < level * (1.0 - 1e-7))
+                part = slice(first, first + _TOGETHER)
+                reached, sides = self._narrow(each, x, part, level)
+                short = first + np.flatnonzero(reached < level[part] * (1.0 - 1e-7) - 1e-12)
                 for k, side in zip(short.tolist(), sides, strict=True):
                     yield self._cut(each, k, side == 1, known)
                     yield self._cut(each, k, side != 2, known)
@@ -161,4 +211,11 @@ class NetworkWidths:
     def _row(self, each: Asked, k: int, above: IntArray, below: IntArray, fixed: float = 0.0) -> Row:
         """The widths above and below of some arcs, and what is fixed, add up to the level."""
         both = np.union1d(above, below) if self.tied else np.concatenate([above, below + len(self.weight)])
-        return Row(both, np.ones(len(both)), (float(each.level[k]) - fixed) / self.unit)
+        shift = int(self._shift[id(each)][k])
+        if shift < 0:
+            return Row(both, np.ones(len(both)), (float(each.level[k]) - fixed) / self.unit)
+        # the way up has its base and what it takes, the way down its base and the rest
+        up = each.sign[k] > 0
+        rest = 0.0 if up else float(self._slide[shift - 2 * len(self.weight)])
+        columns, entries = np.append(both, shift), np.append(np.ones(len(both)), -1.0 if up else 1.0)
+        return Row(columns, entries, (float(each.base[k]) - fixed) / self.unit + rest)

@@ -22,14 +22,32 @@ _CORRECTORS = 2
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Requests:
-    """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`."""
+    """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`.
+
+    Of the level only `base[k]` is asked in any case; with the request of the same cell the other way it must reach
+    `total[k]`, and the two levels are one way to divide that. Bounds hold for every way.
+    """
 
     cell: IntArray
     sign: FloatArray
     level: FloatArray
+    base: FloatArray
+    total: FloatArray
+    owner: IntArray
+    """Who must not narrow it; what one attacker asks of both directions concerns no other."""
 
     def __len__(self) -> int:
         return len(self.cell)
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of requests, up and down, of which one may take over what the other leaves; and how much that is."""
+        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
+        key = self.owner * (int(self.cell.max(initial=0)) + 1) + self.cell
+        _, one, other = np.intersect1d(key[up], key[down], return_indices=True)
+        one, other = up[one], down[other]
+        slide = self.total[one] - self.base[one] - self.base[other]
+        some = slide > 0
+        return one[some], other[some], slide[some]
 
 
 class _Pair:
@@ -91,7 +109,9 @@ class State:
         self.scale = float(np.median(requests.level))
         self.weight_scale = float(np.median(weight))
         self.w = weight / self.weight_scale
-        self.level = requests.level / self.scale
+        self.level, self.base = requests.level / self.scale, requests.base / self.scale
+        one, other, slide = requests.divided()
+        self.slides = one, other, slide / self.scale
         self.cell, self.sign = requests.cell, requests.sign
         self.tied = tied
         C = len(weight)
@@ -180,7 +200,7 @@ class State:
     def feasible_widths(self) -> tuple[float, FloatArray, FloatArray] | None:
         """Scale every movement to its level: the widths they span are a solution, if within the limits."""
         own = self.sign * self.z[self.rows, self.cell]
-        if (own <= 0).any():
+        if not (own > 0).all():
             return None
         z = self.z * (self.level / own)[:, None]
         upper, lower = np.maximum(z.max(axis=0), 0.0), np.maximum(-z.min(axis=0), 0.0)
@@ -197,6 +217,8 @@ class State:
             if (direction * z[k, i] > limit * (1 + slack) + slack).any():
                 return None
         objective = float(self.w @ (upper + lower)) * self.scale * self.weight_scale
+        if not np.isfinite(objective):
+            return None
         return objective, upper * self.scale, lower * self.scale
 
     def lower_bound(self) -> float:
@@ -216,7 +238,9 @@ class State:
         common = np.minimum(lam, mu)
         lam -= common
         mu -= common
-        price = float(gamma @ self.level)
+        price = float(gamma @ self.base)
+        one, other, slide = self.slides
+        price += float(np.minimum(gamma[one], gamma[other]) @ slide)
         for _, _, _, limit, pair in self.hard:
             price -= float(pair.dual @ limit)
         if self.tied:
@@ -234,6 +258,8 @@ class State:
                 factor = min(factor, float((allow[over] / use[over]).min()))
         # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
         price *= factor
+        if not np.isfinite(price):
+            return 0.0
         return max(0.0, price) * self.scale * self.weight_scale
 
     def _hard_net(self) -> Any:

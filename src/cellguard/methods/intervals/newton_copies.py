@@ -15,8 +15,9 @@ from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve
 from scipy.sparse import csr_array
 
 from cellguard._core import schur
+from cellguard._engine import clock
 
-__all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
+__all__ = ["Copies", "NullSpaceCopies", "OutOfTimeError", "RangeCopies", "make_copies", "robust_cholesky"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -25,8 +26,15 @@ _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
 
 
+class OutOfTimeError(Exception):
+    """The deadline came within a step."""
+
+
 class Copies(Protocol):
     """The copies of all requests, factored for one Newton step."""
+
+    deadline: float
+    """On the clock of time limits; looked at before each copy."""
 
     def factorise(self, tp: FloatArray, tq: FloatArray, extra: FloatArray, tied: bool) -> FloatArray:
         """Factor ``D = tp + tq + extra`` of every request (rows) and return the system in the widths.
@@ -51,6 +59,7 @@ class NullSpaceCopies:
 
     def __init__(self, basis: csr_array) -> None:
         self.N = basis.toarray()
+        self.deadline = np.inf
         self.factors: list[tuple[FloatArray, bool]] = []
 
     def factorise(self, tp: FloatArray, tq: FloatArray, extra: FloatArray, tied: bool) -> FloatArray:
@@ -60,6 +69,7 @@ class NullSpaceCopies:
         S = np.zeros((len(diagonal), len(diagonal)))
         self.factors = []
         for k in range(len(D)):
+            _look(self.deadline)
             factor = robust_cholesky((self.N.T * D[k]) @ self.N)
             X = solve_triangular(factor[0], self.N.T, lower=True, check_finite=False)
             parts = _parts(tp[k], tq[k], D[k], diagonal, tied)
@@ -82,6 +92,7 @@ class RangeCopies:
         by_cell = csr_array(relations.T)
         by_cell.sort_indices()
         self.rank = relations.shape[0]
+        self.deadline = np.inf
         self.touched = (by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64), by_cell.data)
         self.inverse = np.zeros((0, self.rank, self.rank))
         self.reciprocal = np.zeros((0, 0))
@@ -96,6 +107,7 @@ class RangeCopies:
         reference = (tp + tq).sum(axis=0) if tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
         S = np.zeros((len(reference), len(reference)))
         for k in range(K):
+            _look(self.deadline)
             schur.normal(*self.touched, self.reciprocal[k], self.inverse[k])
             self._invert(self.inverse[k])
             parts = _parts(tp[k], tq[k], D[k], reference, tied)
@@ -126,6 +138,11 @@ class RangeCopies:
     def project(self, b: FloatArray) -> FloatArray:
         """Solve each copy's system for its right-hand side."""
         return schur.project(*self.touched, self.inverse, self.reciprocal, b)
+
+
+def _look(deadline: float) -> None:
+    if clock.now() > deadline:
+        raise OutOfTimeError
 
 
 def _parts(tp: FloatArray, tq: FloatArray, D: FloatArray, reference: FloatArray, tied: bool) -> list[FloatArray]:

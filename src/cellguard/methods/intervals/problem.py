@@ -11,9 +11,11 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard.methods.intervals.requests import Variables, needs
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import FloatArray, IntArray, Table
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from cellguard._engine.space.network import Network
     from cellguard._engine.space.reduce import Reduction
     from cellguard.methods.intervals.interior import Widths
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Problem"]
 
 Progress = Callable[[float, float], None]
+Ends = tuple[FloatArray, FloatArray]
 
 _STRETCH = 0.6
 """Share of the gap that is left by which all widths grow before single ones do."""
@@ -28,6 +31,14 @@ _MENDED = 100_000
 """Movements, times relations, that are mended one by one after tiny widths were closed; otherwise less is closed."""
 _GRID = 1e-4
 """Ends of intervals are decimal numbers with at most this share of the median level as their last place."""
+_MEMORY = 1.5e9
+"""Bytes that the interior point may take."""
+_PER_SECOND = 2e9
+"""Floating-point operations of a slow machine."""
+_LEAST_S = 5.0
+"""A step that takes so long is tried in any case: most machines are faster."""
+_JOINT = 5
+"""Fewer cells are moved one after the other, through what is open already."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
 
@@ -47,6 +58,11 @@ class Found:
     """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
+def left(deadline: float) -> float:
+    """Seconds until a deadline; never quite none, so that what is quick is done."""
+    return max(0.05, deadline - clock.now())
+
+
 class Problem:
     """The table's relations between the cells that may be opened, and what must be hidden from whom."""
 
@@ -59,16 +75,21 @@ class Problem:
 
         self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
         """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
-        for need in needs(table):
+        self.needs = needs(table)
+        total = np.zeros(table.n_cells)
+        for need in self.needs:
+            np.maximum.at(total, need.cell, need.total)
             for direction, most in self.least.items():
                 at = need.sign == direction
                 np.maximum.at(most, need.cell[at], need.level[at])
+        self.own_bound = float(self.weight @ total)
+        """What the intervals of the cells to be hidden cost themselves, at least."""
 
     def cost(self, found: Found) -> float:
         """Weighted width."""
         return float(self.weight @ (found.lower + found.upper))
 
-    def hopeless(self) -> str:
+    def hopeless(self, deadline: float) -> str:
         """Name the cells that stay exposed even if nothing else were published, or nothing."""
         from cellguard._engine.ranges.ranges import ranges
 
@@ -83,6 +104,7 @@ class Problem:
                 lower=need.lower,
                 upper=need.upper,
                 sliding=need.sliding,
+                time_limit_s=left(deadline),
             )
             lines += [
                 f"{t.label(int(cell))} cannot be protected against attacker {attacker.name!r}: fixed cells and "
@@ -106,8 +128,11 @@ class Problem:
         if network is not None and not variables.stuck:
             return self._on_network(network, variables, reduction, deadline, progress)
         # what is returned if the limit comes before anything better
-        fallback = self.quick(reduction, variables) if np.isfinite(deadline) else None
+        fallback = self.quick(reduction, deadline) if np.isfinite(deadline) else None
         for tied in (True, False) if variables.symmetric else (False,):
+            if not _fits(reduction, variables, tied, deadline):
+                fallback = fallback or self.quick(reduction, deadline)
+                continue
             found = self._by_interior_point(variables, reduction, tied, gap, deadline, progress)
             if found is not None:
                 return self.better(found, fallback)
@@ -143,7 +168,7 @@ class Problem:
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
             )  # fmt: skip
-        found = self.quick(reduction, variables) or self.withheld(len(variables))
+        found = self.quick(reduction, deadline) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
     def better(self, one: Found, other: Found | None) -> Found:
@@ -157,24 +182,65 @@ class Problem:
         """Whether the cost is within the gap."""
         return self.cost(found) - found.bound <= gap * self.cost(found)
 
-    def quick(self, reduction: Reduction, variables: Variables) -> Found | None:
-        """Return intervals that hold two joint movements: safe and soon found, if not narrow."""
+    def quick(self, reduction: Reduction, deadline: float, start: Ends | None = None) -> Found | None:
+        """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow.
+
+        From widths to start with (above, below), one movement after the other is added instead.
+        """
+        t = self.table
+        movable = ~reduction.determined
+        rows = t.relations[reduction.rows]
+        joint = _JOINT if start is None else np.inf
+        widths = start or (np.zeros(t.n_cells), np.zeros(t.n_cells))
+        for need in self.needs:
+            lo, hi = t.bounds(need.attacker)
+            limits = np.where(movable, hi - t.values, 0.0), np.where(movable, t.values - lo, 0.0)
+            for sign in (1.0, -1.0):
+                at = need.sign == sign
+                if not at.any():
+                    continue
+                asked = need.cell[at], sign * need.level[at]
+                moved = self._together(rows, limits, asked, deadline) if at.sum() >= joint else None
+                wider = self._one_by_one(rows, limits, widths, asked, deadline) if moved is None else moved
+                if wider is None:
+                    return None
+                widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
+        slack = 1.0 + 1e-9
+        count = sum(len(need.cell) for need in self.needs)
+        upper, lower = slack * widths[0], slack * widths[1]
+        return Found(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
+
+    def _together(
+        self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+    ) -> Ends | None:
+        """Return widths (above, below) in which all cells can move as asked at once; None if they cannot."""
         from cellguard.methods.intervals.repair import joint_movement
 
-        t = self.table
-        up = np.where(reduction.determined, 0.0, t.ub - t.values)
-        down = np.where(reduction.determined, 0.0, t.values - t.lb)
-        if not variables.external:
-            return None
-        rise = joint_movement(t.relations, self.weight, self.least[1.0], down, up)
-        fall = None if rise is None else joint_movement(t.relations, self.weight, self.least[-1.0], up, down)
-        if rise is None or fall is None:
-            return None
-        joint = np.stack([rise, -fall])
-        bound = float(self.weight @ (self.least[1.0] + self.least[-1.0]))
-        upper, lower = np.maximum(joint.max(axis=0), 0.0), np.maximum(-joint.min(axis=0), 0.0)
-        slack = 1.0 + 1e-9
-        return Found(lower=lower * slack, upper=upper * slack, bound=bound, iterations=0, requests=len(variables))
+        cells, movements = asked
+        sign = np.sign(movements[0])
+        need = np.zeros(self.table.n_cells)
+        np.maximum.at(need, cells, np.abs(movements))
+        room = (limits[1], limits[0]) if sign > 0 else limits
+        found = joint_movement(rows, self.weight, need, *room, left(deadline))
+        return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
+
+    def _one_by_one(
+        self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+    ) -> Ends | None:
+        """Widen (above, below) until each cell can move as asked; None if one cannot."""
+        from cellguard.methods.intervals.repair import Widener
+
+        cells, movements = asked
+        up = bool(movements[0] > 0)
+        widener = Widener(rows, self.weight, limits, self._unit())
+        for cell, movement in zip(cells.tolist(), movements.tolist(), strict=True):
+            own = np.minimum(widths[0], limits[0]), np.minimum(widths[1], limits[1])
+            own[0 if up else 1][cell] = max(own[0 if up else 1][cell], abs(movement))
+            wider = widener.widen(*own, cell, movement, left(deadline))
+            if wider is None:
+                return None
+            widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
+        return widths
 
     def _by_interior_point(
         self,
@@ -241,20 +307,25 @@ class Problem:
         upper, lower = np.minimum(stretch * found.upper, upper), np.minimum(stretch * found.lower, lower)
         return replace(found, upper=np.maximum(upper, found.upper), lower=np.maximum(lower, found.lower))
 
-    def exposed(self, found: Found) -> list[tuple[int, float]]:
+    def exposed(self, found: Found, deadline: float) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
         from cellguard._engine.ranges.ranges import ranges
 
         t = self.table
         lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
         out = []
-        for need in needs(t):
+        for need in self.needs:
             for direction in (1.0,) if found.tied else (1.0, -1.0):  # with one width the downward ones are mirrored
                 at = need.sign == direction
                 level = need.level[at]
                 zero = np.zeros(len(level))
                 sides = (zero, level) if direction > 0 else (level, zero)
-                seen = ranges(t.relations, lo, hi, t.values, need.cell[at], lower=sides[0], upper=sides[1])
+                seen = ranges(
+                    *(t.relations, lo, hi, t.values, need.cell[at]),
+                    lower=sides[0],
+                    upper=sides[1],
+                    time_limit_s=left(deadline),
+                )
                 missed = np.flatnonzero(~seen.safe)
                 out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
         return out
@@ -265,11 +336,11 @@ class Problem:
         from cellguard.methods.intervals.repair import Widener
 
         t = self.table
-        if any(len(attacker.cells) for attacker in t.attackers):
+        if any(len(attacker.cells) for attacker in attackers_of(t)):
             return None
         widener = None
         for _ in range(3):
-            exposed = self.exposed(found)
+            exposed = self.exposed(found, deadline)
             if not exposed:
                 return found
             if most is not None and len(exposed) > most:
@@ -280,7 +351,7 @@ class Problem:
                 limits = (np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0))
                 widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
             for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
-                wider = widener.widen(found.upper, found.lower, cell, movement)
+                wider = widener.widen(found.upper, found.lower, cell, movement, left(deadline))
                 if wider is None or clock.now() > deadline:
                     return None
                 if found.tied:
@@ -292,7 +363,7 @@ class Problem:
 
     def _unit(self) -> float:
         """Return the median level."""
-        levels = np.concatenate([need.level for need in needs(self.table)])
+        levels = np.concatenate([np.zeros(0), *(need.level for need in self.needs)])
         return float(np.median(levels)) if len(levels) else 1.0
 
     def ends(self, found: Found, gap: float) -> tuple[FloatArray, FloatArray]:
@@ -319,6 +390,16 @@ class Problem:
             if cost <= dearest:
                 return lower, upper
         return np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
+
+
+def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: float) -> bool:
+    """Whether the interior point has the memory, and the time for some steps, that it needs."""
+    from cellguard.methods.intervals.interior import memory_bytes, step_operations
+
+    requests = variables.requests(tied)
+    size = (reduction.merged.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
+    seconds = step_operations(*size, tied=tied) / _PER_SECOND
+    return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, left(deadline))
 
 
 def narrowest(

@@ -15,7 +15,12 @@ _CLOSED = 100.0
 
 
 def joint_movement(
-    relations: csr_array, weight: FloatArray, need: FloatArray, down: FloatArray, up: FloatArray
+    relations: csr_array,
+    weight: FloatArray,
+    need: FloatArray,
+    down: FloatArray,
+    up: FloatArray,
+    time_limit_s: float = float("inf"),
 ) -> FloatArray | None:
     """Return the cheapest movement that moves every cell by what it needs at once; None if there is none.
 
@@ -32,7 +37,8 @@ def joint_movement(
         return None
     both = csr_array(hstack([relations, -relations]))
     cost = np.concatenate([weight, weight]) / float(np.median(weight))
-    solution = LinearProgram(both, sides, sides, lower, upper, cost, simplex="dual", presolve=True).solve()
+    program = LinearProgram(both, sides, sides, lower, upper, cost, simplex="dual", presolve=True)
+    solution = program.solve(time_limit_s=time_limit_s)
     if not solution.optimal:
         return None
     movement = solution.x[:n] - solution.x[n:]
@@ -60,7 +66,12 @@ class Widener:
         self.program = LinearProgram(every, sides, sides, bounds, bounds, simplex="dual")
 
     def widen(
-        self, upper: FloatArray, lower: FloatArray, cell: int, movement: float
+        self,
+        upper: FloatArray,
+        lower: FloatArray,
+        cell: int,
+        movement: float,
+        time_limit_s: float = float("inf"),
     ) -> tuple[FloatArray, FloatArray] | None:
         """Return widths above and below in which the cell can make the movement; its own must suffice already."""
         n = len(upper)
@@ -71,7 +82,7 @@ class Widener:
         self.program.set_bounds(np.arange(3 * n), least, np.maximum(most, least))
         price = np.concatenate([np.where(side > 0, 1.0, _CLOSED) * self.price for side in (upper, lower)])
         self.program.set_costs(np.arange(n, 3 * n), price)
-        solution = self.program.solve()
+        solution = self.program.solve(time_limit_s=time_limit_s)
         if not solution.optimal:
             return None
         above, below = np.maximum(solution.x[n : 2 * n], 0.0), np.maximum(solution.x[2 * n :], 0.0)

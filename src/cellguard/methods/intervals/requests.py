@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,50 +18,57 @@ if TYPE_CHECKING:
     from cellguard.methods.intervals.interior import Requests
     from cellguard.methods.intervals.network_widths import Asked
 
-__all__ = ["Need", "Variables", "needs", "splits_sliding_levels"]
+__all__ = ["Need", "Variables", "needs"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Need:
-    """Movements that one attacker must hold possible."""
+    """Movements that one attacker must hold possible: up and down of the same cells.
+
+    What a sliding level asks beyond the other two may be on either side: `level` has it divided.
+    """
 
     attacker: Attacker
     cell: IntArray
     sign: FloatArray
     level: FloatArray
+    """How far the cell must move."""
+    base: FloatArray
+    """How far at least, however sliding levels are divided."""
+    total: FloatArray
+    """How far both directions of the cell must reach together; the same in both."""
 
 
 def needs(table: Table) -> list[Need]:
-    """Every attacker's levels as movements up and down; sliding levels as the parts that are missing.
+    """Every attacker's levels as movements up and down.
 
-    A sliding level larger than lower and upper together is split in their proportion (evenly when
-    both are 0): safe, and optimal when the levels are symmetric.
+    A sliding level larger than lower and upper together is divided in their proportion (evenly when both are 0),
+    within the known bounds: safe, optimal when the levels are symmetric and no bound is felt, and otherwise a choice.
     """
     out = []
     for attacker in attackers_of(table):
         need = required_levels(table, attacker)
+        lo, hi = (bound[need.cells] for bound in table.bounds(attacker))
+        a = table.values[need.cells]
         both = need.lower + need.upper
-        grow = np.where(need.sliding > both, need.sliding / np.where(both > 0, both, 1.0), 1.0)
-        lo, _ = table.bounds(attacker)
-        lower = np.where(both > 0, need.lower * grow, need.sliding / 2)
-        lower = np.minimum(lower, np.maximum(table.values[need.cells] - lo[need.cells], need.lower))
-        upper = np.maximum(need.upper, np.where(need.sliding > both, need.sliding - lower, 0.0))
-        cells = np.concatenate([need.cells, need.cells])
-        sign = np.repeat([1.0, -1.0], len(need.cells))
-        level = np.concatenate([upper, lower])
+        total = np.maximum(need.sliding, both)
+        # what one side has no room for is left to the other
+        base = np.maximum(need.upper, total - (a - lo)), np.maximum(need.lower, total - (hi - a))
+        share = np.where(both > 0, need.upper / np.where(both > 0, both, 1.0), 0.5)
+        upper = np.clip(share * total, base[0], np.maximum(total - base[1], base[0]))
+        level = np.concatenate([upper, np.maximum(total - upper, base[1])])
         keep = level > 0
-        out.append(Need(attacker=attacker, cell=cells[keep], sign=sign[keep], level=level[keep]))
+        out.append(
+            Need(
+                attacker=attacker,
+                cell=np.concatenate([need.cells, need.cells])[keep],
+                sign=np.repeat([1.0, -1.0], len(need.cells))[keep],
+                level=level[keep],
+                base=np.concatenate(base)[keep],
+                total=np.concatenate([total, total])[keep],
+            )
+        )
     return out
-
-
-def splits_sliding_levels(table: Table) -> bool:
-    """Whether some sliding level asks for more than the other two, in a way that `needs` has to choose."""
-    for attacker in attackers_of(table):
-        need = required_levels(table, attacker)
-        chosen = (need.sliding > need.lower + need.upper) & (need.lower != need.upper)
-        if chosen.any():
-            return True
-    return False
 
 
 class Variables:
@@ -76,53 +83,63 @@ class Variables:
         """Whether some cell that must be hidden cannot move."""
         plain = [need for need in asked if not len(need.attacker.cells)]
         self._own = [need for need in asked if len(need.attacker.cells)]
-        self._groups = [self._movements(plain)] if plain else []
-        self.symmetric = not self._own and bool(plain) and self._mirrored(*self._groups[0][:3])
-        self._groups += [self._movements([need]) for need in self._own]
-        every = [*self._groups, (np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))]
-        self.cell: IntArray = np.concatenate([group[0] for group in every])
-        self.sign: FloatArray = np.concatenate([group[1] for group in every])
-        self.level: FloatArray = np.concatenate([group[2] for group in every])
-        self.origin: IntArray = np.concatenate([group[3] for group in every])
+        own = [self._movements([need], owner) for owner, need in enumerate(self._own, start=1)]
+        groups = [self._movements(plain, 0)] if plain else []
+        self.symmetric = not own and bool(plain) and self._mirrored(groups[0])
+        self._sizes = [len(group) for group in own]
+        self.group = _joined([*groups, *own])
 
     def __len__(self) -> int:
-        return len(self.cell)
+        return len(self.group.cell)
 
     @property
     def external(self) -> bool:
         """Whether no attacker knows more than the table's bounds."""
         return not self._own
 
-    def _movements(self, group: list[Need]) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-        """Variable, direction and level of each movement, and the cell that asks for it: the largest of each kind."""
-        cell = np.concatenate([need.cell for need in group])
-        sign, level = np.concatenate([need.sign for need in group]), np.concatenate([need.level for need in group])
+    def _movements(self, group: list[Need], owner: int) -> Requests:
+        """Movements of the variables, upward first: the largest of each kind."""
+        from cellguard.methods.intervals.interior import Requests
+
+        cell, sign, level, base, total = (
+            np.concatenate([getattr(need, name) for need in group])
+            for name in ("cell", "sign", "level", "base", "total")
+        )
+        n = len(self.merged.cells)
         variable = self.merged.variable[cell]
         moves = np.flatnonzero(variable >= 0)
-        cell, variable, sign, level = cell[moves], variable[moves], sign[moves], level[moves]
+        cell, variable, sign = cell[moves], variable[moves], sign[moves]
         ratio = np.asarray(self.merged.lift[cell, variable]).ravel() if len(cell) else np.zeros(0)
-        level, sign = level / np.abs(ratio), np.where(sign * ratio > 0, 1.0, -1.0)
-        order = np.lexsort((cell, -level, variable, -sign))  # upward first, the largest level of a variable first
-        first = np.ones(len(order), np.bool_)
-        first[1:] = (np.diff(variable[order]) != 0) | (np.diff(sign[order]) != 0)
-        at = order[first]
-        return variable[at], sign[at], level[at], cell[at]
+        size, side = np.abs(ratio), np.where(sign * ratio > 0, 0, 1)  # 0 upward
+        most, least, both = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n)
+        np.maximum.at(most, (side, variable), level[moves] / size)
+        np.maximum.at(least, (side, variable), base[moves] / size)
+        np.maximum.at(both, variable, total[moves] / size)
+        side, variable = np.nonzero(most > 0)
+        return Requests(
+            cell=variable, sign=np.where(side == 0, 1.0, -1.0), level=most[side, variable],
+            base=least[side, variable], total=both[variable], owner=np.full(len(variable), owner, np.int64),
+        )  # fmt: skip
 
     @staticmethod
-    def _mirrored(cell: IntArray, sign: FloatArray, level: FloatArray) -> bool:
+    def _mirrored(group: Requests) -> bool:
         """Whether every movement upward is asked for downward, too, and as far."""
-        up, down = sign > 0, sign < 0
-        return np.array_equal(cell[up], cell[down]) and np.allclose(level[up], level[down], rtol=1e-9, atol=0.0)
+        up, down = group.sign > 0, group.sign < 0
+        return np.array_equal(group.cell[up], group.cell[down]) and np.allclose(
+            group.level[up], group.level[down], rtol=1e-9, atol=0.0
+        )
 
     def requests(self, tied: bool) -> Requests:
         """Movements that must be possible; with one width for both sides the upward ones stand for both."""
         from cellguard.methods.intervals.interior import Requests
 
-        at = self._asked(tied)
-        return Requests(cell=self.cell[at], sign=self.sign[at], level=self.level[at])
-
-    def _asked(self, tied: bool) -> IntArray:
-        return np.flatnonzero(self.sign > 0) if tied else np.arange(len(self.cell))
+        if not tied:
+            return self.group
+        at = np.flatnonzero(self.group.sign > 0)
+        # an even division of what slides is then optimal: average a solution with its mirror image
+        level, owner = self.group.level[at], self.group.owner[at]
+        cell, sign = self.group.cell[at], self.group.sign[at]
+        return Requests(cell=cell, sign=sign, level=level, base=level, total=level, owner=owner)
 
     def asked_of(self, network: Network) -> Iterator[Asked]:
         """Each attacker's movements as those of a network's arcs."""
@@ -134,7 +151,7 @@ class Variables:
         for need in needs(t):
             below, above = self._known(need.attacker)
             yield Asked(
-                arc=arc[need.cell], sign=need.sign, level=need.level,
+                arc=arc[need.cell], sign=need.sign, level=need.level, base=need.base, total=need.total,
                 above=above[network.cells], below=below[network.cells],
             )  # fmt: skip
 
@@ -144,9 +161,9 @@ class Variables:
             return None, None
         shape = len(self), len(self.merged.cells)
         lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
-        start = len(self) - sum(len(group[0]) for group in self._groups[-len(self._own) :])
-        for need, group in zip(self._own, self._groups[-len(self._own) :], strict=True):
-            stop = start + len(group[0])
+        start = len(self) - sum(self._sizes)
+        for need, size in zip(self._own, self._sizes, strict=True):
+            stop = start + size
             lower[start:stop], upper[start:stop] = self.merged.room(*self._known(need.attacker))
             start = stop
         return lower, upper
@@ -158,3 +175,13 @@ class Variables:
         known = np.zeros(t.n_cells, np.bool_)
         known[attacker.cells] = True
         return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
+
+
+def _joined(groups: list[Requests]) -> Requests:
+    from cellguard.methods.intervals.interior import Requests
+
+    def every(name: str, dtype: type) -> Any:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(group, name) for group in groups)])
+
+    whole = {name: every(name, np.int64) for name in ("cell", "owner")}
+    return Requests(**whole, **{name: every(name, np.float64) for name in ("sign", "level", "base", "total")})

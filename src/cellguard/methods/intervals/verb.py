@@ -1,26 +1,45 @@
-"""Interval protection: some cells are published as intervals, as narrow as safety allows (baena2018 section 2.3)."""
+"""Interval protection: some cells are published as intervals.
+
+Two kinds. The **narrowest** intervals that are safe (baena2018 section 2.3) are computed from the values so closely
+that who knows the levels as shares computes the values from them. Intervals by **classes** tell no more than that
+the truth lies in a set that is as wide as the levels ask, to whoever knows everything but the data and the seed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
-from cellguard.methods.intervals.problem import Problem
-from cellguard.methods.intervals.requests import splits_sliding_levels
+from cellguard.methods.intervals.classes import classes
+from cellguard.methods.intervals.grid import Published
+from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
+from cellguard.methods.intervals.problem import Ends, Problem
+from cellguard.methods.intervals.secret import drawn_seed
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import FloatArray, IntArray, Table
 
 __all__ = ["intervals"]
 
-_STRETCH = 0.5
-"""With random positions, each side of a sensitive cell's interval grows by up to this share."""
+POSITIONS = ("classes", "narrowest")
+"""How the ends are chosen."""
+_SEARCH = 0.7
+"""Share of the time for the search; the rest is for the check."""
+_LEAST_S = 1.0
+"""Seconds for the check at least."""
+_TELLS = (
+    "The narrowest intervals are computed from the values: who knows the levels as shares of them computes most values "
+    "back. Publish intervals by classes instead (position='classes')."
+)
+_NONE = "the limit was reached before any intervals were found and confirmed."
 
 
 @takes_publications
@@ -30,108 +49,169 @@ def intervals(
     table: Table,
     *,
     gap: float = 1e-3,
-    time_limit_s: float | None = None,
-    position: str = "narrowest",
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+    position: str = "classes",
     seed: int = 0,
     progress: Callable[[float, float], None] | None = None,
 ) -> Intervals:
-    """Publish the narrowest intervals from which no attacker computes a sensitive cell too closely.
+    """Publish some cells as intervals from which no attacker computes a sensitive cell too closely.
 
     Parameters
     ----------
     table
         The table; its weights are the loss per unit of width.
     gap
-        Stop when the weighted width is proven to be this close to the least possible, relatively.
+        For the narrowest: stop when the weighted width is proven to be this close to the least possible, relatively.
     time_limit_s
-        Stop after this; the best intervals found are returned with their gap.
+        Stop after this; the best intervals found are returned with their gap, or none.
     position
-        ``"narrowest"``; or ``"random"``: each sensitive cell asks for a randomly larger level on each
-        side, so that the truth has no fixed place in its interval. With symmetric levels the
-        narrowest interval of a sensitive cell has the truth at its midpoint (baena2018 table 4), and
-        no other position of that width meets both levels: not to leak it costs width.
+        ``"classes"``: sets of possible values with a secret offset, and a collar around them. Who knows the method
+        still holds every value of the set possible, and the sets of sensitive cells are as wide as their levels
+        together (levels of more than half of the value: as half of it). Or ``"narrowest"``: the least widths that
+        pass the audit (baena2018). **They tell the values** to who knows the levels as shares of them.
     seed
-        Of the random positions.
+        Of the offsets. **Keep it secret.** 0 stands for one drawn from the operating system; the release remembers
+        it in `options`, its files do not.
     progress
-        Called with the objective and the bound in every iteration.
+        Called with the objective and the bound, in every iteration of the narrowest.
 
     Examples
     --------
     >>> import cellguard as cg
     >>> table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4], fixed=[2])
-    >>> release = cg.intervals(table)
+    >>> release = cg.intervals(table, position="narrowest")
     >>> release.lower.round(3).tolist(), release.upper.round(3).tolist()
     ([16.0, 46.0, 70.0], [24.0, 54.0, 70.0])
+    >>> release = cg.intervals(table, seed=8)
+    >>> release.audit().safe, release.details["promised"]
+    (True, 1)
     """
     begin = clock.now()
-    deadline = np.inf if time_limit_s is None else begin + time_limit_s
-    if position not in ("narrowest", "random"):
-        raise InputError(f"position {position!r} is not known.", hint="known are 'narrowest' and 'random'.")
-    if not 0 < gap < 1:
-        raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
-    problem = Problem(_with_random_levels(table, seed) if position == "random" else table)
-    reduced = clock.now()
+    deadline = begin + checked_time_limit(time_limit_s)
+    _check(position, gap, seed)
+    if position == "classes":
+        seed = drawn_seed(seed)
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
-    seconds = {"reduce": reduced - begin}
-    hopeless = problem.hopeless()
+    problem = Problem(table)
+    searching = clock.until(_SEARCH, deadline)
+    hopeless = problem.hopeless(searching)
+    seconds = {"reduce": clock.now() - begin}
     if hopeless:
-        return Intervals(
-            table=table,
-            status=Status.INFEASIBLE,
-            objective=float("nan"),
-            seconds=seconds,
-            options=options,
-            explanation=hopeless,
-            lower=table.values,
-            upper=table.values,
-        )
-    # a part of the gap is kept for publishing small widths exactly
-    found = problem.solve(0.8 * gap, deadline, progress)
-    if splits_sliding_levels(table):  # what was chosen there may not be best: prove the bound without it
-        relaxed = Problem(table.with_(sliding=np.zeros(table.n_cells))).solve(0.8 * gap, deadline)
-        found = replace(found, bound=min(found.bound, relaxed.bound))
-    widths = problem.sparser(found, gap, deadline)
-    lower, upper = problem.ends(widths, gap)
-    weight = problem.weight
-    objective = float(weight @ (upper - lower))
-    found_any = bool(np.isfinite(objective))  # the limit may come before the first intervals
-    proven = found_any and objective - widths.bound <= gap * objective
-    late = clock.now() > deadline or not found_any
-    seconds["solve"] = clock.now() - reduced
-    place = _positions(table, lower, upper)
+        return _nothing(table, Status.INFEASIBLE, seconds, options, hopeless)
+    started = clock.now()
+    find = _by_classes if position == "classes" else _narrowest
+    found = find(problem, options, deadline, progress)
+    seconds["solve"] = clock.now() - started
+    if found is None:
+        return _nothing(table, Status.TIME_LIMIT, seconds, options, _NONE)
+    objective = float(problem.weight @ (found.upper - found.lower))
+    bound = min(found.bound, objective)
+    proven = objective - bound <= gap * objective
+    if progress is not None:
+        progress(objective, bound)
     return Intervals(
         table=table,
-        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if late else Status.FEASIBLE,
+        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() > searching else Status.FEASIBLE,
         objective=objective,
-        bound=min(widths.bound, objective),
+        bound=bound,
         seconds=seconds,
         options=options,
         details={
-            "cells_replaced": int((upper > lower).sum()),
-            "position": place,
-            "iterations": widths.iterations,
-            "requests": widths.requests,
+            "cells_replaced": int((found.upper > found.lower).sum()),
+            "position": _positions(table, found.lower, found.upper),
+            **found.details,
         },
-        explanation=_explained(widths.bound, objective),
-        lower=lower,
-        upper=upper,
+        explanation=_TELLS if position == "narrowest" and objective > 0 else "",
+        lower=found.lower,
+        upper=found.upper,
+        internal=found.internal,
     )
 
 
-def _explained(bound: float, objective: float) -> str:
-    if not np.isfinite(objective):
-        return "the limit was reached before any intervals were found."
-    return "" if bound > 0 or objective == 0 else "no useful bound was proven."
+def _check(position: str, gap: float, seed: int) -> None:
+    if position == "random":
+        raise InputError(
+            "position 'random' is gone: the widths it drew told the values.",
+            hint="use position='classes', which withstands who knows the method.",
+        )
+    if position not in POSITIONS:
+        raise InputError(
+            f"position {position!r} is not known.", hint=f"known are {' and '.join(map(repr, POSITIONS))}."
+        )
+    if not 0 < gap < 1:
+        raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
+    if not 0 <= seed < 2**256:
+        raise InputError(f"seed {seed!r}: a whole number of at least 0 is needed.")
 
 
-def _with_random_levels(table: Table, seed: int) -> Table:
-    """Stretch the levels of each sensitive cell by a random share, one for each side, within the bounds."""
-    rng = np.random.default_rng(seed)
-    s = table.sensitive
-    share = rng.uniform(0.0, 1.0, table.n_cells)
-    lower = np.where(s, np.minimum(table.lower * (1 + _STRETCH * share), table.values - table.lb), 0.0)
-    upper = np.where(s, np.minimum(table.upper * (1 + _STRETCH * (1 - share)), table.ub - table.values), 0.0)
-    return table.with_(lower=np.maximum(lower, table.lower), upper=np.maximum(upper, table.upper))
+def _nothing(table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str) -> Intervals:
+    return Intervals(
+        table=table,
+        status=status,
+        objective=float("nan"),
+        seconds=seconds,
+        options=options,
+        explanation=why,
+        lower=table.values,
+        upper=table.values,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Found:
+    lower: FloatArray
+    upper: FloatArray
+    bound: float
+    details: dict[str, Any]
+    internal: dict[str, FloatArray] = field(default_factory=dict)
+
+
+def _checked(deadline: float) -> float:
+    """Until when the check may take: it has a moment in any case."""
+    return max(deadline, clock.now() + _LEAST_S)
+
+
+def _narrowest(
+    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> _Found | None:
+    gap, searching = options["gap"], clock.until(_SEARCH, deadline)
+    # a part of the gap is kept for publishing small widths exactly
+    found = problem.solve(0.8 * gap, searching, progress)
+    widths = problem.sparser(found, gap, searching)
+    ends, until = problem.ends(widths, gap), _checked(deadline)
+    if not np.isfinite(ends).all():
+        return None
+
+    def wider(ends: Ends, cells: IntArray, _: int) -> Ends | None:
+        return widened(problem.table, ends, cells, until)
+
+    safe, mended = accepted(problem.table, ends, lambda ends: ends, wider, until)
+    if safe is None or not np.isfinite(safe).all():
+        return None
+    details = {"mended": mended, "iterations": widths.iterations, "requests": widths.requests}
+    return _Found(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
+
+
+def _by_classes(
+    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> _Found | None:
+    del progress  # there is one result, not a better one each time
+    found = classes(problem.table, options["seed"], clock.until(_SEARCH, deadline))
+    grid, until = found.grid, _checked(deadline)
+
+    def wider(published: Published, cells: IntArray, attempt: int) -> Published | None:
+        if grid is None:
+            return None
+        if attempt == ROUNDS - 1:
+            return grid.withheld(published, cells)
+        return grid.widened(published, cells, until, times=2.0**attempt) or published
+
+    safe, mended = accepted(problem.table, found.published, lambda published: published[:2], wider, until)
+    if safe is None:
+        return None
+    figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements, "mended": mended}
+    inner = {"inner_lower": safe.inner_lower, "inner_upper": safe.inner_upper}
+    return _Found(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
 def _positions(table: Table, lower: FloatArray, upper: FloatArray) -> dict[str, float]:

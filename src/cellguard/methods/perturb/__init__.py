@@ -1,5 +1,42 @@
 """Cell perturbation: an additive table near the truth."""
 
-from cellguard.methods.perturb.verb import perturb
+from __future__ import annotations
 
-__all__ = ["perturb"]
+from cellguard.methods.bases import suggested_base
+from cellguard.methods.method import Method, Option
+from cellguard.methods.perturb.given import read_given
+
+__all__ = ["METHOD"]
+
+METHOD = Method(
+    name="perturb",
+    title="Cell perturbation",
+    summary="Move every cell a little, towards multiples, and keep the table additive.",
+    help="Publish an additive table near the truth; the distance is published too, and leaves the levels open.",
+    publishes="Numbers were moved a little; every total is still the sum of its parts.",
+    choose="The quickest way to an additive table for any levels; every cell is changed, and the distance is told.",
+    note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
+    options=(
+        Option(
+            name="base", kind=float, metavar="NUMBER", positive=True, from_table=suggested_base,
+            help="Cells are drawn to multiples of this (5).",
+        ),
+        Option(
+            name="distance", kind=float, key=None, metavar="NUMBER",
+            help="Cells move by at most this, instead of a base."
+        ),
+        Option(
+            name="draw", default="random", key=None, metavar="KIND",
+            choices=("random", "nearest", "relaxation", "truth"),
+            help="Where cells are drawn to: random; or as in the paper nearest, relaxation or truth.",
+        ),
+        Option(
+            name="round_sensitive", kind=bool, default=False, key=None,
+            help="Sensitive cells take a multiple of the base.",
+        ),
+        Option(
+            name="given", kind=list[str], key=None, metavar="CELL=VALUE", read=read_given,
+            help="A value that is prescribed: by the cell's index, or its codes with commas; may be repeated.",
+        ),
+    ),
+)  # fmt: skip

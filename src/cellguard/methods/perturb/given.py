@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellguard.exceptions import InputError
-from cellguard.nouns.table import BoolArray, FloatArray, Table
 
-__all__ = ["given_movements", "refuse_given"]
+if TYPE_CHECKING:
+    from cellguard.nouns.table import BoolArray, FloatArray, Table
+
+__all__ = ["given_movements", "read_given", "refuse_given"]
 
 _NEAR = 1e-9
 
 
-def given_movements(table: Table, given: Mapping[Any, float]) -> FloatArray:
+def read_given(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
+    """Return prescribed values as typed: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions.
+
+    >>> read_given(["6=25", "N,f=10"])
+    {6: 25.0, ('N', 'f'): 10.0}
+    """
+    out: dict[int | tuple[str, ...], float] = {}
+    for entry in entries or []:
+        cell, sign, value = entry.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not sign or not cell or math.isnan(number):
+            raise InputError(f"given {entry}: a cell and its value are needed.", hint="6=25, or N,f=25 by codes.")
+        out[int(cell) if cell.isdigit() else tuple(cell.split(","))] = number
+    return out
+
+
+def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
     """Return the movements to prescribed values, NaN for cells without one."""
     out = np.full(table.n_cells, np.nan)
-    for cell, value in given.items():
+    for cell, value in given.items() if isinstance(given, Mapping) else given:
         if isinstance(cell, int | np.integer):
             if not 0 <= cell < table.n_cells:
                 raise InputError(f"given: there is no cell {cell}; they are 0 to {table.n_cells - 1}.")

@@ -9,7 +9,7 @@ A sensitive cell is never published as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.perturb.given import given_movements, refuse_given
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
@@ -46,8 +47,8 @@ def perturb(
     distance: ArrayLike | None = None,
     draw: str = "random",
     round_sensitive: bool = False,
-    given: Mapping[Any, float] | None = None,
-    time_limit_s: float | None = None,
+    given: Mapping[Any, float] | Sequence[tuple[Any, float]] | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
@@ -73,7 +74,8 @@ def perturb(
     round_sensitive
         Sensitive cells take one of their two multiples (constraints (1) of the paper, for them only).
     given
-        Values that are prescribed: a cell's index, or its codes in the order of the dimensions, and its value.
+        Values that are prescribed: a cell's index, or its codes in the order of the dimensions, and its value; or
+        pairs of them.
     time_limit_s
         Stop after this.
     seed
@@ -99,19 +101,23 @@ def perturb(
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
     room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
+    name = "distance" if bases is None else "base"
+    options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
+    prescribed = given_movements(table, given or {})
     if given:
-        options["given"] = len(given)
+        which = np.flatnonzero(np.isfinite(prescribed))
+        options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
     run = _Run(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
         distance=room,
         base=bases,
         draw=draw,
-        given=given_movements(table, given or {}),
+        given=prescribed,
         round_sensitive=round_sensitive,
         seed=seed,
         begin=begin,
-        deadline=np.inf if time_limit_s is None else begin + time_limit_s,
+        deadline=begin + checked_time_limit(time_limit_s),
         options=options,
     )
     run.refuse_hopeless()

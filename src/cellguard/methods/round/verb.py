@@ -25,6 +25,7 @@ from cellguard._engine import clock
 from cellguard._engine.numbers.multiples import Lattice, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -56,7 +57,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     max_step: int = 5,
     keep_multiples: bool = False,
     weights: str | ArrayLike = "table",
-    time_limit_s: float = 300.0,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 0.0,
     seed: int = 0,
     threads: int = 1,
@@ -112,7 +113,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
     """
     begin = clock.now()
-    _check_options(step=step, max_step=max_step, gap=gap, time_limit_s=time_limit_s)
+    _check_options(step=step, max_step=max_step, gap=gap)
+    limit = checked_time_limit(time_limit_s)
     if objective not in _OBJECTIVES:
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     if method not in _METHODS:
@@ -128,7 +130,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     run = _Run(
         table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
         keep_multiples=keep_multiples, weights=_weights(table, weights), begin=begin,
-        deadline=begin + time_limit_s, gap=gap, seed=seed, threads=threads, method=method, options=options,
+        deadline=begin + limit, gap=gap, seed=seed, threads=threads, method=method, options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
@@ -314,13 +316,12 @@ class _Run:
 # ---------------------------------------------------------------------- what the user gave
 
 
-def _check_options(*, step: int | None, max_step: int, gap: float, time_limit_s: float) -> None:
+def _check_options(*, step: int | None, max_step: int, gap: float) -> None:
     for name, value in (("step", step), ("max_step", max_step)):
         if value is not None and (int(value) != value or value < 1):
             raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
-    for name, number in (("gap", gap), ("time_limit_s", time_limit_s)):
-        if not number >= 0:
-            raise InputError(f"{name} {number!r}: a number of at least 0 is needed.")
+    if not gap >= 0:
+        raise InputError(f"gap {gap!r}: a number of at least 0 is needed.")
 
 
 def _weights(table: Table, weights: str | ArrayLike) -> FloatArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._engine import clock
-from cellguard._engine.solvers.branch_and_cut import LazySolution, solve_lazy
+from cellguard._engine.solvers.branch_and_cut import BinaryProgram, LazySolution, solve_lazy
 from cellguard._engine.solvers.rows import Relaxation, Row
 from cellguard.methods.suppress.inequalities import Inequalities
 from cellguard.methods.suppress.space import Space
@@ -110,7 +110,9 @@ class Exact:
 
     # ------------------------------------------------------------------ tree
 
-    def solve(self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int) -> LazySolution:
+    def solve(
+        self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int, nodes: int = -1
+    ) -> LazySolution:
         """Branch and cut, from the root's rows and the heuristic's pattern (rows of the space)."""
         lower, upper = self._lower, np.ones(len(self._lower))
         if self.reduced_cost is not None and np.isfinite(cost):  # a row dearer than the gap is in no better pattern
@@ -120,13 +122,15 @@ class Exact:
             start = incumbent.astype(np.float64)
             upper[incumbent] = 1.0
         self._calls = 0
-        result = solve_lazy(
-            self.cost / self.scale, lower, upper, self.rows,
-            check=self._check, separate=self._separate, start=start,
-            time_limit_s=max(0.0, deadline - clock.now()), gap=gap, seed=seed,
-            on_bound=lambda b: self._raise(b * self.scale), heuristics=incumbent is None,
+        program = BinaryProgram(
+            cost=self.cost / self.scale, lower=lower, upper=upper, rows=self.rows,
+            check=self._check, separate=self._separate,
         )  # fmt: skip
-        self.nodes, self.cuts = result.nodes, self.cuts + result.rows
+        result = solve_lazy(
+            program, start=start, time_limit_s=max(0.0, deadline - clock.now()), gap=gap, nodes=nodes, seed=seed,
+            on_bound=lambda b: self._raise(b * self.scale),
+        )  # fmt: skip
+        self.nodes, self.cuts = self.nodes + result.nodes, self.cuts + result.rows
         self._raise(result.bound * self.scale)
         return result
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["suppress"]
 
 _METHODS = ("auto", "heuristic", "exact")
-_DEFAULT_LIMIT_S = 60.0
 
 
 @takes_publications
@@ -35,7 +35,7 @@ def suppress(
     table: Table,
     *,
     method: str = "auto",
-    time_limit_s: float | None = None,
+    time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 0.0,
     seed: int = 0,
     weights: str | ArrayLike | None = None,
@@ -105,9 +105,7 @@ def suppress(
     begin = clock.now()
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
-    limit = _DEFAULT_LIMIT_S if time_limit_s is None else float(time_limit_s)
-    if not limit >= 0:
-        raise InputError(f"time_limit_s {time_limit_s!r}: a number of seconds of at least 0 is needed.")
+    limit = checked_time_limit(time_limit_s)
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
     table = _prepared(table, weights, power, prefer, must_publish)
@@ -210,6 +208,8 @@ _WIDE = 0.1
 """Gap that no tree is likely to close: a better pattern is worth more than nodes."""
 _FEW, _MANY, _LONG = 300, 5000, 50_000
 """Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
+_SMALL, _SMALL_TREE = 2000, 200
+"""Of tables with so many free cells, or nearly closed, so many nodes are tried before a long search."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
 
@@ -252,6 +252,10 @@ def _close(
         search.improve(clock.until(0.1, deadline), _FEW if rounds is None else rounds)
     if _done(search, proof, gap, deadline):
         return
+    if rounds is None and (len(search.space) <= _SMALL or search.cost - proof.bound <= _WIDE * search.cost):
+        _branch(search, exact, clock.until(0.3, deadline), gap, seed, _SMALL_TREE)
+        if _done(search, proof, gap, deadline):
+            return
     if method == "auto":
         search.improve(clock.until(0.2, deadline), _MANY if rounds is None else rounds)
     if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
@@ -262,12 +266,12 @@ def _close(
         _branch(search, exact, deadline, gap, seed)
 
 
-def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int) -> None:
+def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int, nodes: int = -1) -> None:
     """Branch and cut from the best pattern; take what is better."""
     cells, row, _ = search.space.members
     incumbent = np.zeros(len(search.space), bool)
     incumbent[row[search.best[cells]]] = True  # type: ignore[index]
-    found = exact.solve(incumbent, search.cost, deadline, gap, seed)
+    found = exact.solve(incumbent, search.cost, deadline, gap, seed, nodes)
     if found.y is not None:
         search.adopt(found.y > 0.5)
 

@@ -20,6 +20,8 @@ class Content:
 
     title: str
     release: Release
+    method: str = ""
+    """Which method made it, where several make releases of this kind."""
     audit: Audit | None = None
     """With exact ranges."""
     asked: Mapping[str, str] = field(default_factory=dict)

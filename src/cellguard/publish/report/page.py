@@ -11,30 +11,17 @@ from typing import IO, Any, cast
 import numpy as np
 
 from cellguard.check.coverage import coverage
+from cellguard.methods.registry import METHODS
+from cellguard.nouns.figures import NO_BOUND, figure, number, percentage
 from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.grid import number, views_of
+from cellguard.publish.report.grid import views_of
+from cellguard.publish.report.linked import anchor, linked
 
 __all__ = ["render", "write_report"]
 
-_METHODS = {
-    "suppress": (
-        "Cell suppression",
-        "Sensitive cells, and others without which they could be computed, are not published.",
-    ),
-    "adjust": (
-        "Controlled tabular adjustment",
-        "Numbers were changed a little; every total is still the sum of its parts.",
-    ),
-    "intervals": ("Interval protection", "Some cells are published as an interval that contains the true value."),
-    "round": (
-        "Controlled rounding",
-        "Every number is a multiple of a base, and every total is still the sum of its parts.",
-    ),
-    "perturb": ("Cell perturbation", "Numbers were moved a little; every total is still the sum of its parts."),
-}
 _KINDS = {
     "published": "published as it is",
     "primary": "withheld: sensitive (primary)",
@@ -42,6 +29,7 @@ _KINDS = {
     "withheld": "withheld",
     "interval": "published as an interval",
     "changed": "published with a changed value",
+    "empty": "no contributors",
 }
 _COLUMNS = {
     "method": "method",
@@ -77,6 +65,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
+    environment.filters["anchor"] = anchor
     return environment.get_template("report.html")
 
 
@@ -89,7 +78,8 @@ def render(content: Content, *, public: bool) -> str:
         The version for everybody: what it does not show, nobody can compute from it.
     """
     release, table = content.release, content.release.table
-    name, sentence = _METHODS.get(release.method, (release.method, ""))
+    method = METHODS[content.method or release.method]
+    name, sentence = method.title, method.publishes
     grids = list(views_of(content, public=public))
     used = {cell.kind for grid in grids for _, line in grid.rows for cell in line}
     facts: dict[str, Any] = {
@@ -111,6 +101,7 @@ def render(content: Content, *, public: bool) -> str:
         "covers": None if content.audit is None else coverage(content.audit),
         "verdict": None if content.audit is None else content.audit.verdict,
     }
+    facts |= linked(content, public=public)
     if not public:
         facts |= _internal(content)
     return str(_template().render(facts))
@@ -122,7 +113,7 @@ def _published_extra(content: Content) -> dict[str, str]:
     if content.release.method not in ("round", "perturb") or summary.get("base") is None:
         return {}
     base = summary["base"]
-    shown = number(base) if isinstance(base, float) else ", ".join(number(b) for b in base)
+    shown = figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)
     return {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
 
 
@@ -184,9 +175,9 @@ def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
 
 def _result(content: Content) -> dict[str, str]:
     release = content.release
-    proven = isfinite(release.bound) and release.bound > 0
-    out = {"status": str(release.status), "objective": _figure(release.objective)}
-    out["proven bound"] = f"{_figure(release.bound)} (gap {100 * release.gap:.2f}%)" if proven else "none was asked for"
+    proven = isfinite(release.gap)
+    out = {"status": str(release.status).replace("_", " "), "objective": figure(release.objective)}
+    out["proven bound"] = f"{figure(release.bound)} (gap {percentage(release.gap, 2)})" if proven else NO_BOUND
     if isinstance(release, Suppression):
         out |= {"primary": f"{int(release.primary.sum()):,}", "secondary": f"{int(release.secondary.sum()):,}"}
         out["information lost"] = (
@@ -200,22 +191,14 @@ def _result(content: Content) -> dict[str, str]:
 def _loss(content: Content) -> dict[str, dict[str, str]]:
     names = {"abs_mean": "mean", "abs_max": "largest", "pct_mean": "mean, %", "pct_max": "largest, %"}
     return {
-        group: {shown: _figure(figures[key]) for key, shown in names.items()}
+        group: {shown: figure(figures[key]) for key, shown in names.items()}
         for group, figures in content.release.loss().items()
         if not isinstance(content.release, Suppression)
     }
 
 
-def _figure(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}") if isfinite(value) else "-"
-    return str(value).replace("_", " ")
-
-
 def _comparison(comparison: Any) -> list[dict[str, str]]:
-    return [{name: _figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
+    return [{name: figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
 
 
 def _attack(attack: Any) -> dict[str, str]:
@@ -223,7 +206,7 @@ def _attack(attack: Any) -> dict[str, str]:
         return {}
     summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
     plain = (bool, int, float, str)
-    return {str(key).replace("_", " "): _figure(value) for key, value in summary.items() if isinstance(value, plain)}
+    return {str(key).replace("_", " "): figure(value) for key, value in summary.items() if isinstance(value, plain)}
 
 
 def _attack_picture(attack: Any) -> str:

@@ -1,0 +1,95 @@
+"""Draw the rooms of the package and which import which, from the code's own imports: docs/pictures/house.svg."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "cellguard"
+PICTURE = ROOT / "docs" / "pictures" / "house.svg"
+ROWS = (
+    ("cli", "web"),
+    ("publish", "argus", "experiments"),
+    ("methods",),
+    ("check",),
+    ("data",),
+    ("nouns",),
+    ("_engine", "_io", "_core"),
+)
+"""Rooms from top to bottom: imports go downward."""
+WORDS = {
+    "cli": "one small module per verb",
+    "web": "the page",
+    "publish": "jobs, outputs, report",
+    "argus": "tau-ARGUS batches",
+    "experiments": "the papers",
+    "methods": "suppress, intervals, adjust, round, perturb",
+    "check": "audit, witnesses, attacks",
+    "data": "records, rules, respondents",
+    "nouns": "tables, publications, levels, releases",
+    "_engine": "space, ranges, closest, solvers",
+    "_io": "parsers that only parse",
+    "_core": "compiled loops (C++)",
+}
+WIDTH, HEIGHT, GAP, WAY = 260, 46, 40, 170
+
+
+def imports() -> Counter[tuple[str, str]]:
+    """Return how often a module of one room imports from another."""
+    found: Counter[tuple[str, str]] = Counter()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("cellguard"):
+                parts = (node.module or "").split(".")
+                for other in [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]:
+                    if other != room and room in WORDS and other in WORDS:
+                        found[room, other] += 1
+    return found
+
+
+def draw() -> str:
+    """Return the picture as SVG."""
+    place = {}
+    widest = max(len(row) for row in ROWS) * (WIDTH + 20)
+    for r, row in enumerate(ROWS):
+        left = (widest - len(row) * (WIDTH + 20) + 20) / 2
+        for k, room in enumerate(row):
+            place[room] = (left + k * (WIDTH + 20), 10 + r * (HEIGHT + GAP))
+    height = 10 + len(ROWS) * (HEIGHT + GAP)
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {widest + WAY} {height}" font-family="sans-serif">',
+        "<style>text{fill:#1f2933}.w{font-size:11px;fill:#52606d}.n{font-size:15px;font-weight:bold}</style>",
+        f'<rect width="{widest + WAY}" height="{height}" fill="#ffffff"/>',
+    ]
+    strongest = max(imports().values())
+    for (room, other), n in sorted(imports().items()):
+        (x, y), (u, v) = place[room], place[other]
+        if v > y:
+            stroke = 0.6 + 3.4 * (n / strongest) ** 0.5
+            out.append(
+                f'<line x1="{x + WIDTH / 2:.0f}" y1="{y + HEIGHT}" x2="{u + WIDTH / 2:.0f}" y2="{v}" '
+                f'stroke="#9fb3c8" stroke-width="{stroke:.1f}"><title>{room} imports {other}: {n}</title></line>'
+            )
+    for room, (x, y) in place.items():
+        out.append(
+            f'<rect x="{x:.0f}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#e6f0fa" stroke="#486581"/>'
+        )
+        out.append(f'<text class="n" x="{x + WIDTH / 2:.0f}" y="{y + 19}" text-anchor="middle">{room}</text>')
+        out.append(f'<text class="w" x="{x + WIDTH / 2:.0f}" y="{y + 36}" text-anchor="middle">{WORDS[room]}</text>')
+    steps = ("records", "table", "sensitive cells", "release", "audit", "files, report")
+    for k, step in enumerate(steps):
+        y = 30 + k * (height - 60) / (len(steps) - 1)
+        out.append(f'<text x="{widest + 40}" y="{y:.0f}" font-size="13">{step}</text>')
+        if k:
+            out.append(
+                f'<text x="{widest + 40}" y="{y - (height - 60) / (len(steps) - 1) / 2:.0f}" font-size="13">↓</text>'
+            )
+    return "\n".join([*out, "</svg>", ""])
+
+
+if __name__ == "__main__":
+    PICTURE.parent.mkdir(exist_ok=True)
+    PICTURE.write_text(draw(), encoding="utf-8")

@@ -1,0 +1,97 @@
+"""The verbs of the methods, made from the registry: what a method says of its options is its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cellguard.cli import _common as shared
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, SAME, Method, Option
+
+if TYPE_CHECKING:
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
+
+__all__ = ["command_of"]
+
+_MarkPrimary = Annotated[
+    bool, typer.Option("--mark-primary", help="Tell in the file which withheld cells are sensitive themselves.")
+]
+_InternalFile = Annotated[
+    Path | None,
+    typer.Option("--internal-file", metavar="FILE", help="Also write true values, senses, weights: must stay inside."),
+]
+
+
+def command_of(method: Method) -> Callable[..., None]:
+    """Return the function behind ``cellguard NAME``."""
+    parameters = _parameters(method)
+
+    def command(**given: Any) -> None:
+        _run(method, given)
+
+    command.__doc__ = method.help
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    return command
+
+
+def _parameters(method: Method) -> list[Parameter]:
+    """Return the options of a method, then those that all methods have."""
+    own = {option.name for option in method.options}
+    out = [_parameter("table", shared.TableFile), _parameter("out", shared.Out, None)]
+    out += [_parameter(option.name, _typed(option), option.default) for option in method.options if option.flag]
+    if "weights" not in own:
+        out.append(_parameter("weights", shared.Weights, "table"))
+    out += [
+        _parameter("levels", shared.Levels, None),
+        _parameter("time_limit", shared.TimeLimit, DEFAULT_TIME_LIMIT_S),
+        _parameter("seed", shared.Seed, 0),
+        _parameter("threads", shared.Threads, 1),
+        _parameter("insiders", shared.Insiders, True),
+    ]
+    if "integer" not in own:
+        out.append(_parameter("whole", shared.Whole, False))
+    if method.marks_primary:
+        out.append(_parameter("mark_primary", _MarkPrimary, False))
+    if method.internal_file:
+        out.append(_parameter("internal_file", _InternalFile, None))
+    out += [
+        _parameter("allow_nothing_sensitive", shared.NothingSensitive, False),
+        _parameter("internal", shared.Internal, False),
+        _parameter("as_json", shared.Json, False),
+        _parameter("quiet", shared.Quiet, False),
+    ]
+    return out
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+
+
+def _typed(option: Option) -> Any:
+    flag = f"--{option.name.replace('_', '-')}" if option.flag is SAME else option.flag
+    kind = option.kind if option.default is not None else option.kind | None
+    return Annotated[kind, typer.Option(flag, metavar=option.metavar, min=option.least, help=option.help)]
+
+
+def _run(method: Method, given: dict[str, Any]) -> None:
+    own = {option.name: option.typed(given.pop(option.name)) for option in method.options if option.flag}
+    limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed")}
+    internal_file = given.pop("internal_file", None)
+    if method.threads:
+        limits["threads"] = given["threads"]
+    if method.progress:
+        limits["progress"] = shared.progress_lines(internal=given["internal"], quiet=given["quiet"])
+
+    def protect(table: Table) -> Release:
+        release = method.verb(table, **own, **limits)
+        if internal_file is not None and release.published:
+            release.save_internal(internal_file)  # type: ignore[attr-defined]  # the method says that it can
+        return release
+
+    shared.run_method(protect, given.pop("table"), **given)

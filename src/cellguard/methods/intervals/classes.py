@@ -1,0 +1,242 @@
+"""Intervals that tell no more than that the truth lies in them: sets of possible tables, and a collar around them.
+
+What is computed here, and why it withstands who knows it, is argued in docs/methods/intervals-informed.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine import clock
+from cellguard.methods.intervals.asked import Asked
+from cellguard.methods.intervals.grid import Grid, Published
+from cellguard.methods.intervals.lattice import Lattice
+from cellguard.methods.intervals.movements import Cover, Ground, Known
+from cellguard.methods.intervals.problem import Ends, left
+from cellguard.methods.intervals.secret import Secret
+from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.table import FloatArray, IntArray, Table
+
+__all__ = ["Classes", "classes"]
+
+_SPREAD = 0.2
+"""What the choice of movements looks at (costs, order) is multiplied by exp(spread * g), g logistic and secret."""
+_FURTHER = 0.25
+"""Intervals are widened beyond the sets in steps of this share of what is certainly enough."""
+_SEARCHING = 0.6
+"""Share of the time for the search; what it leaves unhidden in that time is hidden cell by cell."""
+_PATIENCE_S = 30.0
+"""Who had no limit would not wait longer than this for a second search."""
+_SEARCHES = 8
+"""How often the search begins again when cells could not be hidden, ..."""
+_FIRST = 1e6
+"""... with those first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Classes:
+    """What is published, and what stays possible for who knows everything but the data and the seed."""
+
+    published: Published
+    promised: IntArray
+    """The cells whose sets are as wide as their levels ask."""
+    asked: int
+    """How many were asked for."""
+    movements: int
+    grid: Grid | None
+    """By which more cells can be opened."""
+
+
+def classes(table: Table, seed: int, deadline: float) -> Classes:
+    """Find movements that hide every sensitive cell, and the intervals around them."""
+    if any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
+        return _Search(table, seed).run(deadline)
+    a = table.values
+    return Classes(
+        published=Published(a, a, a, a), promised=np.zeros(0, np.int64), asked=0, movements=0, grid=None
+    )  # fmt: skip
+
+
+class _Search:
+    def __init__(self, table: Table, seed: int) -> None:
+        from cellguard._engine.space.reduce import reduce
+
+        self.table = t = table
+        self.secret = Secret(t, seed)
+        least = [np.maximum(n.lower + n.upper, n.sliding) for n in (required_levels(t, a) for a in attackers_of(t))]
+        every = np.concatenate([np.zeros(0), *least])
+        self.lattice = Lattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
+        self.asked = Asked.of(t, self.lattice)
+        self.reduction = reduce(t.relations, ~t.fixed & (t.ub > t.lb))
+        self.cells = np.flatnonzero(~self.reduction.determined)
+        place = np.full(t.n_cells, -1, np.int64)
+        place[self.cells] = np.arange(len(self.cells))
+        self.place = place
+        self.ground = self._ground()
+        self.tight = self._tight()
+        share = self.asked.width.share
+        ends = np.maximum(self.asked.lower * (1 - share), self.asked.upper) / share
+        self.beyond = float(ends.max(initial=0.0))
+        self.grid = Grid(t, self.lattice, self.secret)
+        self.cover = self._fresh()
+
+    def _fresh(self) -> Cover:
+        return Cover(self.ground, self.asked, self.place[self.asked.cells], self.beyond, self.tight)
+
+    def run(self, deadline: float) -> Classes:
+        """Search; when some cells cannot be hidden, search again with those first."""
+        cells = self.asked.cells
+        offset = self.secret.uniform("grid", cells)
+        urgency = np.exp(_SPREAD * self._logistic("order", cells))
+        best = None
+        searching = clock.until(_SEARCHING, deadline)
+        for _ in range(_SEARCHES):
+            begin = clock.now()
+            cover = self._fresh()
+            left = cover.search(offset, urgency, searching)
+            if best is None or len(left) < best:
+                best, self.cover = len(left), cover
+            movable = left[cover.place[left] >= 0]
+            if not len(movable) or 2.0 * clock.now() - begin > min(searching, begin + _PATIENCE_S):
+                break
+            urgency[movable] *= _FIRST
+        return self._result(deadline)
+
+    def _logistic(self, purpose: str, cells: IntArray) -> FloatArray:
+        u = np.clip(self.secret.uniform(purpose, cells), 1e-12, 1 - 1e-12)
+        return np.asarray(np.log(u / (1 - u)))
+
+    def _ground(self) -> Ground:
+        t, at = self.table, self.cells
+        units = self.lattice.units
+        value = np.floor(units(t.values[at]) + 1e-9)
+        lower, upper = np.ceil(units(t.lb[at]) - 1e-9), np.floor(units(t.ub[at]) + 1e-9)
+        positive = t.weights[t.weights > 0]
+        weight = np.maximum(t.weights[at], 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
+        cost = weight / float(np.median(weight)) * np.exp(_SPREAD * self._logistic("cost", at)) if len(at) else weight
+        relations = csr_array(t.relations[self.reduction.rows][:, at])
+        return Ground(relations=relations, value=value, lower=lower, upper=upper, cost=cost)
+
+    def _tight(self) -> dict[int, Known]:
+        """For cells to be hidden from somebody with knowledge of his own: what he knows of other cells."""
+        t, units = self.table, self.lattice.units
+        index = np.full(t.n_cells, -1, np.int64)
+        index[self.asked.cells] = np.arange(len(self.asked))
+        known: dict[int, list[Known]] = {}
+        for attacker in attackers_of(t):
+            at = attacker.cells[self.place[attacker.cells] >= 0]
+            if not len(at):
+                continue
+            lo, hi = (bound[at] for bound in t.bounds(attacker))
+            mine = Known(self.place[at], np.ceil(units(lo) - 1e-9), np.floor(units(hi) + 1e-9))
+            for cell in required_levels(t, attacker).cells.tolist():
+                other = at != cell
+                known.setdefault(int(index[cell]), []).append(Known(*(part[other] for part in mine)))
+        return {k: Known(*(np.concatenate(part) for part in zip(*v, strict=True))) for k, v in known.items()}
+
+    # ------------------------------------------------------------------ ends
+
+    def _result(self, deadline: float) -> Classes:
+        c = self.cover
+        inner = self.ground.value - c.below, self.ground.value - c.below + c.moved
+        published = Published(*self._ends(inner, deadline), *self._values(inner))
+        bare = np.flatnonzero(~c.hidden)
+        if len(bare):  # if there is no time for it, who checks will say so
+            published = self.grid.widened(published, self.asked.cells[bare], deadline) or published
+        given = self.lattice.values(c.given)
+        return Classes(
+            published=published,
+            promised=self.asked.cells[c.hidden & (given >= self.asked.total * (1 - 1e-9))],
+            asked=len(self.asked),
+            movements=len(c.movements),
+            grid=self.grid,
+        )
+
+    def _ends(self, inner: Ends, deadline: float) -> Ends:
+        """Ends of the intervals: as far beyond the sets as every level of every table in them asks."""
+        down, up = self._beyond()
+        most, movers = self._most(down, up)
+        further = np.zeros(len(most))
+        hidden = np.flatnonzero(self.cover.hidden)
+        while True:
+            ends = self._values(self._collared(inner, further, down, up))
+            short = self._short(hidden, inner, down, up, ends, deadline)
+            raised = (np.asarray(movers[short].sum(axis=0)).ravel() > 0) & (further < most)
+            if not raised.any():
+                return ends
+            further = np.where(raised, np.minimum(further + _FURTHER * most, most), further)
+
+    def _values(self, units: Ends) -> Ends:
+        """Ends as values, within the known bounds; where the values lie on no grid, one unit further up."""
+        t = self.table
+        moved = self.cover.moved > 0
+        at = self.cells[moved]
+        over = 0.0 if self.lattice.whole else 1.0
+        low, high = t.values.copy(), t.values.copy()
+        low[at] = np.clip(self.lattice.values(units[0][moved]), t.lb[at], t.values[at])
+        high[at] = np.clip(self.lattice.values(units[1][moved] + over), t.values[at], t.ub[at])
+        return low, high
+
+    def _beyond(self) -> Ends:
+        """How far below and above its set the range of each cell to be hidden must reach, in units."""
+        a, c = self.asked, self.cover
+        x = c.corner(np.arange(len(a)))
+        y = x + c.moved[c.place]
+        near = np.ceil(a.lower * np.maximum(x, 0.0) + a.below - 1e-9)
+        far = np.ceil(a.upper * np.maximum(y, 0.0) + a.above - 1e-9)
+        return np.where(c.sign > 0, near, far), np.where(c.sign > 0, far, near)
+
+    def _most(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, csr_array]:
+        """Share by which each movement is continued beyond its ends at most; and the movements of each cell."""
+        c = self.cover
+        asked = np.zeros(len(c.place))
+        asked[c.hidden] = np.maximum(down, up)[c.hidden] / c.moved[c.place[c.hidden]]
+        V = csr_array(csr_array(self._matrix()[:, c.place]) > 0).astype(np.float64)
+        most = np.asarray(V.multiply(asked[None, :]).max(axis=1).todense()).ravel() if V.shape[0] else np.zeros(0)
+        if self.lattice.whole:  # whole steps: then there are tables of whole numbers, too
+            steps = np.array([movement.steps for movement in c.movements])
+            most = np.ceil(most * steps - 1e-9) / steps
+        return most, csr_array(V.T)
+
+    def _matrix(self) -> csr_array:
+        """The movements, one row each, as they move the cells in all their steps."""
+        c = self.cover
+        rows = np.repeat(np.arange(len(c.movements)), [len(m.cells) for m in c.movements])
+        columns = np.concatenate([np.zeros(0, np.int64), *(m.cells for m in c.movements)])
+        entries = np.concatenate([np.zeros(0), *(m.steps * np.abs(m.step) for m in c.movements)])
+        return csr_array((entries, (rows, columns)), shape=(len(c.movements), len(self.ground)))
+
+    def _collared(self, inner: Ends, further: FloatArray, down: FloatArray, up: FloatArray) -> Ends:
+        """Ends that go beyond the sets: of cells to be hidden as they must, of others as their movements go on."""
+        c, g = self.cover, self.ground
+        more = np.ceil(self._matrix().T @ further - 1e-9)
+        mine = np.flatnonzero(c.hidden)
+        below, above = more.copy(), more.copy()
+        np.maximum.at(below, c.place[mine], down[mine])
+        np.maximum.at(above, c.place[mine], up[mine])
+        return np.maximum(inner[0] - below, g.lower), np.minimum(inner[1] + above, g.upper)
+
+    def _short(
+        self, hidden: IntArray, inner: Ends, down: FloatArray, up: FloatArray, ends: Ends, deadline: float
+    ) -> IntArray:
+        """Return the cells whose range does not reach beyond their sets as it must.
+
+        The test is public: it asks for the same ends of the same range whichever table of the sets is the true one.
+        """
+        from cellguard._engine.ranges.ranges import ranges
+
+        t, at = self.table, self.cover.place[hidden]
+        cells = self.asked.cells[hidden]
+        first = np.maximum(self.lattice.values(inner[0][at] - down[hidden]), t.lb[cells])
+        last = np.minimum(self.lattice.values(inner[1][at] + up[hidden]), t.ub[cells])
+        a = t.values[cells]
+        found = ranges(
+            *(t.relations, *ends, t.values, cells),
+            lower=np.maximum(a - first, 0.0),
+            upper=np.maximum(last - a, 0.0),
+            time_limit_s=left(deadline),
+        )
+        return hidden[~found.safe] if clock.now() < deadline else hidden[:0]

@@ -1,0 +1,81 @@
+"""Before intervals are returned: what the audit does not accept is widened, or not returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from cellguard._engine import clock
+from cellguard.check.audit import audit
+from cellguard.methods.intervals.grid import only
+from cellguard.methods.intervals.problem import Ends, Problem, left
+from cellguard.nouns.release import Intervals, Status
+from cellguard.nouns.table import IntArray, Table
+
+__all__ = ["accepted", "exposed_cells", "widened"]
+
+ROUNDS = 4
+"""How often what is exposed is widened; the last time, everything around it is withheld."""
+
+P = TypeVar("P", bound=tuple[object, ...])
+
+
+def accepted(
+    table: Table, found: P, ends: Callable[[P], Ends], widen: Callable[[P, IntArray, int], P | None], deadline: float
+) -> tuple[P | None, int]:
+    """Return what the audit accepts, the same or wider or None, and how many cells were mended.
+
+    Parameters
+    ----------
+    table, found, ends
+        The table, what was found, and the ends of its intervals.
+    widen
+        Makes wider what was found, for some cells, in each of the rounds.
+    deadline
+        On the clock of time limits.
+    """
+    mended = 0
+    for attempt in range(ROUNDS + 1):
+        cells = exposed_cells(table, ends(found), deadline)
+        if cells is None or (len(cells) and clock.now() > deadline):
+            return None, mended
+        if not len(cells):
+            return found, mended
+        mended += len(cells)
+        wider = widen(found, cells, attempt) if attempt < ROUNDS else None
+        if wider is None:
+            return None, mended
+        found = wider
+    return None, mended
+
+
+def exposed_cells(table: Table, ends: Ends, deadline: float) -> IntArray | None:
+    """Return the cells that the audit does not call safe; None if time ran out before it was sure.
+
+    Respondents are asked only where they were planned against: elsewhere the verb looks for itself, and plans again.
+    """
+    release = Intervals(table=table, status=Status.FEASIBLE, objective=0.0, lower=ends[0], upper=ends[1])
+    found = audit(release, everywhere=False, time_limit_s=left(deadline))
+    sure = not found.unknown or clock.now() < deadline
+    return found.unsafe_cells if sure else None
+
+
+def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends | None:
+    """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
+    from cellguard._engine.space.reduce import reduce
+
+    alone = Problem(only(table, cells))
+    a = table.values
+    found = alone.quick(reduce(table.relations, alone.may_open), deadline, (ends[1] - a, a - ends[0]))
+    if found is None:
+        return None
+    below, above = found.lower, found.upper
+    if table.integer:
+        below, above = np.ceil(below - 1e-9), np.ceil(above - 1e-9)
+    wider = 1.0 + 1e-9  # the ends were rounded
+    low, high = np.minimum(ends[0], a - wider * below), np.maximum(ends[1], a + wider * above)
+    if np.allclose(low, ends[0], rtol=1e-12) and np.allclose(high, ends[1], rtol=1e-12):  # whole numbers are missing
+        low, high = a - 2.0 * (a - low), a + 2.0 * (high - a)
+    return np.maximum(low, table.lb), np.minimum(high, table.ub)

@@ -1,0 +1,325 @@
+"""Movements that hide: additive changes of the table, each of which carries some sensitive cells through their sets.
+
+A movement is a vector of whole numbers ``v`` with ``T v = 0``; the table may stand at any of the positions 0, 1, ...,
+n of it, and the true one is at position t. A sensitive cell that moves by p a step takes n + 1 values, from
+``x = a - t p`` to ``y = x + n p`` (mirrored where it moves backward), and is hidden when ``y - x`` is what a set that
+ends at y asks for. How large p must be follows from x alone, never from the position: whoever stands elsewhere on
+the movement gets the same movement.
+
+Movements are searched one after the other. The cell that needs most leads; its set is the piece of a public
+partition with a secret offset in which it lies. A linear program finds the cheapest movement that carries it, on which
+other cells that are not hidden yet ride for nothing as far as they need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from cellguard._engine import clock
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.mip import solve_mixed
+from cellguard.methods.intervals.asked import Asked
+from cellguard.methods.intervals.lattice import Width, grain_of, pieces
+from cellguard.nouns.table import BoolArray, FloatArray, IntArray
+
+__all__ = ["Cover", "Ground", "Known", "Movement"]
+
+_ENOUGH = 0.8
+"""Who rides needs at least this share of what the smallest step gives."""
+_WHOLE_S = 5.0
+"""Seconds for a movement in whole numbers where the first program does not give them."""
+_FAR = 2.0**40
+"""No step is longer."""
+_RIDING = 1e-6
+"""What it costs a cell that must be hidden anyway to move by one, as a share of its weight."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Movement:
+    """A whole vector, the number of steps on it, and where the true table stands."""
+
+    cells: IntArray
+    """Which cells move (places on the ground)."""
+    step: FloatArray
+    """By how much they move with one step."""
+    steps: float
+    position: float
+
+
+class Known(NamedTuple):
+    """Closer bounds of some cells."""
+
+    cells: IntArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Path:
+    """A movement that is looked for: who leads, and by how much with a step."""
+
+    leader: int
+    stride: float
+    grain: float
+    """All steps are multiples of it."""
+    steps: float
+    position: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ground:
+    """The cells that can move: relations between them, values and bounds in units, and costs."""
+
+    relations: csr_array
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    cost: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+class Cover:
+    """The search: what each cell is moved by so far, and which cells are hidden."""
+
+    def __init__(self, ground: Ground, asked: Asked, places: IntArray, beyond: float, tight: dict[int, Known]) -> None:
+        """Prepare.
+
+        Parameters
+        ----------
+        ground
+            Cells that can move.
+        asked
+            What is asked for the cells to be hidden, ...
+        places
+            ... and where those stand on the ground; -1 where they cannot move.
+        beyond
+            Share of a movement by which intervals go beyond its ends: room is kept for it.
+        tight
+            For cells to be hidden from somebody who knows more: what he knows.
+        """
+        self.ground, self.asked, self.place, self.beyond, self.tight = ground, asked, places, beyond, tight
+        m, k = len(ground), len(asked)
+        self.moved = np.zeros(m)
+        """By how much each cell is moved by all movements together: the widths of the sets."""
+        self.below = np.zeros(m)
+        """How far below the truth each cell goes."""
+        self.hidden = np.zeros(k, np.bool_)
+        self.bound = np.full(m, np.inf)
+        """How far later movements may still move each cell: steps that were computed from where it stands must stay."""
+        self.given = np.zeros(k)
+        """Width that movements gave each cell to be hidden, as far as it counts."""
+        self.lost = np.zeros(k)
+        """Width that does not count: somebody he must be hidden from knows the movement."""
+        self.movements: list[Movement] = []
+        mirrored = ground.value[places] < 0
+        self.sign = np.where(mirrored, -1.0, 1.0)
+        self.bottom = np.where(mirrored, -ground.upper[places], ground.lower[places])
+        self.begin = np.maximum(self.bottom, 0.0)
+        self.end = np.where(mirrored, -ground.lower[places], ground.upper[places])
+        A = ground.relations
+        both = csr_array(hstack([A, -A, A, -A]))
+        zero = np.zeros(A.shape[0])
+        self.program = LinearProgram(both, zero, zero, np.zeros(4 * m), np.zeros(4 * m), simplex="dual")
+
+    # ------------------------------------------------------------------ search
+
+    def search(self, offset: FloatArray, urgency: FloatArray, deadline: float) -> IntArray:
+        """Hide cell after cell; return those that could not be hidden.
+
+        Parameters
+        ----------
+        offset
+            Of each cell's partition, between 0 and 1.
+        urgency
+            What a cell needs is multiplied by it; the largest product leads.
+        deadline
+            On the clock of time limits.
+        """
+        stuck = self.place < 0
+        while clock.now() < deadline:
+            open_ = np.flatnonzero(~self.hidden & ~stuck)
+            if not len(open_):
+                break
+            need = self._width(open_).least(self.corner(open_) + self.lost[open_])
+            leader = int(open_[np.argmax(need * urgency[open_])])
+            if not self._lead(leader, float(offset[leader]), deadline):
+                stuck[leader] = True
+        return np.flatnonzero(~self.hidden)
+
+    def _width(self, which: IntArray) -> Width:
+        w = self.asked.width
+        return Width(w.floor[which], w.share[which], w.extra[which], self.given[which])
+
+    def corner(self, which: IntArray) -> FloatArray:
+        """Return where the set of each cell begins that the movements so far give it, in its own direction."""
+        at = self.place[which]
+        above = self.moved[at] - self.below[at]
+        value = np.where(self.sign[which] > 0, self.ground.value[at], -self.ground.value[at])
+        return np.asarray(value - np.where(self.sign[which] > 0, self.below[at], above))
+
+    def _lead(self, leader: int, offset: float, deadline: float) -> bool:
+        """Hide the leader, if there is a way; at best one with room beyond the sets, too."""
+        path = self.path(leader, offset)
+        if path is None:
+            return False
+        return any(self._move(path, beyond, deadline) for beyond in sorted({self.beyond, 0.0}, reverse=True))
+
+    def path(self, leader: int, offset: float) -> _Path | None:
+        """Return how the leader moves: through the numbers of its piece that are a multiple of the stride apart."""
+        one = np.array([leader])
+        width, lost, here = self._width(one), self.lost[one], self.corner(one)
+        # further down nothing would be missing
+        start = np.minimum(np.maximum(self.begin[one], width.latest(np.zeros(1)) + 1.0 - lost), here) + lost
+        x, y, stride = pieces(here + lost, start, self.end[one] - self.given[one], width, np.array([offset]))
+        ahead = np.floor((here + lost - x) / stride)
+        steps = np.floor((y - (here + lost - ahead * stride)) / stride)
+        if not steps[0] > 0:
+            return None
+        position = ahead if self.sign[leader] > 0 else steps - ahead
+        figures = (float(part[0]) for part in (stride, grain_of(stride), steps, position))
+        stride_, grain, steps_, position_ = figures
+        return _Path(leader=leader, stride=stride_, grain=grain, steps=steps_, position=position_)
+
+    def _move(self, path: _Path, beyond: float, deadline: float) -> bool:
+        """Find the cheapest movement on which the leader makes the stride; whether there is one."""
+        g, m, grain = self.ground, len(self.ground), path.grain
+        others = np.flatnonzero(~self.hidden & (self.place >= 0))
+        others = others[others != path.leader]
+        room = grain * np.floor(self._left(path, beyond) / grain)
+        riding = np.stack([self._ride(others, path, way, beyond) for way in (1.0, -1.0)])
+        # who must not compute the leader may know who rides
+        riding = np.where(riding <= room[:, self.place[others]], riding, 0.0)
+        free = np.zeros((2, m))
+        free[:, self.place[others]] = riding
+        paid = np.maximum(room - free, 0.0)
+        upper = np.concatenate([free[0], free[1], paid[0], paid[1]]) / grain
+        lower = np.zeros(4 * m)
+        place = int(self.place[path.leader])
+        upper[place + m * np.arange(4)] = 0.0
+        lower[place] = upper[place] = path.stride / grain
+        cost = np.concatenate([_RIDING * g.cost, _RIDING * g.cost, g.cost, g.cost])
+        self.program.set_all(cost, lower, upper)
+        found = self.program.solve(time_limit_s=max(0.0, deadline - clock.now()), duals=False)
+        v = self._whole(found.x, lower, upper, cost, deadline) if found.optimal else None
+        if v is None:
+            return False
+        self._take(path, grain * v, others, riding)
+        return True
+
+    def _left(self, path: _Path, beyond: float) -> FloatArray:
+        """Return by how many units a step may still move each cell, forward and backward."""
+        g, steps = self.ground, path.steps
+        low, high = g.value - self.below, g.value - self.below + self.moved
+        lower, upper = g.lower, g.upper
+        if path.leader in self.tight:
+            known = self.tight[path.leader]
+            lower, upper = lower.copy(), upper.copy()
+            np.maximum.at(lower, known.cells, known.lower)
+            np.minimum.at(upper, known.cells, known.upper)
+        down, up = np.maximum(low - lower, 0.0), np.maximum(upper - high, 0.0)
+        behind, ahead = path.position + beyond * steps, steps - path.position + beyond * steps
+
+        def most(room: FloatArray, parts: float) -> FloatArray:
+            return room / parts if parts > 0 else np.full(len(room), np.inf)
+
+        ways = [np.minimum(most(down, behind), most(up, ahead)), np.minimum(most(down, ahead), most(up, behind))]
+        return np.asarray(np.floor(np.minimum(np.stack(ways), np.minimum(self.bound / steps, _FAR)) + 1e-9))
+
+    def _ride(self, cells: IntArray, path: _Path, way: float, beyond: float) -> FloatArray:
+        """Return the least step by which each cell is hidden when it moves this way; 0 where it cannot."""
+        width, steps, grain = self._width(cells), path.steps, path.grain
+        ahead = np.where(self.sign[cells] * way > 0, path.position, steps - path.position)
+        corner, lost = self.corner(cells), self.lost[cells]
+        low, high = np.ones(len(cells)), np.ceil(width.least(corner + lost) / (steps * grain))
+        while (low < high).any():  # what is enough stays so when the step grows: halve
+            p = np.floor((low + high) / 2)
+            good = steps * grain * p >= width.least(corner - ahead * grain * p + lost)
+            low, high = np.where(good, low, np.minimum(p + 1, high)), np.where(good, p, high)
+        p = grain * high
+        # not one grain more than a set that begins there asks: elsewhere on the movement it would not be taken
+        exact = p == grain * np.ceil(width.least(corner - ahead * p + lost) / (steps * grain))
+        over = beyond * steps * p
+        below, above = corner - ahead * p, corner + self.given[cells] + lost + (steps - ahead) * p
+        fits = exact & (below - over >= self.bottom[cells]) & (above + over <= self.end[cells])
+        # a cell that needs less than a step of one grain would get far more than it asks for
+        fits &= width.least(below + lost) >= _ENOUGH * steps * grain
+        return np.where(fits, p, 0.0)
+
+    def _whole(
+        self, x: FloatArray, lower: FloatArray, upper: FloatArray, cost: FloatArray, deadline: float
+    ) -> FloatArray | None:
+        """Return the movement in whole numbers; None if there is none."""
+        A, m = self.ground.relations, len(self.ground)
+
+        def joined(y: FloatArray) -> FloatArray:
+            return np.asarray(y[:m] - y[m : 2 * m] + y[2 * m : 3 * m] - y[3 * m :])
+
+        v = np.rint(joined(x))
+        if np.abs(v - joined(x)).max(initial=0.0) <= 1e-6 and not np.any(A @ v):
+            return v
+        used = np.flatnonzero(upper > 0)
+        both = csr_array(csr_array(hstack([A, -A, A, -A]))[:, used])
+        limit = min(_WHOLE_S, max(0.0, deadline - clock.now()))
+        most = np.minimum(upper[used], _FAR)
+        found = solve_mixed(both, 0.0, 0.0, lower[used], most, cost[used], time_limit_s=limit, relative_gap=0.05)
+        whole = np.zeros(4 * m)
+        whole[used] = found.x
+        v = joined(whole)
+        return v if found.found and not np.any(A @ v) else None
+
+    def _take(self, path: _Path, v: FloatArray, others: IntArray, riding: FloatArray) -> None:
+        """Add the movement, and note whom it hides."""
+        steps, position = path.steps, path.position
+        cells = np.flatnonzero(v)
+        mine = v[self.place[others]]
+        least = np.where(mine > 0, riding[0], riding[1])
+        counts = self._counting(others, path, v)
+        done = np.append(others[(mine != 0) & (least > 0) & (np.abs(mine) >= least) & counts], path.leader)
+        least_of = np.zeros(len(self.asked))
+        least_of[others], least_of[path.leader] = least, path.stride
+        self.bound[cells] -= steps * np.abs(v[cells])
+        self.bound[self.place[done]] = self._plateau(done, path, v, least_of[done])
+        self.given[path.leader] += steps * abs(v[self.place[path.leader]])
+        self.given[others] += np.where(counts, steps * np.abs(mine), 0.0)
+        self.lost[others] += np.where(counts, 0.0, steps * np.abs(mine))
+        self.hidden[done] = True
+        self.movements.append(Movement(cells=cells, step=v[cells], steps=steps, position=position))
+        self.moved += steps * np.abs(v)
+        self.below += np.where(v > 0, v * position, -v * (steps - position))
+        # several movements may do together what none of them does
+        together = others[~self.hidden[others]]
+        spare = -self._width(together).missing(self.corner(together) + self.lost[together])
+        self.hidden[together[spare >= 0]] = True
+        room = self._width(together).latest(np.zeros(len(together))) - self.corner(together) - self.lost[together]
+        self.bound[self.place[together[spare >= 0]]] = np.maximum(room[spare >= 0], 0.0)
+
+    def _plateau(self, cells: IntArray, path: _Path, v: FloatArray, least: FloatArray) -> FloatArray:
+        """How far cells that were just hidden could stand elsewhere, either way, and still be moved alike."""
+        step, steps = v[self.place[cells]], path.steps
+        p = np.abs(step)
+        ahead = np.where(self.sign[cells] * step > 0, path.position, steps - path.position)
+        width, here = self._width(cells), self.corner(cells) + self.lost[cells]
+        shorter = p - path.grain
+        # up to here one grain less was enough; a cell that is moved further than it asks for may stand anywhere below
+        low = np.where((p == least) & (shorter > 0), width.latest(steps * shorter) + ahead * p, -np.inf)
+        high = width.latest(steps * p) + ahead * p
+        out = np.maximum(np.floor(np.minimum(here - low - 1.0, high - here)), 0.0)
+        return np.where(cells == path.leader, 0.0, out)  # its piece must stay the same
+
+    def _counting(self, which: IntArray, path: _Path, v: FloatArray) -> BoolArray:
+        """Whether nobody from whom each cell must be hidden knows too much of what is moved now."""
+        out = np.ones(len(which), np.bool_)
+        for k in np.flatnonzero(np.isin(which, list(self.tight))).tolist():
+            at, lower, upper = self.tight[int(which[k])]
+            step = v[at]
+            behind = np.where(step > 0, step * path.position, -step * (path.steps - path.position))
+            low = self.ground.value[at] - self.below[at] - behind
+            high = low + self.moved[at] + path.steps * np.abs(step)
+            out[k] = bool(((step == 0) | ((low >= lower) & (high <= upper))).all())
+        return out

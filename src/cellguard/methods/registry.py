@@ -1,0 +1,23 @@
+"""The methods, in the order in which they are listed. A new one is a package beside the others and an entry here."""
+
+from __future__ import annotations
+
+from cellguard.exceptions import UnknownCodeError, did_you_mean
+from cellguard.methods.adjust import METHOD as ADJUST
+from cellguard.methods.intervals import METHOD as INTERVALS
+from cellguard.methods.method import Method
+from cellguard.methods.perturb import METHOD as PERTURB
+from cellguard.methods.round import METHOD as ROUND
+from cellguard.methods.suppress import METHOD as SUPPRESS
+
+__all__ = ["METHODS", "method_called"]
+
+METHODS: dict[str, Method] = {method.name: method for method in (SUPPRESS, ADJUST, INTERVALS, ROUND, PERTURB)}
+"""Name -> method."""
+
+
+def method_called(name: str) -> Method:
+    """Return the method of this name, or say which there are."""
+    if name not in METHODS:
+        raise UnknownCodeError(f"method {name!r} is not known.", hint=did_you_mean(name, METHODS))
+    return METHODS[name]

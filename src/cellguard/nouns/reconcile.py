@@ -1,0 +1,110 @@
+"""One value for every cell that tables share, and values that add up although they were rounded.
+
+Tables of one publication are often rounded one by one: a shared cell then has values that differ a little, and
+totals are not quite the sums of their parts. Within a stated tolerance the values are moved to the nearest
+ones that add up (least squares of the relative changes, which leaves zeros and signs alone); what differs by
+more is refused with both places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import AdditivityError, CellguardError, InputError
+from cellguard.nouns.checks import residuals
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from cellguard.nouns.table import Table
+
+__all__ = ["additive", "shared_values"]
+
+_TWO_VALUES = "a cell that tables share must have one value; make both tables from the same data."
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Place = Callable[[int, int], str]
+"""How messages call the place of a cell: its table's number, and the cell's number in it."""
+
+_SAME = 1e-9
+"""Values that differ by this share are equal: what adding up in another order leaves."""
+
+
+def shared_values(
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    n: int,
+    label: Callable[[int], str],
+    where: Place,
+    tolerance: float,
+) -> tuple[FloatArray, list[CellguardError]]:
+    """Return the value of every distinct cell, and what is wrong: each two tables with a cell that has two values."""
+    values, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)
+    total, tables_of = np.zeros(n), np.zeros(n)
+    wrong: list[CellguardError] = []
+    for k, (t, p) in enumerate(zip(tables, place, strict=True)):
+        known = values[p]
+        clash = np.abs(known - t.values) > max(tolerance, _SAME) * np.maximum(1.0, np.abs(known))
+        for other in np.unique(seen_in[p[clash]]).tolist():
+            both = np.flatnonzero(clash & (seen_in[p] == other))
+            own, cell = int(both[0]), int(p[both[0]])
+            there = int(np.flatnonzero(place[other] == cell)[0])
+            more = f", and so have {len(both) - 1} others" if len(both) > 1 else ""
+            text = f"{label(cell)} has different values in {where(other, there)} and {where(k, own)}{more}."
+            wrong.append(InputError(text, hint=_TWO_VALUES))
+        seen_in[p] = np.where(np.isnan(known), k, seen_in[p])
+        values[p] = np.where(np.isnan(known), t.values, known)
+        total[p] += t.values
+        tables_of[p] += 1
+    # the mean is nearest to all of them; where they agree the first is taken as it is
+    mean = total / np.maximum(tables_of, 1.0)
+    return np.where(np.abs(mean - values) > _SAME * np.abs(values), mean, values), wrong
+
+
+def additive(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:
+    """Return the nearest values that add up; as they are where they do, or where they differ by more than rounding.
+
+    >>> from scipy.sparse import csr_array
+    >>> T = csr_array(np.array([[-1.0, 1, 1]]))
+    >>> additive(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.1).round(2)
+    array([10.61,  3.9 ,  6.7 ])
+    >>> additive(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.01)
+    Traceback (most recent call last):
+    ...
+    cellguard.exceptions.AdditivityError: values do not add up within the tolerance.
+    """
+    residual, allowed = residuals(T, rhs, values)
+    if (np.abs(residual) <= allowed).all():
+        return values
+    moved = _projected(values, T, rhs)
+    residual, allowed = residuals(T, rhs, moved)
+    far = np.abs(moved - values) > 2 * tolerance * np.maximum(1.0, np.abs(values))
+    if far.any() or (np.abs(residual) > allowed).any():
+        raise AdditivityError("values do not add up within the tolerance.")
+    return moved
+
+
+def _projected(values: FloatArray, T: csr_array, rhs: FloatArray) -> FloatArray:
+    """Return the values with the least relative changes for which the relations hold."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import splu
+
+    size = np.abs(values)
+    scaled = T @ diags_array(size)
+    rows = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
+    scaled = diags_array(1.0 / np.where(rows > 0, rows, 1.0)) @ scaled
+    # relations that follow from others make the system singular: a trace of the identity, and a few more steps
+    normal = (scaled @ scaled.T + diags_array(np.full(T.shape[0], 1e-10))).tocsc()
+    factor = splu(normal)
+    moved = values.copy()
+    for _ in range(20):
+        residual, allowed = residuals(T, rhs, moved)
+        if (np.abs(residual) <= 1e-3 * allowed).all():
+            break
+        moved = moved - size * (scaled.T @ factor.solve(residual / np.where(rows > 0, rows, 1.0)))
+    return moved

@@ -1,0 +1,200 @@
+"""Tables that are already added up, as files: what is wrong in them is told with its line, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.frames import encode, numbers, read_frame
+from cellguard.data.template import is_period
+from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.publication import Part
+from cellguard.nouns.table import Table
+from cellguard.publish.model import Job, TableSection
+
+__all__ = ["ready"]
+
+IntArray = NDArray[np.int64]
+
+_MOST = 20
+"""So many mistakes of a file are told one by one."""
+
+
+def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Callable[[str], Any]) -> list[Part]:
+    """Read one table, an indicator at a time.
+
+    Raises
+    ------
+    PublicationError
+        With everything that is wrong in the file, each with its line.
+    """
+    given = read_frame(path)
+    own = {d: entry.columns.get(d, d) for d in entry.dimensions}
+    names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
+    column_of = {i.name: i.value for i in job.indicators}
+    values = {i: entry.value or column_of.get(i) or "value" for i in names}
+    wanted = [*own.values(), *values.values(), *([entry.count] if entry.count else []), *entry.top]
+    wrong = list(_missing_columns(path, given, wanted))
+    if wrong:
+        raise PublicationError.of(wrong)
+    frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
+    lines = rows + 2  # the first line names the columns
+    dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
+    wrong += _codes(path, frame, dims, lines)
+    wrong += _numbers(path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines)
+    period, dated = _period(path, frame, [*wanted, *entry.where])
+    wrong += dated
+    if wrong:
+        raise PublicationError.of(wrong)
+    parts = []
+    for indicator, value in values.items():
+        try:
+            table = Table.from_frame(
+                frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
+                tolerance=job.tolerance, name=name,
+            )  # fmt: skip
+        except CellguardError as error:
+            wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
+            continue
+        parts.append(
+            Part(
+                name=name if len(names) == 1 else f"{name} {indicator}",
+                table=table,
+                indicator=indicator,
+                where=entry.where,
+                dimensions={column: d for d, column in own.items() if column != d},
+                priority=entry.priority,
+                period=period,
+                source=path.name,
+                lines=_lines(table, frame, lines),
+            )
+        )
+    if wrong:
+        raise PublicationError.of(wrong)
+    return parts
+
+
+def _missing_columns(path: Path, frame: Mapping[str, Any], wanted: Sequence[str]) -> Iterator[CellguardError]:
+    for column in dict.fromkeys(wanted):
+        if column not in frame:
+            hint = did_you_mean(column, frame) or f"the columns are {', '.join(list(frame)[:12])}."
+            yield UnknownCodeError(f"{path.name}: line 1: there is no column {column!r}.", hint=hint)
+
+
+def _covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:
+    """Return the rows of the part of the population, where the file has more than that, and their numbers."""
+    n = len(next(iter(given.values()))) if given else 0
+    keep = np.ones(n, bool)
+    for column, code in where.items():
+        if column in given:
+            seen, index = encode(given[column])
+            keep &= np.array([c == code for c in seen] + [False])[index]
+    rows = np.flatnonzero(keep)
+    if len(rows) == n:
+        return given, rows
+    return {name: column.take(rows) for name, column in given.items()}, rows
+
+
+def _codes(
+    path: Path, frame: Mapping[str, Any], dims: Mapping[str, Hierarchy], lines: IntArray
+) -> Iterator[CellguardError]:
+    """Yield codes that are missing, not known, or listed twice, with their lines."""
+    places = []
+    for column, h in dims.items():
+        seen, index = encode(frame[column])
+        for row in np.flatnonzero(index < 0)[:_MOST].tolist():
+            hint = "write the code of the total in full."
+            yield InputError(f"{path.name}: line {lines[row]}: no code in column {column!r}.", hint=hint)
+        known = set(h.codes)
+        for k, code in [(k, c) for k, c in enumerate(seen) if c not in known][:_MOST]:
+            line = lines[int(np.argmax(index == k))]
+            text = f"{path.name}: line {line}: code {code!r} of column {column!r} is not in its hierarchy."
+            yield UnknownCodeError(text, hint=did_you_mean(code, h.codes))
+        places.append(index)
+    cells = np.column_stack(places)
+    order = np.lexsort(cells.T[::-1])
+    same = (cells[order[1:]] == cells[order[:-1]]).all(axis=1)
+    for first, again in zip(order[:-1][same][:_MOST].tolist(), order[1:][same][:_MOST].tolist(), strict=True):
+        codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)
+        text = f"{path.name}: line {lines[again]}: cell ({codes}) is listed before, in line {lines[first]}."
+        yield InputError(text, hint="each cell has one row.")
+
+
+def _numbers(
+    path: Path, frame: Mapping[str, Any], needed: Sequence[str], blank: Sequence[str], lines: IntArray
+) -> Iterator[CellguardError]:
+    """Yield entries that are no finite numbers, with their lines, never what they are; some columns may have blanks."""
+    for column in dict.fromkeys([*needed, *blank]):
+        try:
+            found = numbers(frame[column], column)
+            bad = np.flatnonzero(np.isinf(found) | (np.isnan(found) & (column in needed)))
+        except InputError:
+            texts = frame[column].to_pylist()
+            bad = np.array([i for i, t in enumerate(texts) if not _is_number(t) and (t or column in needed)], np.int64)
+        for row in bad[:_MOST].tolist():
+            yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.")
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except (TypeError, ValueError):
+        return False
+
+
+def _period(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
+    """Return the one period of a file, as far as a column tells it."""
+    for column in frame:
+        if is_period(column) and column not in taken:
+            seen, _ = encode(frame[column])
+            if len(seen) > 1:
+                text = f"{path.name}: column {column!r} has {len(seen)} periods."
+                hint = f'say which: where = {{{column} = "{seen[0]}"}}; or make it a dimension.'
+                return "", [InputError(text, hint=hint)]
+            return (seen[0] if seen else ""), []
+    return "", []
+
+
+def _lines(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
+    """Return the line of each cell; 0 for cells without a row."""
+    from cellguard._engine.space.cell_grid import keys_of, locate
+
+    sizes = [len(codes) for codes in table.codes]
+    rows = []
+    for h, column in zip(table.hierarchies, table.dimensions, strict=True):
+        seen, index = encode(frame[column])
+        rows.append(h.index(seen)[index])
+    place = locate(keys_of(table.coordinates, sizes), keys_of(np.column_stack(rows).astype(np.int32), sizes), sizes)
+    out = np.zeros(table.n_cells, np.int64)
+    out[place[place >= 0]] = lines[place >= 0]
+    return out
+
+
+def restricted(given: Any, column: Any, total: str | None) -> Hierarchy:
+    """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
+    present = [code for code in encode(column)[0] if code]
+    if isinstance(given, tuple):
+        return Hierarchy.from_digits([c for c in present if c != total], levels=given, total=total or "Total")
+    if given is None:
+        root = total or "Total"
+        return Hierarchy.flat([c for c in present if c != root], total=root)
+    h = Hierarchy.of(given)
+    if len(h.parents) > 1:  # several trees over the same leaves: every code is needed
+        return h
+    root = total or h.total
+    keep = set(present) | {h.total}
+    parent = h.parents[0]
+    pairs = []
+    for i, code in enumerate(h.codes):
+        if i == 0 or code not in keep:
+            continue
+        up = int(parent[i])
+        while up > 0 and h.codes[up] not in keep:
+            up = int(parent[up])
+        pairs.append((code, root if up == 0 else h.codes[up]))
+    return Hierarchy.from_pairs(pairs, total=root)

@@ -1,0 +1,90 @@
+"""A method is a registry entry: a sixth one is picked up by the command line, jobs, the comparison and the report."""
+
+import json
+import subprocess
+import sys
+
+from cellguard.data.examples import salazar2004_figure1
+
+TOY = """
+import sys
+
+from cellguard.methods.method import Method, Option
+from cellguard.methods.registry import METHODS
+
+METHODS["blank"] = Method(
+    name="blank",
+    module="toy",
+    title="Blanking",
+    summary="Withhold every cell that can be withheld.",
+    help="Withhold every cell that is not fixed.",
+    publishes="Nothing but what everybody knows is published.",
+    choose="Never.",
+    options=(Option(name="shade", help="How dark.", choices=("light", "dark"), default="dark"),),
+)
+
+
+def blank(table, *, shade="dark", time_limit_s=60.0, seed=0):
+    from cellguard.nouns.release import Status, Suppression
+
+    hidden = ~table.fixed
+    return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden, options={"shade": shade})
+
+
+if __name__ == "__main__":
+    sys.modules["toy"] = sys.modules["__main__"]
+    from cellguard.cli import main
+
+    sys.exit(main())
+"""
+
+JOB = """
+name = "toy"
+[data]
+file = "records.csv"
+value = "turnover"
+[dimensions.region]
+[dimensions.size]
+[[rules]]
+rule = "min_frequency"
+n = 3
+[method]
+name = "blank"
+shade = "light"
+[output]
+folder = "out"
+"""
+
+
+def _run(folder, *words):
+    return subprocess.run(
+        [sys.executable, "toy.py", *map(str, words)], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_registered_method_is_a_verb_a_job_and_a_row(tmp_path):
+    (tmp_path / "toy.py").write_text(TOY)
+    listed = _run(tmp_path, "--help")
+    assert "Withhold every cell that can be withheld." in listed.stdout
+    salazar2004_figure1().write(tmp_path / "t.jj")
+    ran = _run(tmp_path, "blank", "t.jj", "--shade", "light", "--json", "--quiet")
+    printed = json.loads(ran.stdout)
+    assert (ran.returncode, printed["audit"]["safe"]) == (0, True), ran.stderr
+    compared = _run(
+        tmp_path, "compare", "t.jj", "--methods", "blank,suppress", "--time-limit", "5", "--json", "--quiet"
+    )
+    assert [row["safe"] for row in json.loads(compared.stdout)["methods"]] == [True, True]
+
+
+def test_a_registered_method_runs_from_a_job(tmp_path):
+    (tmp_path / "toy.py").write_text(TOY)
+    rows = [f"{r},{s},{10 * r + s + k}" for r in range(4) for s in range(4) for k in range(1 + (r + s) % 5)]
+    (tmp_path / "records.csv").write_text("region,size,turnover\n" + "\n".join(rows) + "\n")
+    (tmp_path / "job.toml").write_text(JOB)
+    ran = _run(tmp_path, "protect", "job.toml", "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    assert "Nothing but what everybody knows" in (tmp_path / "out" / "public" / "report.html").read_text()
+    (tmp_path / "job.toml").write_text(JOB.replace("shade =", "shadow ="))
+    ran = _run(tmp_path, "protect", "job.toml", "--quiet")
+    assert ran.returncode == 1
+    assert "blank has no shadow" in ran.stderr

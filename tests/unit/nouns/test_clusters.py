@@ -1,0 +1,98 @@
+"""Clusters of a publication: at a time, within one limit, and kept as they are finished."""
+
+import time
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+
+import cellguard as cg
+from cellguard.nouns.clusters import kept_by
+from cellguard.nouns.publication import Part, Publication
+
+
+def three(**fields) -> Publication:
+    """Three tables that share nothing: they measure different things."""
+    rng = np.random.default_rng(4)
+    parts = []
+    for name in ("cattle", "sheep", "pigs"):
+        leaves = rng.integers(3, 90, (5, 4)).astype(float)
+        table = cg.Table.from_leaves({"region": list("abcde"), "size": list("wxyz")}, leaves)
+        marked = np.zeros(table.n_cells, bool)
+        marked[rng.choice(np.flatnonzero(table.coordinates.all(axis=1)), 3, replace=False)] = True
+        level = np.where(marked, np.ceil(0.2 * table.values), 0.0)
+        parts.append(
+            Part(name=name, table=table.with_(sensitive=marked, lower=level, upper=level), indicator=name, **fields)
+        )
+    return Publication.of(parts)
+
+
+def test_the_same_release_on_one_core_and_on_several():
+    found = three()
+    assert len(found.clusters) == 3
+    alone = cg.suppress(found, method="heuristic", rounds=3)
+    with parallel_config(backend="threading", n_jobs=2):
+        together = cg.suppress(found, method="heuristic", rounds=3)
+    assert np.array_equal(alone.suppressed, together.suppressed)
+    assert together.audit().safe
+
+
+@pytest.mark.slow
+def test_clusters_in_processes():
+    found = three()
+    with parallel_config(n_jobs=2):
+        release = cg.suppress(found, method="heuristic", rounds=1)
+    assert release.audit().safe
+
+
+class Box:
+    """Keeps releases, and stops after some."""
+
+    def __init__(self, after: int = 99) -> None:
+        self.kept, self.after = {}, after
+
+    def load(self, number):
+        return self.kept.get(number)
+
+    def save(self, number, release):
+        self.kept[number] = release
+        if len(self.kept) == self.after:
+            raise KeyboardInterrupt
+
+
+def test_a_run_that_was_stopped_goes_on_with_the_clusters_that_are_left():
+    found, box = three(), Box(after=2)
+    with kept_by(box), pytest.raises(KeyboardInterrupt):
+        cg.suppress(found, method="heuristic", rounds=1)
+    assert len(box.kept) == 2
+    kept, box.after = dict(box.kept), 99
+    with kept_by(box):
+        release = cg.suppress(found, method="heuristic", rounds=1)
+    assert all(box.kept[number] is before for number, before in kept.items())
+    assert np.array_equal(release.suppressed, cg.suppress(found, method="heuristic", rounds=1).suppressed)
+
+
+def test_one_limit_for_all_clusters():
+    begin = time.monotonic()
+    release = cg.suppress(three(), method="heuristic", time_limit_s=3.0)
+    assert release.published
+    assert time.monotonic() - begin < 3.0 + 3.0  # and some moments for the audits
+
+
+def test_cells_of_the_whole_system_are_found_in_their_cluster():
+    found = three()
+    plain = cg.suppress(found, method="heuristic", rounds=1)
+    headline = np.flatnonzero(plain.secondary)[-2:]
+    release = cg.suppress(found, method="heuristic", rounds=1, must_publish=headline)
+    assert not release.suppressed[headline].any()
+    assert release.audit().safe
+    mask = np.zeros(found.table.n_cells, bool)
+    mask[headline] = True
+    again = cg.suppress(found, method="heuristic", rounds=1, must_publish=mask)
+    assert np.array_equal(again.suppressed, release.suppressed)
+
+
+def test_kinds_of_weights_know_priorities():
+    found = three(priority=5.0)
+    release = cg.suppress(found, method="heuristic", rounds=1, weights="unit")
+    assert release.objective == 5.0 * release.secondary.sum()

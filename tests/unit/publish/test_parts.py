@@ -1,0 +1,355 @@
+"""Publications from job files: tables that are ready, tables from records, and everything that can be wrong in them."""
+
+import csv
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cellguard.exceptions import CellguardError, PublicationError
+from cellguard.nouns.publication import Publication
+from cellguard.publish import read_job
+from cellguard.publish.plan import plan
+from cellguard.publish.run import run
+from cellguard.publish.steps import flagged, tabulated
+
+REGIONS = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
+LEAVES = np.array([[[300.0, 70, 210], [20, 8, 31]], [[120, 400, 90], [33, 6, 24]],
+                   [[250, 180, 330], [41, 15, 20]], [[160, 270, 500], [18, 29, 36]]])  # fmt: skip
+"""Region x size x sector."""
+JOB = """\
+name = "turnover"
+seed = 1
+{head}
+[dimensions.region]
+hierarchy = {{East = ["E1", "E2"], West = ["W1", "W2"]}}
+[dimensions.sector]
+[dimensions.size]
+
+[[tables]]
+name = "by sector"
+file = "sector.csv"
+dimensions = ["region", "sector"]
+count = "firms"
+value = "turnover"
+
+[[tables]]
+name = "by size"
+file = "size.csv"
+dimensions = ["region", "size"]
+columns = {{region = "NUTS"}}
+total = {{region = "Ensemble"}}
+count = "firms"
+value = "turnover"
+{tables}
+[[rules]]
+rule = "min_frequency"
+n = 4
+percent = 10
+{rules}
+[method]
+rounds = 1
+[output]
+folder = "out"
+"""
+
+
+def rows(cube: np.ndarray, labels: list[str], names: tuple[str, str], root: str = "Total") -> list[dict[str, object]]:
+    """Return a table of regions and something else as rows, every margin included."""
+    out = []
+    groups = {root: [0, 1, 2, 3], "East": [0, 1], "West": [2, 3], "E1": [0], "E2": [1], "W1": [2], "W2": [3]}
+    for region, members in groups.items():
+        for label, columns in {"Total": range(len(labels)), **{x: [k] for k, x in enumerate(labels)}}.items():
+            value = cube[members][:, list(columns)].sum()
+            firms = 40 if label == "Total" or len(members) > 1 else int(2 + value % 9)
+            out.append({names[0]: region, names[1]: label, "turnover": value, "firms": firms})
+    return out
+
+
+def write(path: Path, listed: list[dict[str, object]]) -> None:
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(listed[0]))
+        writer.writeheader()
+        writer.writerows(listed)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "sector.csv", rows(LEAVES.sum(axis=1), ["a", "b", "c"], ("region", "sector")))
+    write(tmp_path / "size.csv", rows(LEAVES.sum(axis=2), ["small", "large"], ("NUTS", "size"), "Ensemble"))
+    return tmp_path
+
+
+def job(folder: Path, *, head: str = "", tables: str = "", rules: str = "", change=lambda text: text):
+    path = folder / "job.toml"
+    path.write_text(change(JOB.format(head=head, tables=tables, rules=rules)))
+    tomllib.loads(path.read_text())
+    return read_job(path)
+
+
+def edit(path: Path, line: int, text: str) -> None:
+    """Replace a line of a file (the first is 1)."""
+    lines = path.read_text().splitlines()
+    lines[line - 1] = text
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_ready_tables_become_one_system(folder):
+    parts = tabulated(job(folder))
+    assert [part.name for part in parts] == ["by sector", "by size"]
+    assert [part.source for part in parts] == ["sector.csv", "size.csv"]
+    found = Publication.of(parts)
+    assert found.table.n_cells == 7 * 4 + 7 * 3 - 7
+    first = parts[0]
+    lines = (folder / "sector.csv").read_text().splitlines()
+    for cell in (0, 5, 11):
+        codes = [column[0] for column in first.table.cell_codes([cell]).values()]
+        assert lines[first.lines[cell] - 1].startswith(",".join(codes) + ",")
+
+
+def test_a_run_writes_each_table_as_it_came(folder):
+    outcome = run(job(folder))
+    assert outcome.audit.safe
+    public = folder / "out" / "public"
+    assert {"by sector.csv", "by size.csv", "manifest.json", "report.html"} <= {p.name for p in public.iterdir()}
+    shown = read(public / "by size.csv")
+    assert list(shown[0]) == ["NUTS", "size", "status", "value"]
+    assert shown[0]["NUTS"] == "Ensemble"
+    assert {row["status"] for row in shown} == {"published", "withheld"}
+
+
+def test_rules_hold_for_some_tables_and_parts(folder):
+    plain = flagged(tabulated(job(folder)), job(folder))
+    more = '[[rules]]\nrule = "min_frequency"\nn = 9\ntables = ["by size"]\nonly = {region = ["E1"]}\n'
+    strict = job(folder, rules=more)
+    table = flagged(tabulated(strict), strict)
+    new = np.flatnonzero(table.sensitive & ~plain.sensitive)
+    assert len(new)
+    assert all("region=E1" in table.label(int(cell)) for cell in new)
+
+
+def test_flags_of_all_tables_are_counted_once(folder):
+    file = job(folder)
+    table = flagged(tabulated(file), file)
+    assert sum(table.flags.counts().values()) == int(table.sensitive.sum())
+
+
+# ---------------------------------------------------------------- records, parts of the population, indicators
+
+RECORDS = """\
+name = "firms"
+seed = 1
+equations = ["turnover = domestic + exports"]
+[data]
+file = "firms.csv"
+[dimensions.region]
+hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
+[dimensions.sector]
+[dimensions.size]
+[[indicators]]
+name = "turnover"
+value = "turnover"
+[[indicators]]
+name = "domestic"
+value = "domestic"
+[[indicators]]
+name = "exports"
+value = "exports"
+shadow_of = "turnover"
+[[tables]]
+dimensions = ["region", "sector"]
+[[tables]]
+dimensions = ["region", "size"]
+priority = 10
+indicators = ["turnover"]
+[[tables]]
+name = "east"
+dimensions = ["sector", "size"]
+where = {region = "E1"}
+indicators = ["turnover"]
+[[rules]]
+rule = "p_percent"
+p = 10
+indicators = ["turnover"]
+[method]
+rounds = 1
+weights = "unit"
+[output]
+folder = "out"
+"""
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(5)
+    n = 70
+    columns = {
+        "region": rng.choice(["E1", "E2", "W1", "W2"], n), "sector": rng.choice(["a", "b", "c"], n),
+        "size": rng.choice(["small", "large"], n),
+    }  # fmt: skip
+    domestic, exports = (np.ceil(np.exp(rng.normal(5, 1.9, n))).astype(int) for _ in range(2))
+    columns |= {"turnover": domestic + exports, "domestic": domestic, "exports": exports}
+    write(tmp_path / "firms.csv", [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+    (tmp_path / "job.toml").write_text(RECORDS)
+    return tmp_path
+
+
+def test_indicators_equations_populations_and_shadows_from_records(records):
+    file = read_job(records / "job.toml")
+    parts = tabulated(file)
+    assert [(p.name, p.indicator) for p in parts] == [
+        ("region by sector turnover", "turnover"), ("region by size turnover", "turnover"), ("east turnover", "turnover"),
+        ("region by sector domestic", "domestic"), ("region by sector exports", "exports"),
+    ]  # fmt: skip
+    table = flagged(parts, file)
+    d = table.dimensions.index("indicator")
+    sensitive = {table.codes[d][k] for k in table.coordinates[table.sensitive, d]}
+    assert sensitive == {"turnover", "exports"}  # a shadow, and no rule for the domestic part
+    # a margin by sector and size is shown by no table but the one for the east; priorities count for every weight
+    sized = table.cell({"indicator": "turnover", "region": "W1", "size": "small"})
+    other = table.cell({"indicator": "domestic", "region": "W1", "sector": "a"})
+    shared = table.cell({"indicator": "turnover", "region": "W1"})
+    assert (table.weights[sized], table.weights[other], table.weights[shared]) == (10.0, 1.0, 11.0)
+
+
+def test_a_run_from_records(records):
+    outcome = run(read_job(records / "job.toml"))
+    assert outcome.audit.safe
+    assert "east turnover.csv" in {p.name for p in (records / "out" / "public").iterdir()}
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+def test_everything_that_is_wrong_is_told_at_once(folder):
+    edit(folder / "sector.csv", 3, "Total,a,many,40")
+    edit(folder / "sector.csv", 4, "Total,,713,40")
+    edit(folder / "sector.csv", 9, "Eest,c,300,40")
+    edit(folder / "size.csv", 5, "East,Total,1,40")
+    with pytest.raises(PublicationError) as caught:
+        tabulated(job(folder))
+    text = str(caught.value)
+    assert len(caught.value.mistakes) == 4
+    assert "sector.csv: line 3: no number in column 'turnover'" in text
+    assert "sector.csv: line 4: no code in column 'sector'" in text
+    assert "sector.csv: line 9: code 'Eest' of column 'region' is not in its hierarchy" in text
+    assert "size.csv" in text
+    assert "713" not in text
+    assert not (folder / "out").exists()
+
+
+def test_cells_listed_twice_name_both_lines(folder):
+    edit(folder / "size.csv", 6, "East,Total,1,40")
+    with pytest.raises(CellguardError, match=r"size.csv: line 6: cell \(NUTS=East, size=Total\).* in line 5"):
+        tabulated(job(folder))
+
+
+def test_columns_that_are_not_there_get_hints(folder):
+    wrong = job(folder, change=lambda text: text.replace('"NUTS"', '"NUT"').replace('"firms"', '"firm"'))
+    with pytest.raises(PublicationError) as caught:
+        tabulated(wrong)
+    assert sorted(caught.value.mistakes) == [
+        "sector.csv: line 1: there is no column 'firm'.", "size.csv: line 1: there is no column 'NUT'.",
+        "size.csv: line 1: there is no column 'firm'.",
+    ]  # fmt: skip
+    assert "did you mean" in str(caught.value.hint)
+
+
+def test_a_shared_cell_with_two_values_names_both_files_and_lines(folder):
+    listed = rows(2 * LEAVES.sum(axis=2), ["small", "large"], ("NUTS", "size"), "Ensemble")
+    write(folder / "size.csv", listed)
+    with pytest.raises(
+        CellguardError,
+        match=r"different values in 'by sector' \(sector.csv, line 2\) and 'by size' \(size.csv, line 2\), .* 6 others",
+    ) as caught:
+        flagged(tabulated(job(folder)), job(folder))
+    assert str(int(LEAVES.sum())) not in str(caught.value)
+
+
+def test_tables_of_different_periods(folder):
+    for name, year in (("sector", 2023), ("size", 2024)):
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        dated = [lines[0] + ",TIME_PERIOD", *(f"{line},{year}" for line in lines[1:])]
+        (folder / f"{name}.csv").write_text("\n".join(dated) + "\n")
+    with pytest.raises(CellguardError, match=r"'by sector' \(sector.csv\) is about 2023, 'by size' .* about 2024"):
+        flagged(tabulated(job(folder)), job(folder))
+    lines = (folder / "size.csv").read_text().splitlines()
+    again = [line.replace(",2024", ",2023") for line in lines[1:]]
+    (folder / "size.csv").write_text("\n".join([*lines, *again]) + "\n")
+    with pytest.raises(CellguardError, match="column 'TIME_PERIOD' has 2 periods"):
+        tabulated(job(folder))
+    one = job(
+        folder, change=lambda t: t.replace("total = {{region", "total = {region").replace(
+            "total = {region", 'where = {TIME_PERIOD = "2023"}\ntotal = {region')
+    )  # fmt: skip
+    assert flagged(tabulated(one), one).n_cells == 42  # the rows of that year alone, linked with the other table's
+
+
+def test_codes_that_no_table_has_are_refused_in_rules(folder):
+    more = '[[rules]]\nrule = "min_frequency"\nn = 9\nonly = {region = ["E1", "Est"]}\n'
+    more += '[[rules]]\nrule = "manual"\ncells = [{region = "E3"}]\n'
+    file = job(folder, rules=more)
+    with pytest.raises(PublicationError) as caught:
+        flagged(tabulated(file), file)
+    assert [m.split(":")[0] for m in caught.value.mistakes] == ["rule min_frequency", "rule manual"]
+
+
+def test_cells_marked_by_hand_are_found_in_the_tables_that_have_them(folder):
+    more = '[[rules]]\nrule = "manual"\ncells = [{region = "W2", size = "large"}, {region = "W1"}]\n'
+    file = job(folder, rules=more)
+    table = flagged(tabulated(file), file)
+    assert table.sensitive[table.cell({"region": "W2", "size": "large"})]
+    assert table.sensitive[table.cell({"region": "W1"})]
+
+
+# ---------------------------------------------------------------- rounding
+
+
+def rounded(folder: Path, unit: float) -> None:
+    """Round every table by itself, totals included."""
+    for name in ("sector", "size"):
+        listed = read(folder / f"{name}.csv")
+        for row in listed:
+            row["turnover"] = unit * round(float(row["turnover"]) / unit)
+        write(folder / f"{name}.csv", listed)
+
+
+def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
+    rounded(folder, 4.0)
+    with pytest.raises(CellguardError, match="do not hold"):
+        tabulated(job(folder))
+    file = job(folder, head="tolerance = 0.1")
+    table = flagged(tabulated(file), file)
+    assert np.abs(table.relations @ table.values).max() < 1e-6
+    exact = job(folder, head="tolerance = 0.1")
+    assert run(exact).audit.safe
+
+
+# ---------------------------------------------------------------- the plan
+
+
+def test_the_plan_draws_tables_clusters_and_flags(folder):
+    more = (
+        '[[tables]]\nname = "apart"\nfile = "apart.csv"\ndimensions = ["colour"]\nvalue = "turnover"\ncount = "firms"\n'
+    )
+    listed = [{"colour": c, "turnover": 10 * k + 5, "firms": 3 + k} for k, c in enumerate(("red", "blue", "green"))]
+    write(folder / "apart.csv", listed)
+    told = plan(
+        job(folder, tables=more + 'where = {kind = "other"}\n',
+            change=lambda t: t.replace("[dimensions.size]", "[dimensions.size]\n[dimensions.colour]"))
+    )  # fmt: skip
+    assert told["cells"] == 42 + 4
+    assert told["tables"][0].startswith("by sector: region x sector, 28 cells, ")
+    assert told["tables"][0].endswith("from sector.csv")
+    assert told["shared"] == ["by sector = by size: 7 cells"]
+    assert [line.split(",")[0] for line in told["clusters"]] == ["2 tables", "1 table"]
+    assert told["clusters"][1].endswith("1 sensitive: apart")
+    assert sum(told["sensitive_by_rule"].values()) == told["sensitive"]
+    assert told["steps"][0] == "read the tables"
+    assert not (folder / "out").exists()
