@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from cellguard.exceptions import InputError
+from cellguard.nouns.table import BoolArray, FloatArray, Table
 
-if TYPE_CHECKING:
-    from cellguard.nouns.table import BoolArray, FloatArray, Table
-
-__all__ = ["given_movements", "read_given", "refuse_given"]
+__all__ = ["given_movements", "refuse_given"]
 
 _NEAR = 1e-9
-
-
-def read_given(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
-    """Return prescribed values as typed: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions.
-
-    >>> read_given(["6=25", "N,f=10"])
-    {6: 25.0, ('N', 'f'): 10.0}
-    """
-    out: dict[int | tuple[str, ...], float] = {}
-    for entry in entries or []:
-        cell, sign, value = entry.rpartition("=")
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not sign or not cell or math.isnan(number):
-            raise InputError(f"given {entry}: a cell and its value are needed.", hint="6=25, or N,f=25 by codes.")
-        out[int(cell) if cell.isdigit() else tuple(cell.split(","))] = number
-    return out
 
 
 def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
