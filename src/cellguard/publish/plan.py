@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.nouns.distinct_cells import clusters
+from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.publish.read import JobFile
 from cellguard.publish.steps import flagged, inputs, tabulated
@@ -35,6 +36,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "tables": _tables(table, job),
         **_links(table),
         "cells": table.n_cells,
+        "cells_without_data": int(known_empty(table).sum()),
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "sensitive_by_rule": counts,

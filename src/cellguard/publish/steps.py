@@ -32,6 +32,7 @@ def inputs(file: JobFile) -> list[Any]:
     job = file.job
     found = files_of_data(job, file.path.parent)
     found += [file.file(d.hierarchy) for d in job.dimensions.values() if isinstance(d.hierarchy, str)]
+    found += [file.file(job.output.layout)] if job.output.layout is not None else []
     found += [file.file(rule.file) for rule in job.rules if isinstance(rule, AprioriSection)]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
     found += [file.file(job.data.template)] if job.data.template is not None else []
