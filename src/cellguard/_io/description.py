@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from cellguard._io.files import atomic_writer
 from cellguard._io.outline import read_text
+from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
@@ -156,37 +157,12 @@ def write_description(path: str | Path, description: Description, *, about: str)
     entries = description.model_dump(exclude_defaults=True)
     tables = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
     lines = [f"# What the columns of {about} mean, for cellguard."]
-    lines += [f"{key} = {_toml(value)}" for key, value in entries.items()]
+    lines += [f"{key} = {toml_value(value)}" for key, value in entries.items()]
     if tables.get("columns"):
-        lines += ["", "[columns]", *(f"{_key(k)} = {_toml(v)}" for k, v in tables["columns"].items())]
+        lines += ["", "[columns]", *(f"{toml_key(k)} = {toml_value(v)}" for k, v in tables["columns"].items())]
     for name, entry in tables.get("dimensions", {}).items():
-        lines += ["", f"[dimensions.{_key(name)}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]
+        lines += ["", f"[dimensions.{toml_key(name)}]", *(f"{k} = {toml_value(v)}" for k, v in entry.items())]
     for entry in tables.get("attackers", []):
-        lines += ["", "[[attackers]]", *(f"{k} = {_toml(v)}" for k, v in entry.items() if v is not None)]
+        lines += ["", "[[attackers]]", *(f"{k} = {toml_value(v)}" for k, v in entry.items() if v is not None)]
     with atomic_writer(path) as stream:
         stream.write("\n".join([*lines, ""]))  # type: ignore[call-overload]
-
-
-def _key(name: str) -> str:
-    plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML; floats in their shortest exact form."""
-    if isinstance(value, str):
-        if value.count("\n") > 1:
-            return '"""\n' + "\n".join(_escaped(line) for line in value.split("\n")) + '"""'
-        return f'"{_escaped(value)}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    return repr(value)
-
-
-def _escaped(text: str) -> str:
-    out = text.replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cellguard._io.plain import plain
 from cellguard.exceptions import CellguardError, InputError
 
 if TYPE_CHECKING:
@@ -108,23 +108,6 @@ class NoSafeReleaseError(CellguardError):
 
 
 # ---------------------------------------------------------------- printing
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON can hold it: plain numbers, null for what is not finite.
-
-    >>> plain({"gap": float("nan"), "cells": (1, 2)})
-    {'gap': None, 'cells': [1, 2]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
 
 
 def print_json(value: Mapping[str, Any]) -> None:
