@@ -5,13 +5,15 @@
     name = "turnover"
     value = "turnover"            # column of the values, "value" unless given
     missing = "zero"              # a cell without a row: zero, error, or unpublished
+    count = "n_obs"               # numbers of contributors, "count" unless given
+    top = ["max1", "max2"]        # largest contributions, top1, top2, ... unless given
     known_zeros = true            # everybody knows which cells have no contributor
 
     [columns]                     # only where names differ from status, lower, upper, sliding, weight, lb, ub, count
     status = "flag"
 
     [dimensions.region]
-    file = "regions.hrc"          # or outline, digits; nothing for codes that simply add up to the total
+    hierarchy = "regions.hrc"     # or outline, digits; nothing for codes that simply add up to the total
 
     [dimensions.sex]
     total = "Total"
@@ -105,6 +107,8 @@ class Description(_Entry):
     """What is published, when not every margin is."""
     columns: dict[str, str] = Field(default_factory=dict)
     """Columns with other names than usual."""
+    top: list[str] = Field(default_factory=list)
+    """Columns of the largest contributions, the largest first; top1, top2, ... unless given."""
     dimensions: dict[str, DimensionEntry] = Field(default_factory=dict)
     """Column of codes -> the dimension; none for raw equations."""
     relations: str | None = None
@@ -129,7 +133,7 @@ def read_description(path: str | Path) -> Description:
     except RecursionError:
         raise FormatError.at(path, None, "is nested too deeply.") from None
     try:
-        return Description.model_validate(_tuples(raw))
+        return Description.model_validate(_as_in_jobs(_tuples(raw)))
     except ValidationError as error:
         raise _mistake(path, error) from None
 
@@ -138,6 +142,16 @@ def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
     """TOML has lists only; pairs are checked as pairs."""
     if isinstance(raw.get("rhs"), list):
         raw["rhs"] = [tuple(pair) if isinstance(pair, list) else pair for pair in raw["rhs"]]
+    return raw
+
+
+def _as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
+    """Take keys as jobs call them: `count` of the table, `hierarchy` of a dimension."""
+    if isinstance(raw.get("count"), str) and isinstance(raw.get("columns", {}), dict):
+        raw["columns"] = {"counts": raw.pop("count"), **raw.get("columns", {})}
+    for entry in raw["dimensions"].values() if isinstance(raw.get("dimensions"), dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("hierarchy"), str) and "file" not in entry:
+            entry["file"] = entry.pop("hierarchy")
     return raw
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import MAX_BYTES, atomic_writer, read_bytes
+from cellguard._io.sheet import is_workbook, read_sheet
 from cellguard.exceptions import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -176,16 +177,19 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def read_frame(path: str | Path) -> dict[str, Any]:
-    """Read a ``.csv``, ``.csv.gz`` or ``.parquet`` file into columns (pyarrow arrays).
+def read_frame(path: str | Path, *, sheet: str | None = None) -> dict[str, Any]:
+    """Read a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.xlsx`` file into columns (pyarrow arrays).
 
-    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows.
+    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows. Of a
+    workbook it is the first sheet unless named.
     """
     import pyarrow as pa
 
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+    if is_workbook(path):
+        return read_sheet(path, sheet)
     try:
         if path.suffix.lower() == ".parquet":
             return columns_of(_read_parquet(path))

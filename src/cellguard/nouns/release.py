@@ -230,11 +230,13 @@ class Release:
         mark_primary: bool = False,
         allow_unsafe: bool = False,
         allow_unchecked: bool = False,
+        layout: str | Path | None = None,
     ) -> None:
         """Write the release atomically, by the ending of the name, one row per cell in the table's order.
 
         ``.csv``, ``.csv.gz`` and ``.parquet`` hold the cells; ``.xlsx`` has a sheet for each table of a
         publication; a name without an ending is a folder and gets a CSV file for each. Other endings are refused.
+        With `layout`, a workbook of the publisher's, a copy of it is filled (:mod:`cellguard.nouns.layout`).
 
         What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
         A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. Withheld
@@ -244,7 +246,7 @@ class Release:
 
         self._require_published()
         unsafe = False
-        writer = save_release(path, self.table)  # before the audit: a name that cannot be written costs no time
+        writer = save_release(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:

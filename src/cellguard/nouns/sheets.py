@@ -93,7 +93,7 @@ class Writer(Protocol):
     def __call__(self, release: Release, *, mark_primary: bool, unsafe: bool) -> None: ...
 
 
-def save_release(path: str | Path, table: Table) -> Writer:
+def save_release(path: str | Path, table: Table, layout: str | Path | None = None) -> Writer:
     """Return what writes a release of the table to a place; refuse one that it cannot be written to."""
     place = Path(path)
     folder = not place.suffix and bool(table.parts)
@@ -101,7 +101,17 @@ def save_release(path: str | Path, table: Table) -> Writer:
     if place.is_dir() and not folder:
         raise InputError(f"{place}: is a folder; the name of a file is needed.")
 
+    if layout is not None and not place.name.lower().endswith(".xlsx"):
+        raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
+
     def write(release: Release, *, mark_primary: bool, unsafe: bool) -> None:
+        if layout is not None:
+            from cellguard.nouns.layout import fill_workbook
+
+            if unsafe:
+                raise InputError("a layout has no place to say that a release is not safe.", hint="leave it out.")
+            fill_workbook(release, layout, place)
+            return
         sheets = sheets_of(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
         if place.name.lower().endswith(".xlsx"):
             write_sheets(sheets, place)

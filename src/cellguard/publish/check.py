@@ -97,8 +97,8 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
         if "known_zeros" in data.model_fields_set:
             yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
         return
-    if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".txt", ".tsv", ".asc")):
-        yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV and Parquet are.")
+    if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".xlsx", ".txt", ".tsv", ".asc")):
+        yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV, Parquet and Excel are.")
         return
     try:
         known = columns_of_data(files[0], data.encoding)
@@ -388,6 +388,10 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
         if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
             yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
+    if job.output.layout is not None and not (folder / job.output.layout).is_file():
+        yield Mistake(("output", "layout"), f"{job.output.layout}: no such file.")
+    if job.output.layout is not None and job.method.name == "intervals":
+        yield Mistake(("output", "layout"), "has one place for each cell, intervals have two numbers.")
     path = folder / job.output.folder
     if path.exists() and not path.is_dir():
         yield Mistake(("output", "folder"), f"{job.output.folder}: is a file.", "name another folder.")

@@ -111,6 +111,8 @@ class TableSection(Section):
     """A table that is already added up: CSV or Parquet, one row per cell; it is made from the records unless given."""
     value: str | None = None
     """Of a file: its column of values; `value` unless given."""
+    sheet: str | None = None
+    """Of a workbook: the sheet; the first unless given."""
     count: str | None = None
     """Of a file: its column with the numbers of contributors."""
     top: list[str] = []
@@ -192,6 +194,8 @@ class OutputSection(Section):
     """Folder, relative to the job file; it gets two folders, public and internal (only its owner reads that)."""
     formats: list[Format] = ["csv"]
     """csv, parquet, xlsx, sdmx (SDMX-CSV) and px hold the release; jj the confidential table, internally."""
+    layout: str | None = None
+    """A workbook of the publisher's: a copy of it, filled with the release, is written too."""
     dataflow: str | None = None
     """sdmx: what the column DATAFLOW says, such as "ESTAT:TURNOVER(1.0)"; made from the name unless given."""
     report: bool = True

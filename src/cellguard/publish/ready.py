@@ -33,7 +33,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     PublicationError
         With everything that is wrong in the file, each with its line.
     """
-    given = read_frame(path)
+    given = read_frame(path, sheet=entry.sheet)
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
     names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
     column_of = {i.name: i.value for i in job.indicators}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
@@ -124,7 +125,9 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
-    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
+    empty = int(known_empty(table).sum())
+    without = f", {empty:,} without data" if empty else ""
+    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
@@ -311,6 +314,12 @@ def _write(outcome: Outcome, work: _Run) -> None:
     if job.output.mark_primary and isinstance(release, Suppression):
         work.progress.note(PRIMARY_TOLD)
     write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    if job.output.layout is not None and not outcome.unsafe:
+        from cellguard.nouns.layout import fill_workbook
+
+        template = outcome.file.file(job.output.layout)
+        taken = (public / template.name).exists()
+        fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
     write_internal(internal, job.name, release, outcome.audit, job.output)
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
     if job.output.report:

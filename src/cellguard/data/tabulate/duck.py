@@ -12,7 +12,8 @@ from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from cellguard._io.frames import MAX_HEADER, check_width, header_of
+from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame
+from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
@@ -76,6 +77,9 @@ class DuckRecords:
         for name in files:
             if not Path(name).is_file():
                 raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+        if is_workbook(files[0]):
+            frame = read_frame(files[0])
+            return cls.from_frame(frame, list(frame), **options)
         connection = cls.connect(**options)
         kind = _kind(files[0])
         try:
