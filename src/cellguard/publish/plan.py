@@ -10,8 +10,9 @@ import numpy as np
 from cellguard.nouns.distinct_cells import clusters
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
+from cellguard.nouns.release import Status
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import flagged, inputs, tabulated
+from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -43,11 +44,25 @@ def plan(file: JobFile) -> dict[str, Any]:
         "attackers": len(table.attackers) or 1,
         "to_be_confirmed": list(job.unconfirmed),
         "method": {"name": job.method.name, **options},
+        **_first_look(table, job),
         "steps": _steps(file),
         "folder": str(file.folder),
         "formats": list(job.output.formats),
     }
     return {name: fact for name, fact in out.items() if fact not in ([], {})}
+
+
+def _first_look(table: Table, job: Job) -> dict[str, str]:
+    """Run every check that the method makes: its first look, without time to search. What it refuses is an error."""
+    if not table.sensitive.any():
+        return {}
+    if job.method.asked("resist") is not None:
+        from cellguard.methods.suppress.resist import check_counts
+
+        check_counts(table, count_rule(table, job))
+        return {}
+    found = protected(table, job, limit_s=0.0)
+    return {"no_release": found.explanation} if found.status is Status.INFEASIBLE else {}
 
 
 def _tables(table: Table, job: Job) -> list[str]:

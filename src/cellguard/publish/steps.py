@@ -161,11 +161,14 @@ def count_rule(table: Table, job: Job) -> CountRule | None:
     return CountRule(minimum=minimum, width=width, zeros=False, loss="cells" if by_cell else "counts")
 
 
-def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
-    """Protect the table by the job's method. What the release says of the time is what it says of nothing else."""
+def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: float | None = None) -> Release:
+    """Protect the table by the job's method. What the release says of the time is what it says of nothing else.
+
+    `limit_s` stands in for the job's time limit.
+    """
     method = job.method.method
     options = job.method.options(table) | {"seed": job.seed}
-    limit = job.limits.time_limit_s
+    limit = job.limits.time_limit_s if limit_s is None else limit_s
     if "resist" in options:
         from cellguard.methods.suppress.resist import resist_matching
 

@@ -617,3 +617,25 @@ def test_levels_of_a_correspondence_file(tmp_path):
     text = job.read_text().replace('levels = ["A10", "A88"]', 'hierarchy = "corr.csv"\nlevels = ["group", "code88"]')
     job.write_text(text)
     assert tabulated(read_job(job)).codes[0] == ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3", "C", "c1")
+
+
+def test_a_dry_run_makes_every_check_of_the_method(office, capsys):
+    """What the method would refuse is told before the work, and so is that nothing is possible."""
+    path = office / "job.toml"
+    text = path.read_text().replace('name = "suppress"\nrounds = 2', 'name = "round"\nbase = 0.001')
+    path.write_text(text)
+    assert main(["protect", str(path), "--dry-run"]) == 1
+    assert "base" in capsys.readouterr().err
+
+
+def test_resistance_and_zeros_that_everybody_knows(tmp_path, capsys):
+    counts = [[3, 12, 9, 0], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
+    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
+    (tmp_path / "people.csv").write_text("\n".join(["town,age", *lines]))
+    job = tmp_path / "job.toml"
+    job.write_text(COUNTS.format(method='resist = "matching"'))
+    assert main(["protect", str(job), "--dry-run"]) == 1
+    assert "known_zeros = false" in capsys.readouterr().err
+    job.write_text(job.read_text().replace("[data]", "[data]\nknown_zeros = false"))
+    assert main(["protect", str(job), "--dry-run"]) == 0
+    assert main(["protect", str(job), "--quiet"]) == 0
