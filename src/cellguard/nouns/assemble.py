@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
-from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.reconcile import additive
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -149,22 +150,11 @@ def from_frame(
     given_values = read.required(value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
-    values = _rounded(values, T, rhs, tolerance)
+    if tolerance > 0:
+        values = additive(values, T, rhs, tolerance)
     described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, columns) | described))
     return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
-
-
-def _rounded(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:
-    """Return values that add up, where only rounding keeps them from it; the table says what is wrong otherwise."""
-    if tolerance <= 0:
-        return values
-    from cellguard.nouns.reconcile import additive
-
-    try:
-        return additive(values, T, rhs, tolerance)
-    except AdditivityError:
-        return values
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from cellguard.nouns.table import IntArray, Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["conf_status", "internal_columns", "sdmx_columns", "tables_of", "write_px"]
+__all__ = ["TableView", "conf_status", "internal_columns", "sdmx_columns", "tables_of", "write_px"]
 
 FREE, CONFIDENTIAL, SMALL, ONE, TWO, CONCENTRATED, SECONDARY = "F", "C", "A", "O", "T", "M", "D"
 """Codes of CL_CONF_STATUS: free; confidential; primary: small counts, dominance by one unit, by two units, other
@@ -32,11 +32,38 @@ NORMAL, SUPPRESSED, CANNOT_EXIST = "A", "Q", "M"
 """Codes of CL_OBS_STATUS: normal value; missing, suppressed; missing, data cannot exist."""
 
 
-def tables_of(release: Release, name: str) -> dict[str, tuple[Table, IntArray]]:
-    """Return the tables of a release by name, each with the places of its cells in the release."""
-    if not release.table.parts:
-        return {name: (release.table, np.arange(release.table.n_cells))}
-    return {part.name: (part.table, part.cells) for part in release.table.parts}
+class TableView(NamedTuple):
+    """One table of a release."""
+
+    table: Table
+    """Where its codes are."""
+    dims: tuple[int, ...]
+    """Its dimensions."""
+    rows: IntArray
+    """Its cells in the table."""
+    cells: IntArray
+    """Its cells in the release."""
+
+    def codes(self) -> dict[str, list[str]]:
+        """Return the codes of its cells, by dimension."""
+        codes = self.table.cell_codes(self.rows)
+        return {name: codes[name] for name in (self.table.dimensions[d] for d in self.dims)}
+
+
+def tables_of(release: Release, name: str, views: Sequence[tuple[str, Sequence[str]]] = ()) -> dict[str, TableView]:
+    """Return the tables of a release by name; linked ones, named with their dimensions by `views`, apart."""
+    table = release.table
+    out = {}
+    for part in table.parts or ():
+        mine = np.arange(part.table.n_cells)
+        out[part.name] = TableView(part.table, tuple(range(len(part.table.dimensions))), mine, part.cells)
+    if out:
+        return out
+    for title, dims in views if len(views) > 1 else ((name, table.dimensions),):
+        others = [d for d, own in enumerate(table.dimensions) if own not in dims]
+        cells = np.flatnonzero(~table.coordinates[:, others].any(axis=1))
+        out[title] = TableView(table, tuple(table.dimensions.index(d) for d in dims), cells, cells)
+    return out
 
 
 # ---------------------------------------------------------------- SDMX
@@ -70,7 +97,9 @@ def _code_of_rule(name: str) -> str:
     return CONCENTRATED if name.startswith(("dominance", "p%", "prior-posterior")) else CONFIDENTIAL
 
 
-def sdmx_columns(release: Release, name: str, dataflow: str, *, internal: bool = False) -> dict[str, dict[str, Any]]:
+def sdmx_columns(
+    release: Release, tables: Mapping[str, TableView], dataflow: str, *, internal: bool = False
+) -> dict[str, dict[str, Any]]:
     """Return the columns of an SDMX-CSV file for each table; with true values and reasons if `internal`."""
     table, values = release.table, release.point_values()
     hidden = np.isnan(values)
@@ -78,25 +107,27 @@ def sdmx_columns(release: Release, name: str, dataflow: str, *, internal: bool =
     status = np.where(hidden & ~internal, SUPPRESSED, np.where(known_empty(table), CANNOT_EXIST, NORMAL))
     conf = conf_status(release, internal=internal)
     out = {}
-    for title, (part, cells) in tables_of(release, name).items():
+    for title, view in tables.items():
+        cells = view.cells
         about = {"OBS_VALUE": shown[cells], "OBS_STATUS": status[cells], "CONF_STATUS": conf[cells].tolist()}
         flow = {"DATAFLOW": [dataflow] * len(cells)}
-        out[title] = beside(flow | part.cell_codes(), about)
+        out[title] = beside(flow | view.codes(), about)
     return out
 
 
 # ---------------------------------------------------------------- PX
 
 
-def write_px(release: Release, table: Table, cells: IntArray, path: Path, *, title: str) -> None:
+def write_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
     """Write one table of a release as a PX file: the last dimension is the heading, the others are the stub."""
-    values = release.point_values()[cells]
+    values = release.point_values()[view.cells]
     with atomic_writer(path) as stream:
-        cast("IO[str]", stream).writelines(f"{line}\n" for line in _px(table, values, title))
+        cast("IO[str]", stream).writelines(f"{line}\n" for line in _px(view, values, title))
 
 
-def _px(table: Table, values: NDArray[np.float64], title: str) -> Iterator[str]:
-    dims = [_quoted(d) for d in table.dimensions]
+def _px(view: TableView, values: NDArray[np.float64], title: str) -> Iterator[str]:
+    table = view.table
+    dims = [_quoted(table.dimensions[d]) for d in view.dims]
     digits = digits_of(values)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";\nLANGUAGE="en";'
     yield f"DECIMALS={digits};\nSHOWDECIMALS={min(digits, 6)};"
@@ -105,17 +136,17 @@ def _px(table: Table, values: NDArray[np.float64], title: str) -> Iterator[str]:
     if dims[:-1]:
         yield f"STUB={','.join(dims[:-1])};"
     yield f"HEADING={dims[-1]};"
-    for d, name in enumerate(dims):
+    for d, name in zip(view.dims, dims, strict=True):
         labels = table.hierarchies[d].labels if table.hierarchies else table.codes[d]
         yield f"VALUES({name})={_listed(labels)};"
         yield f"CODES({name})={_listed(table.codes[d])};"
     yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
     yield "DATA="
-    grid = np.full([len(codes) for codes in table.codes], '"."', dtype=object)
+    grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
     texts = [text or '".."' for text in written(values)]
-    empty = known_empty(table) & (values == 0)
+    empty = known_empty(table)[view.rows] & (values == 0)
     texts = ['"-"' if nothing else text for text, nothing in zip(texts, empty.tolist(), strict=True)]
-    grid[tuple(table.coordinates.T)] = np.array(texts, dtype=object)
+    grid[tuple(table.coordinates[view.rows][:, list(view.dims)].T)] = np.array(texts, dtype=object)
     rows = grid.reshape(-1, grid.shape[-1])
     yield " \n".join(" ".join(row) for row in rows.tolist()) + " ;"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ __all__ = [
     "ENDINGS",
     "Sheet",
     "file_name",
+    "linked_sheets",
     "refuse_ending",
     "save_release",
     "sheets_of",
@@ -73,6 +74,22 @@ def sheets_of(release: Release, name: str, *, mark_primary: bool = False, unsafe
     return {
         part.name: Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
         for part in release.table.parts
+    }
+
+
+def linked_sheets(
+    release: Release, views: Sequence[tuple[str, Sequence[str]]], *, mark_primary: bool = False, unsafe: bool = False
+) -> dict[str, Sheet]:
+    """Return the linked tables of a release apart: those of its cells that are at the total of all other dimensions.
+
+    `views` are their names and dimensions.
+    """
+    from cellguard.nouns.exchange import tables_of
+
+    published = release.columns(mark_primary=mark_primary)
+    return {
+        name: Sheet(view.codes(), {n: x[view.cells] for n, x in published.items()}, unsafe)
+        for name, view in tables_of(release, release.table.name, views).items()
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -17,11 +17,14 @@ from cellguard._io.lock import locked
 from cellguard.exceptions import InputError
 from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
 from cellguard.nouns.release import Adjustment, Release
-from cellguard.nouns.sheets import file_name, sheets_of, write_sheets
+from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
     from cellguard.publish.model import OutputSection
+
+Views = Sequence[tuple[str, Sequence[str]]]
+"""Linked tables: the name of each and its dimensions."""
 
 __all__ = ["Folders", "write_internal", "write_json", "write_public"]
 
@@ -96,23 +99,33 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         )
 
 
-def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
-    """Write the release in every format that was asked for: a file or a sheet for each table."""
+def write_public(
+    folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False, views: Views = ()
+) -> None:
+    """Write the release in every format that was asked for: a file or a sheet for each table.
+
+    Of linked tables, named by `views`, there is one file with all cells too.
+    """
     sheets = sheets_of(release, name, mark_primary=output.mark_primary, unsafe=unsafe)
     mark = "UNSAFE-" if unsafe else ""
+    if len(views) > 1 and not release.table.parts:
+        apart = linked_sheets(release, views, mark_primary=output.mark_primary, unsafe=unsafe)
+        sheets = {**sheets, **{title: sheet for title, sheet in apart.items() if title not in sheets}}
     for title, sheet in sheets.items():
         if "csv" in output.formats:
             write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
         if "parquet" in output.formats:
             write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
     if "sdmx" in output.formats:
-        for title, columns in sdmx_columns(release, name, _dataflow(name, output)).items():
+        tables = tables_of(release, name, views)
+        for title, columns in sdmx_columns(release, tables, _dataflow(name, output)).items():
             write_csv(columns, folder / f"{mark}{file_name(title)}.sdmx.csv")
     if "px" in output.formats:
-        for title, (table, cells) in tables_of(release, name).items():
-            write_px(release, table, cells, folder / f"{mark}{file_name(title)}.px", title=title)
+        for title, view in tables_of(release, name, views).items():
+            write_px(release, view, folder / f"{mark}{file_name(title)}.px", title=title)
     if "xlsx" in output.formats:
-        write_sheets(sheets, folder / f"{mark}{name}.xlsx")
+        shown = {title: sheet for title, sheet in sheets.items() if title != name} or sheets
+        write_sheets(shown, folder / f"{mark}{name}.xlsx")
 
 
 def _dataflow(name: str, output: OutputSection) -> str:
@@ -126,7 +139,8 @@ def write_internal(folder: Path, name: str, release: Release, audit: Audit | Non
         release.table.write(folder / f"{name}.jj.gz")
     write_csv(internal_columns(release, audit), folder / "cells.csv", guard=True, private=True)
     if "sdmx" in output.formats:
-        for title, columns in sdmx_columns(release, name, _dataflow(name, output), internal=True).items():
+        tables = tables_of(release, name)
+        for title, columns in sdmx_columns(release, tables, _dataflow(name, output), internal=True).items():
             write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:
         return

@@ -24,6 +24,7 @@ from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabu
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
     from cellguard.nouns.table import Table
+    from cellguard.publish.model import Job
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -313,7 +314,7 @@ def _write(outcome: Outcome, work: _Run) -> None:
     public, internal = folders.staged_public, folders.staged_internal
     if job.output.mark_primary and isinstance(release, Suppression):
         work.progress.note(PRIMARY_TOLD)
-    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe, views=_views(job))
     if job.output.layout is not None and not outcome.unsafe:
         from cellguard.nouns.layout import fill_workbook
 
@@ -331,18 +332,22 @@ def _write(outcome: Outcome, work: _Run) -> None:
     folders.clean()
 
 
+def _views(job: Job) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the tables of a job: how each is called, and its dimensions."""
+    return [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
+
+
 def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
     from cellguard.publish.report import Content, write_report
 
     job = outcome.file.job
-    views = [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
     content = Content(
         title=job.title or job.name,
         release=outcome.release,
         method=job.method.name,
         audit=outcome.audit,
         asked=_asked(outcome),
-        views=tuple(views),
+        views=tuple(_views(job)),
         comparison=outcome.comparison,
         attack=outcome.attack,
         seconds=outcome.seconds,

@@ -152,6 +152,44 @@ def test_a_shared_cell_with_two_values_is_refused_with_both_places():
         Publication.of({"sector": by_sector(), "size": wrong.with_(values=values)})
 
 
+def test_rounded_values_are_moved_to_the_nearest_that_add_up():
+    first, second = by_sector(), by_size()
+    off = second.with_(values=second.values * (1 + 2e-4))  # every value a little larger: still additive
+    with pytest.raises(InputError, match="different values"):
+        Publication.of({"sector": first, "size": off}, tolerance=1e-5)
+    found = Publication.of({"sector": first, "size": off}, tolerance=1e-3)
+    assert np.abs(found.table.relations @ found.table.values).max() < 1e-6
+    for part in found.parts:
+        assert np.allclose(found.table.values[part.cells], part.table.values, rtol=2e-3)
+    assert not found.table.integer
+    assert found.apply(cg.Manual([0], 10)).table.sensitive.any()  # the tolerance is kept
+
+
+def test_a_table_with_rounded_totals_is_read_within_a_tolerance():
+    frame = {"region": ["Total", "N", "S", "W"], "value": [100, 33, 33, 33]}
+    with pytest.raises(AdditivityError):
+        cg.Table.from_frame(frame, ["region"])
+    table = cg.Table.from_frame(frame, ["region"], tolerance=0.02)
+    assert table.values[0] == pytest.approx(table.values[1:].sum())
+    assert np.allclose(table.values, [100, 33, 33, 33], rtol=0.02)
+    with pytest.raises(AdditivityError, match="1 of 1 relations do not hold"):
+        cg.Table.from_frame(frame, ["region"], tolerance=0.001)
+
+
+def test_zeros_and_signs_survive_reconciliation():
+    frame = {"region": ["Total", "N", "S", "W"], "value": [-10, -14, 0, 5]}
+    table = cg.Table.from_frame(frame, ["region"], tolerance=0.1, lb=-np.inf)
+    assert table.values[2] == 0
+    assert np.array_equal(np.sign(table.values), [-1, -1, 0, 1])
+
+
+def test_compare_takes_a_publication():
+    sector = by_sector(sensitive=[9], lower=3, upper=3)
+    found = Publication.of({"sector": sector, "size": by_size()})
+    rows = cg.compare(found, ["suppress", "round"], time_limit_s=3).rows
+    assert [row["safe"] for row in rows] == [True, True]
+
+
 def test_a_code_above_and_below_another():
     first = cg.Table.from_leaves({"r": cg.Hierarchy.from_nested({"A": ["B", "C"]})}, [1, 2])
     second = cg.Table.from_leaves({"r": cg.Hierarchy.from_nested({"B": ["A", "D"]})}, [1, 2])

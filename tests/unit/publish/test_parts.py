@@ -10,6 +10,7 @@ import pytest
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
+from cellguard.publish import run as runs
 from cellguard.publish.plan import plan
 from cellguard.publish.run import run
 from cellguard.publish.steps import flagged, tabulated
@@ -353,3 +354,29 @@ def test_the_plan_draws_tables_clusters_and_flags(folder):
     assert sum(told["sensitive_by_rule"].values()) == told["sensitive"]
     assert told["steps"][0] == "read the tables"
     assert not (folder / "out").exists()
+
+
+def test_a_stopped_run_goes_on_with_the_clusters_that_are_left(folder, monkeypatch):
+    more = '[[tables]]\nname = "apart"\nfile = "apart.csv"\ndimensions = ["sector", "size"]\nvalue = "turnover"\ncount = "firms"\n'
+    listed = [
+        {"sector": sector, "size": size, "turnover": 10 * k + 7 * j + 5, "firms": 3 + (k + j) % 3}
+        for k, sector in enumerate("abc")
+        for j, size in enumerate(("small", "large"))
+    ]
+    write(folder / "apart.csv", listed)
+    file = job(folder, tables=more + 'where = {region = "abroad"}\n')
+    kept = runs._Clusters.save
+
+    def stop(self, number, release):
+        kept(self, number, release)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs._Clusters, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(file)
+    assert not (folder / "out" / "public").exists()
+    monkeypatch.setattr(runs._Clusters, "save", kept)
+    outcome = run(file)
+    assert [step for step in outcome.resumed if step.startswith("cluster")] == ["cluster 1"]
+    assert outcome.audit.safe
+    assert not (folder / "out" / ".work").exists()

@@ -639,3 +639,18 @@ def test_resistance_and_zeros_that_everybody_knows(tmp_path, capsys):
     job.write_text(job.read_text().replace("[data]", "[data]\nknown_zeros = false"))
     assert main(["protect", str(job), "--dry-run"]) == 0
     assert main(["protect", str(job), "--quiet"]) == 0
+
+
+def test_linked_tables_come_back_one_by_one(office):
+    path = office / "job.toml"
+    tables = '[[tables]]\nname = "By region"\ndimensions = ["region"]\n[[tables]]\nname = "By sector"\n'
+    text = path.read_text().replace("[[rules]]", f'{tables}dimensions = ["sector"]\n\n[[rules]]')
+    path.write_text(text.replace("p = 10", "p = 60"))
+    outcome = run(read_job(path))
+    public = outcome.folder / "public"
+    whole, one, other = (rows_of(public / f"{name}.csv") for name in ("small", "By region", "By sector"))
+    assert set(one[0]) == {"region", "status", "value"}
+    assert len(one) + len(other) == len(whole) + 1  # the total is in both
+    at_total = {row["region"]: row for row in whole if row["sector"] == "Total"}
+    assert all(at_total[row["region"]]["value"] == row["value"] for row in one)
+    assert openpyxl.load_workbook(public / "small.xlsx").sheetnames == ["By region", "By sector"]

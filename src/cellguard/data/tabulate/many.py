@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import keys_of, locate
+from cellguard._io.frames import columns_of, to_frame
 from cellguard.data.tabulate.verb import tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
@@ -67,6 +68,8 @@ def parts_of_records(
                 raise UnknownCodeError(
                     f"table {table.name!r}: there is no indicator {name!r}.", hint=did_you_mean(name, indicators)
                 )
+    if isinstance(data, Mapping):  # turned into a frame once, not for every indicator
+        data = to_frame(columns_of(data))
     parts = []
     for indicator, column in indicators.items():
         together: dict[tuple[tuple[str, str], ...], list[Asked]] = defaultdict(list)
