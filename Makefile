@@ -1,5 +1,6 @@
 # Every target sets up what it needs in .venv, from nothing but Python 3.11 or later, a C++ compiler and make.
 #   make demo       protect a bundled example and show the result
+#   make serve      open the page for people who do not program (SERVE=FOLDER names its folder)
 #   make test       all tests, with coverage
 #   make check      lint, format, types, layers
 #   make sanitize   tests of the compiled core with every access to memory checked
@@ -22,13 +23,18 @@ BUILD_TOOLS = cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\].*/\1/p' pypro
 INSTALL = $(PIP) install $(BUILD_TOOLS) && $(PIP) install --no-build-isolation --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check sanitize format bench adversary docs wheel clean
+.PHONY: help demo serve test check sanitize format bench adversary docs wheel clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(if $(SETUP),$(VENV)/.runtime)
 	@$(BIN)cellguard demo
+
+SERVE ?= cellguard-page
+serve: $(if $(SETUP),$(VENV)/.web)
+	@mkdir -p "$(SERVE)"
+	@$(BIN)cellguard serve "$(SERVE)"
 
 test: $(SETUP)
 	$(BIN)python -m pytest --cov --cov-report=term:skip-covered $(TEST_OPTIONS)
@@ -49,7 +55,8 @@ sanitize: $(SETUP)
 	    $(BIN)python tests/with_core.py build/sanitize/_core.*.so -q -p no:cacheprovider $(SANITIZED)
 
 SANITIZED = tests/property/test_core_fuzz.py \
-    tests/unit/core $(addprefix tests/unit/engine/test_,cholesky.py reduce.py twoway.py network.py) tests/unit/methods/test_rounding_areas.py
+    tests/unit/core $(addprefix tests/unit/engine/test_,cholesky.py reduce.py twoway.py network.py) tests/unit/methods/test_rounding_areas.py \
+    --deselect tests/unit/methods/test_rounding_areas.py::test_levels_are_met  # a minute without optimisation
 
 wheel: $(SETUP)
 	$(BIN)python -m pip --disable-pip-version-check wheel --no-deps --no-build-isolation --wheel-dir dist .
@@ -75,15 +82,26 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# One clear sentence instead of a page of CMake.
+COMPILER = command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+    echo "A compiler for C++20 is needed to build cellguard: install g++ or clang++ (a wheel needs none)."; exit 1; }
+
 $(VENV)/.runtime: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@$(COMPILER)
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
 	@$(INSTALL) .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@$(COMPILER)
 	@echo "Setting up $(VENV) with the tools of development (once, a few minutes) ..."
 	@$(INSTALL) '.[dev]'
-	@touch $@ $(VENV)/.runtime
+	@touch $@ $(VENV)/.runtime $(VENV)/.web
+
+$(VENV)/.web: pyproject.toml $(CORE) | $(VENV)/bin/python
+	@echo "Setting up $(VENV) with the page (once, a minute or two) ..."
+	@$(INSTALL) '.[web]'
+	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(SETUP)
 	@$(INSTALL) '.[dev,bench]'

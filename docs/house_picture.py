@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,9 +35,9 @@ WORDS = {
 WIDTH, HEIGHT, GAP, WAY = 260, 46, 40, 170
 
 
-def imports() -> Counter[tuple[str, str]]:
-    """Return how often a module of one room imports from another."""
-    found: Counter[tuple[str, str]] = Counter()
+def imports() -> set[tuple[str, str]]:
+    """Return which room imports from which."""
+    found: set[tuple[str, str]] = set()
     for path in sorted(PACKAGE.rglob("*.py")):
         room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -46,7 +45,7 @@ def imports() -> Counter[tuple[str, str]]:
                 parts = (node.module or "").split(".")
                 for other in [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]:
                     if other != room and room in WORDS and other in WORDS:
-                        found[room, other] += 1
+                        found.add((room, other))
     return found
 
 
@@ -64,14 +63,12 @@ def draw() -> str:
         "<style>text{fill:#1f2933}.w{font-size:11px;fill:#52606d}.n{font-size:15px;font-weight:bold}</style>",
         f'<rect width="{widest + WAY}" height="{height}" fill="#ffffff"/>',
     ]
-    strongest = max(imports().values())
-    for (room, other), n in sorted(imports().items()):
+    for room, other in sorted(imports()):
         (x, y), (u, v) = place[room], place[other]
         if v > y:
-            stroke = 0.6 + 3.4 * (n / strongest) ** 0.5
             out.append(
                 f'<line x1="{x + WIDTH / 2:.0f}" y1="{y + HEIGHT}" x2="{u + WIDTH / 2:.0f}" y2="{v}" '
-                f'stroke="#9fb3c8" stroke-width="{stroke:.1f}"><title>{room} imports {other}: {n}</title></line>'
+                f'stroke="#9fb3c8" stroke-width="1.5"><title>{room} imports {other}</title></line>'
             )
     for room, (x, y) in place.items():
         out.append(

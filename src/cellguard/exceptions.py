@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import Path
+from types import TracebackType
 
 __all__ = [
     "AdditivityError",
@@ -33,6 +35,7 @@ __all__ = [
     "ReleaseError",
     "UnknownCodeError",
     "did_you_mean",
+    "where_it_happened",
 ]
 
 
@@ -121,3 +124,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """
     near = get_close_matches(name, list(known), n=3)
     return "did you mean " + " or ".join(repr(n) for n in near) + "?" if near else None
+
+
+def where_it_happened(error: BaseException) -> str:
+    """Name the kind and the place of an unexpected error; its text could hold a confidential value."""
+    place: TracebackType | None = error.__traceback__
+    here = "an unknown place"
+    while place is not None:
+        path = Path(place.tb_frame.f_code.co_filename)
+        if "cellguard" in path.parts:
+            inside = path.parts[len(path.parts) - path.parts[::-1].index("cellguard") :]
+            here = f"{'/'.join(inside)}:{place.tb_lineno}"
+        place = place.tb_next
+    return f"{type(error).__name__} in {here}"

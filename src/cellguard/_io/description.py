@@ -5,13 +5,15 @@
     name = "turnover"
     value = "turnover"            # column of the values, "value" unless given
     missing = "zero"              # a cell without a row: zero, error, or unpublished
+    count = "n_obs"               # numbers of contributors, "count" unless given
+    top = ["max1", "max2"]        # largest contributions, top1, top2, ... unless given
     known_zeros = true            # everybody knows which cells have no contributor
 
     [columns]                     # only where names differ from status, lower, upper, sliding, weight, lb, ub, count
     status = "flag"
 
     [dimensions.region]
-    file = "regions.hrc"          # or outline, digits; nothing for codes that simply add up to the total
+    hierarchy = "regions.hrc"     # or outline, digits; nothing for codes that simply add up to the total
 
     [dimensions.sex]
     total = "Total"
@@ -29,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from cellguard._io.files import atomic_writer
 from cellguard._io.outline import read_text
+from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
@@ -104,6 +107,8 @@ class Description(_Entry):
     """What is published, when not every margin is."""
     columns: dict[str, str] = Field(default_factory=dict)
     """Columns with other names than usual."""
+    top: list[str] = Field(default_factory=list)
+    """Columns of the largest contributions, the largest first; top1, top2, ... unless given."""
     dimensions: dict[str, DimensionEntry] = Field(default_factory=dict)
     """Column of codes -> the dimension; none for raw equations."""
     relations: str | None = None
@@ -128,7 +133,7 @@ def read_description(path: str | Path) -> Description:
     except RecursionError:
         raise FormatError.at(path, None, "is nested too deeply.") from None
     try:
-        return Description.model_validate(_tuples(raw))
+        return Description.model_validate(_as_in_jobs(_tuples(raw)))
     except ValidationError as error:
         raise _mistake(path, error) from None
 
@@ -137,6 +142,16 @@ def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
     """TOML has lists only; pairs are checked as pairs."""
     if isinstance(raw.get("rhs"), list):
         raw["rhs"] = [tuple(pair) if isinstance(pair, list) else pair for pair in raw["rhs"]]
+    return raw
+
+
+def _as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
+    """Take keys as jobs call them: `count` of the table, `hierarchy` of a dimension."""
+    if isinstance(raw.get("count"), str) and isinstance(raw.get("columns", {}), dict):
+        raw["columns"] = {"counts": raw.pop("count"), **raw.get("columns", {})}
+    for entry in raw["dimensions"].values() if isinstance(raw.get("dimensions"), dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("hierarchy"), str) and "file" not in entry:
+            entry["file"] = entry.pop("hierarchy")
     return raw
 
 
@@ -156,37 +171,12 @@ def write_description(path: str | Path, description: Description, *, about: str)
     entries = description.model_dump(exclude_defaults=True)
     tables = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
     lines = [f"# What the columns of {about} mean, for cellguard."]
-    lines += [f"{key} = {_toml(value)}" for key, value in entries.items()]
+    lines += [f"{key} = {toml_value(value)}" for key, value in entries.items()]
     if tables.get("columns"):
-        lines += ["", "[columns]", *(f"{_key(k)} = {_toml(v)}" for k, v in tables["columns"].items())]
+        lines += ["", "[columns]", *(f"{toml_key(k)} = {toml_value(v)}" for k, v in tables["columns"].items())]
     for name, entry in tables.get("dimensions", {}).items():
-        lines += ["", f"[dimensions.{_key(name)}]", *(f"{k} = {_toml(v)}" for k, v in entry.items())]
+        lines += ["", f"[dimensions.{toml_key(name)}]", *(f"{k} = {toml_value(v)}" for k, v in entry.items())]
     for entry in tables.get("attackers", []):
-        lines += ["", "[[attackers]]", *(f"{k} = {_toml(v)}" for k, v in entry.items() if v is not None)]
+        lines += ["", "[[attackers]]", *(f"{k} = {toml_value(v)}" for k, v in entry.items() if v is not None)]
     with atomic_writer(path) as stream:
         stream.write("\n".join([*lines, ""]))  # type: ignore[call-overload]
-
-
-def _key(name: str) -> str:
-    plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML; floats in their shortest exact form."""
-    if isinstance(value, str):
-        if value.count("\n") > 1:
-            return '"""\n' + "\n".join(_escaped(line) for line in value.split("\n")) + '"""'
-        return f'"{_escaped(value)}"'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    return repr(value)
-
-
-def _escaped(text: str) -> str:
-    out = text.replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

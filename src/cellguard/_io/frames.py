@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import MAX_BYTES, atomic_writer, read_bytes
+from cellguard._io.sheet import is_workbook, read_sheet
 from cellguard.exceptions import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -33,12 +34,14 @@ __all__ = [
     "free_name",
     "guarded",
     "header_of",
+    "library_of",
     "numbers",
     "read_frame",
     "texts",
     "to_frame",
     "write_csv",
     "write_parquet",
+    "written",
 ]
 
 MAX_COLUMNS = 5000
@@ -134,8 +137,20 @@ def numbers(column: Any, name: str) -> FloatArray:
     return np.array(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
+def library_of(frame: Any) -> str | None:
+    """Return the name of the library of a frame; None for what is no frame, such as a dict of columns or a file.
+
+    >>> library_of({"x": [1]}) is None
+    True
+    """
+    import narwhals as nw
+
+    native = nw.from_native(frame, eager_only=True, pass_through=True)
+    return str(native.implementation.value) if isinstance(native, nw.DataFrame) else None
+
+
 def to_frame(columns: Columns, like: Any = None) -> Any:
-    """Return the columns as a frame of the same kind as `like` (pyarrow unless given)."""
+    """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
     table = pa.table({name: _plain(column) for name, column in columns.items()})
@@ -143,7 +158,9 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
         return table
     import narwhals as nw
 
-    backend = nw.get_native_namespace(like)
+    backend: Any = like if isinstance(like, str) else nw.get_native_namespace(like)
+    if backend == "pyarrow":
+        return table
     if backend is pa:
         return table
     return nw.from_arrow(table, backend=backend).to_native()
@@ -160,16 +177,19 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def read_frame(path: str | Path) -> dict[str, Any]:
-    """Read a ``.csv``, ``.csv.gz`` or ``.parquet`` file into columns (pyarrow arrays).
+def read_frame(path: str | Path, *, sheet: str | None = None) -> dict[str, Any]:
+    """Read a ``.csv``, ``.csv.gz``, ``.parquet`` or ``.xlsx`` file into columns (pyarrow arrays).
 
-    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows.
+    Columns of a CSV file stay text: whether ``01`` is a code or a number, only the caller knows. Of a
+    workbook it is the first sheet unless named.
     """
     import pyarrow as pa
 
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+    if is_workbook(path):
+        return read_sheet(path, sheet)
     try:
         if path.suffix.lower() == ".parquet":
             return columns_of(_read_parquet(path))
@@ -305,7 +325,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
         Only the owner may read the file.
     """
     text_of = guarded if guard else str
-    rows = zip(*(_written(c, text_of) for c in columns.values()), strict=True)
+    rows = zip(*(written(c, text_of) for c in columns.values()), strict=True)
     with atomic_writer(path, "wb", private=private) as raw:
         packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
         stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
@@ -319,7 +339,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
             stream.close()
 
 
-def _written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
+def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column

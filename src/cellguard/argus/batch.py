@@ -12,7 +12,7 @@ from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
 from cellguard._io.files import atomic_writer
 from cellguard.argus.microdata import Made, Microdata
-from cellguard.argus.output import SBS, is_internal, letters, write
+from cellguard.argus.output import is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
 from cellguard.argus.safety import Safety, safety_of
 from cellguard.data.insiders import with_insiders
@@ -305,8 +305,6 @@ class _Batch:
         result = self._number(command.table)
         made = self._made(result)
         options = dict(command.options)
-        if command.format == SBS:
-            raise self._wrong("the SBS format is not available.", "1 CSV, 2 pivot, 3 code-value, 5 intermediate, 6 JJ.")
         if not result.safe:
             self._note(f"table {command.table} is not written: no safe release was found.")
             return

@@ -21,8 +21,9 @@ from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import atomic_writer
 from cellguard.argus.microdata import Made
 from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
+from cellguard.nouns.table import Table
 
-__all__ = ["STATUS", "is_internal", "letters", "status_numbers", "write"]
+__all__ = ["STATUS", "is_internal", "letters", "sbs_letters", "status_numbers", "write"]
 
 CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
 STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
@@ -63,9 +64,35 @@ def letters(made: Made, release: Release | None) -> list[str]:
     return [str(letter) for letter in np.where(fixed, "z", out)]
 
 
+def sbs_letters(made: Made, release: Release | None) -> list[str]:
+    """Return the status of each cell as structural business statistics call it.
+
+    V is published, A withheld for too few contributors, B by a rule about one contributor (or by hand), C by one about
+    several, D to protect others.
+    """
+    number = status_numbers(made, release)
+    out = np.full(made.table.n_cells, "V", dtype=object)
+    out[(number >= STATUS["rule"]) & (number <= STATUS["manual"])] = "B"
+    out[_by_several(made.table) & (number == STATUS["rule"])] = "C"
+    out[number == STATUS["frequency"]] = "A"
+    out[number == STATUS["secondary"]] = "D"
+    return [str(letter) for letter in out]
+
+
+def _by_several(table: Table) -> NDArray[np.bool_]:
+    """Return the cells that only a rule about several contributors together flags, such as dominance of two."""
+    several, one = np.zeros(table.n_cells, bool), np.zeros(table.n_cells, bool)
+    for name, cells in [] if table.flags is None else zip(table.flags.names, table.flags.flagged, strict=True):
+        if name.startswith("dominance"):
+            (one if name.startswith("dominance (1,") else several)[cells] = True
+        elif name.startswith(("p%", "prior-posterior")):
+            one[cells] = True
+    return several & ~one
+
+
 def is_internal(form: int, options: Mapping[str, bool]) -> bool:
     """Whether a file holds true values of cells that are not published."""
-    return form in (INTERMEDIATE, JJ) or (form in (PIVOT, CODE_VALUE) and options.get("AS", False))
+    return form in (SBS, INTERMEDIATE, JJ) or (form in (PIVOT, CODE_VALUE) and options.get("AS", False))
 
 
 def write(path: Path, form: int, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
@@ -76,7 +103,10 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
     elif form == INTERMEDIATE:
         files += _intermediate(path, options, made, release)
     else:
-        lines = _matrix(made, release, options) if form == CSV else _records(made, release, options, form)
+        if form == SBS:
+            lines = _sbs(made, release, options)
+        else:
+            lines = _matrix(made, release, options) if form == CSV else _records(made, release, options, form)
         with atomic_writer(path) as stream:
             cast("IO[str]", stream).writelines(f"{line}\n" for line in lines)
     if is_internal(form, options):
@@ -125,6 +155,26 @@ def _records(made: Made, release: Release | None, options: Mapping[str, bool], f
         else:
             fields += [truth[cell], str(status[cell])]
         yield ",".join(fields)
+
+
+def _sbs(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+    """Return a line per cell that is not empty: codes, value, contributors, status, share of the largest in per cent.
+
+    There is no first line with names; true values stand beside the status, as the receiving office wants them.
+    """
+    quote = '"' if options.get("QU", True) else ""
+    codes, table, status = _codes(made), made.table, sbs_letters(made, release)
+    truth = _texts(made, None)
+    top = getattr(table.statistics, "top", None)
+    largest = np.zeros(table.n_cells) if top is None or not top.shape[1] else np.nan_to_num(top[:, 0])
+    share = 100.0 * largest / np.where(table.values != 0, np.abs(table.values), np.inf)
+    counts = np.full(table.n_cells, "", dtype=object) if table.counts is None else table.counts.astype(int).astype(str)
+    for cell, place in enumerate(table.coordinates.tolist()):
+        if truth[cell] != "-":
+            fields = [f"{quote}{codes[d][i]}{quote}" for d, i in enumerate(place)]
+            yield ",".join(
+                [*fields, truth[cell], str(counts[cell]), f"{quote}{status[cell]}{quote}", f"{share[cell]:.1f}"]
+            )
 
 
 def _matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:

@@ -115,6 +115,8 @@ class ReadyTable:
             return [""] * len(next(iter(columns.values())))
         words = {self.metadata.safe: "s", self.metadata.unsafe: "u", self.metadata.protect: "z", "": "s"}
         words |= {"E": "z", "M": "s"}  # empty; withheld as a secondary before
+        for letter, mark in {"A": "u", "B": "u", "C": "u", "D": "s", "V": "s"}.items():  # of business statistics
+            words.setdefault(letter, mark)
         texts = codes_of(columns[found[0].name]).to_pylist()
         for line, text in enumerate(texts, 1):
             if text not in words:

@@ -114,7 +114,7 @@ class Finding:
         return [{i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()} for moved in rows]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Audit:
     """The result of an audit, attacker by attacker.
 
@@ -237,6 +237,19 @@ class Audit:
             "50": place > 50 - near,
         }
         return {name: float(inside.mean()) if len(place) else 0.0 for name, inside in classes.items()}
+
+    def __repr__(self) -> str:
+        people = f"{len(self.findings)} attacker{'' if len(self.findings) == 1 else 's'}"
+        wrong = f", {self.unsafe} unsafe" if self.unsafe else ""
+        return f"Audit({self.verdict}: {self.checked} cells checked against {people}{wrong})"
+
+    def _repr_html_(self) -> str:
+        """Draw the verdict and its figures for a notebook: no value, no range."""
+        from cellguard.nouns.pictures import pairs_picture
+
+        counted = {"cells checked": self.checked, "known exactly": self.exact, "not shown safe": self.unsafe}
+        about = {"attackers": len(self.findings), "only whole numbers held possible": self.integer}
+        return pairs_picture(f"Audit: {self.verdict}", counted | about)
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""

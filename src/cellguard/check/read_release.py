@@ -23,7 +23,7 @@ __all__ = ["check_release", "read_release"]
 
 _TOLERANCE = 1e-7
 """How far, relative to a cell, what is published may miss the truth by rounding alone."""
-_HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "d", "true", "yes", "1"}
+_HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "a", "b", "c", "d", "true", "yes", "1"}
 """Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
 _SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
 _PUBLISHED = "what stands in the file is published: leave the value out, or write x in its place"

@@ -12,15 +12,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
 from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
-from cellguard.exceptions import CellguardError, InternalError
+from cellguard.exceptions import CellguardError, InternalError, where_it_happened
 from cellguard.methods.registry import METHODS
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -39,6 +37,7 @@ VERBS = {
     "demo": Verb("Start", "Protect a bundled example and show the result."),
     "init": Verb("Start", "Write a commented job file for a data file of yours."),
     "protect": Verb("Start", "Do everything a job file asks for: tabulate, flag, protect, audit, write."),
+    "serve": Verb("Start", "Open the page on this machine: from a data file to a release without a line of code."),
     "info": Verb("Tables", "Say what a table is: cells, relations, rank, sensitive cells, and what is wrong with it."),
     "generate": Verb("Tables", "Make a table of one of the papers' kinds: the same seed gives the same table."),
     **{name: Verb("Protect", method.summary) for name, method in METHODS.items()},
@@ -84,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
         if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
             return interrupted()
-        return _internal(InternalError(_where(error)), error, as_json)
+        return _internal(InternalError(where_it_happened(error)), error, as_json)
     return 0
 
 
@@ -133,19 +132,6 @@ def _outside(error: OSError | MemoryError) -> CellguardError:
         return CellguardError("the memory of this machine is not enough for this table.")
     name = "" if error.filename is None else f"{error.filename}: "
     return CellguardError(f"{name}{error.strerror or type(error).__name__}.")
-
-
-def _where(error: BaseException) -> str:
-    """Name the kind and the place of an unexpected error; its text could hold a confidential value."""
-    place: TracebackType | None = error.__traceback__
-    here = "an unknown place"
-    while place is not None:
-        path = Path(place.tb_frame.f_code.co_filename)
-        if "cellguard" in path.parts:
-            inside = path.parts[len(path.parts) - path.parts[::-1].index("cellguard") :]
-            here = f"{'/'.join(inside)}:{place.tb_lineno}"
-        place = place.tb_next
-    return f"{type(error).__name__} in {here}"
 
 
 def _internal(error: InternalError, cause: BaseException, as_json: bool) -> int:

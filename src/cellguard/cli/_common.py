@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cellguard._io.plain import plain
 from cellguard.exceptions import CellguardError, InputError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ __all__ = [
     "TimeLimit",
     "Weights",
     "Whole",
+    "in_words",
     "load_table",
     "note",
     "only_json_on_stdout",
@@ -58,7 +59,9 @@ TableFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Write the release (.csv or .parquet), if the audit says it is safe."),
+    typer.Option(
+        "--out", metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."
+    ),
 ]
 Weights = Annotated[
     str, typer.Option("--weights", metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")
@@ -107,23 +110,6 @@ class NoSafeReleaseError(CellguardError):
 # ---------------------------------------------------------------- printing
 
 
-def plain(value: Any) -> Any:
-    """Return the value as JSON can hold it: plain numbers, null for what is not finite.
-
-    >>> plain({"gap": float("nan"), "cells": (1, 2)})
-    {'gap': None, 'cells': [1, 2]}
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # numpy's numbers and arrays
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
-
-
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
     print(json.dumps(plain(value), allow_nan=False), flush=True)
@@ -142,18 +128,28 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     Console(highlight=False).print(grid)
 
 
+def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a summary for people: a gap in per cent, or that there is none to tell."""
+    from cellguard.nouns.figures import percentage
+
+    shown = dict(summary)
+    if "gap" in shown:
+        shown["gap"] = percentage(float("nan") if shown["gap"] is None else float(shown["gap"]))
+    if "status" in shown:
+        shown["status"] = str(shown["status"]).replace("_", " ")
+    return shown
+
+
 def _figure(value: Any) -> str:
     from rich.markup import escape
 
     value = plain(value)
     if value is None:
         return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
+    if isinstance(value, bool | int | float):
+        from cellguard.nouns.figures import figure
+
+        return figure(value, 6)
     if isinstance(value, dict):
         return ", ".join(f"{key.replace('_', ' ')} {_figure(item)}" for key, item in value.items())
     if isinstance(value, list):
@@ -253,8 +249,12 @@ def _shares(text: str) -> tuple[float, float]:
 
 def _check_out(out: Path, path: Path) -> None:
     """Refuse, before any work is done, a place where the release cannot go."""
-    if not out.name.lower().endswith((".csv", ".parquet")):
-        raise InputError(f"--out {out}: a release is written as .csv or .parquet.")
+    from cellguard.nouns.sheets import refuse_ending
+
+    try:
+        refuse_ending(out)
+    except InputError as error:
+        raise InputError(f"--out {error.message}", hint=error.hint) from None
     if not out.parent.is_dir():
         raise InputError(f"--out {out}: there is no folder {out.parent}.", hint="make the folder first.")
     if out.is_dir():
@@ -336,7 +336,8 @@ def run_method(
     if as_json:
         print_json(summary)
     else:
-        print_pairs(f"{path.name}: {release.method}", {k: v for k, v in summary.items() if k not in ("method", "loss")})
+        shown = {k: v for k, v in summary.items() if k not in ("method", "loss")}
+        print_pairs(f"{path.name}: {release.method}", in_words(shown))
     if not accepted:
         raise _refusal(release, audit)
     if out is not None:

@@ -16,8 +16,12 @@ __all__ = ["command"]
 
 def command(
     data: Annotated[
-        Path | None,
-        typer.Argument(metavar="DATA", show_default=False, help="Records, one per line: .csv or .parquet."),
+        list[Path] | None,
+        typer.Argument(
+            metavar="DATA...",
+            show_default=False,
+            help="Records, one per line: .csv or .parquet; or several tables that share cells.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -30,23 +34,28 @@ def command(
 
     What identifies respondents becomes no dimension and no value; columns that nest become one hierarchy. It says
     what it guessed and why, and what must be confirmed before anything is published.
+
+    Several files make a publication: tables that are already added up, linked by the columns and codes they
+    share, and files that say how codes nest. It says what it could not tell.
     """
     if schema:
         from cellguard.publish import schema as job_schema
 
         print(json.dumps(job_schema(), indent=2))
         return
-    if data is None:
+    if not data:
         raise InputError("which data file? None was given.", hint="cellguard init DATA.csv")
     from cellguard._io.files import atomic_writer
     from cellguard.publish.init import draft
+    from cellguard.publish.propose import propose
 
-    if not data.is_file():
-        raise InputError(f"{data}: no such file.", hint="check the name and the folder.")
-    path = data.parent / "job.toml" if out is None else out
+    for file in data:
+        if not file.is_file():
+            raise InputError(f"{file}: no such file.", hint="check the name and the folder.")
+    path = data[0].parent / "job.toml" if out is None else out
     if path.exists() and not force:
         raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")
-    made = draft(data, path.parent)
+    made = draft(data[0], path.parent) if len(data) == 1 else propose(data, path.parent)
     with atomic_writer(path) as stream:
         stream.write(made.text)  # type: ignore[call-overload]
     print(path)

@@ -55,8 +55,11 @@ def command(
         int, typer.Option("--limit", metavar="NODES", min=1, help="Work of the attack; more gives up.")
     ] = 50_000_000,
     samples: Annotated[
-        int, typer.Option("--samples", metavar="N", min=1, help="Candidates tried where they cannot be listed.")
+        int, typer.Option("--samples", metavar="N", min=1, help="Candidates tried; all if there are no more.")
     ] = 200,
+    secret: Annotated[
+        bool, typer.Option("--secret", help="He knows neither minimum nor width, and tries all values.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Of the samples; with --resist, of the secret weights.")] = 0,
     out: Annotated[
         Path | None,
@@ -68,8 +71,8 @@ def command(
     """Attack a suppressed frequency table with the knowledge of how it was suppressed.
 
     Who knows the algorithm excludes the counts for which it would have chosen another pattern; what is left is often
-    narrower than the rule promises. Two-way tables with published margins are attacked exactly, of others some
-    candidates are tried.
+    narrower than the rule promises. Two-way tables with published margins are attacked exactly, and others with few
+    candidates; of the rest some candidates are tried.
     """
     from cellguard.check.attack import matching_attack
 
@@ -82,7 +85,7 @@ def command(
             raise NoSafeReleaseError(f"nothing to attack: {suppression.explanation}", hint="lower the width.")
         algorithm = algorithm if knows in (None, "algorithm") and not resist else None
         found = matching_attack(
-            suppression, rule, knows=knows, limit=limit, algorithm=algorithm, samples=samples, seed=seed
+            suppression, rule, knows=knows, limit=limit, algorithm=algorithm, samples=samples, seed=seed, secret=secret
         )
         if out is not None:
             _write(found, out)

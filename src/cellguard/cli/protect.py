@@ -13,6 +13,7 @@ from cellguard.cli._common import (
     Json,
     NoSafeReleaseError,
     Quiet,
+    in_words,
     note,
     only_json_on_stdout,
     print_json,
@@ -90,13 +91,11 @@ def command(
 def _essentials(outcome: Outcome) -> dict[str, Any]:
     """Return what somebody at a terminal wants to know first; the reports have the rest."""
     shown = outcome.summary()
-    if not outcome.release.bound > 0:
-        shown.pop("gap", None)  # the search proved no bound, and none was asked for
     if "attack" in shown:
         wanted = ("scenario", "knows", "primary", "unsafe", "undecided", "disclosed", "hits", "verdict")
         shown["attack"] = {k: shown["attack"][k] for k in wanted if k in shown["attack"]}
     shown["seconds"] = {step: round(seconds, 2) for step, seconds in shown["seconds"].items()}
-    return {k: shown[k] for k in _SHOWN if k in shown}
+    return in_words({k: shown[k] for k in _SHOWN if k in shown})
 
 
 def _check_report(job: Job, path: Path) -> None:

@@ -40,10 +40,7 @@ def command(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Reproduce an experiment of the papers and print ours beside the printed figures.
-
-    Tables of CSPLIB are read from the folder CELLGUARD_CSPLIB; one that is not there is skipped.
-    """
+    """Reproduce an experiment of the papers and print ours beside the printed figures."""
     from cellguard.experiments import Settings, experiment
 
     settings = Settings(
@@ -60,6 +57,19 @@ def command(
         print_json(report.summary())
         return
     _show(report)
+
+
+def _every_experiment() -> str:
+    """Return the help: every experiment, what it shows, and about how long all of it takes on one core."""
+    from cellguard.experiments import EXPERIMENTS
+
+    lines = [f"- {name} ({entry.time}): {entry.summary}" for name, entry in EXPERIMENTS.items()]
+    where = "Tables of CSPLIB are read from the folder CELLGUARD_CSPLIB; one that is not there is skipped."
+    what = "Experiments, with about how long all of it takes on one core:"
+    return "\n\n".join([command.__doc__ or "", where, what, *lines])
+
+
+command.__doc__ = _every_experiment()
 
 
 def _options(given: list[str]) -> dict[str, str]:

@@ -108,7 +108,38 @@ def _by_identity(table: Table) -> Knowledge:
     own = np.zeros(len(cell)) if cells.shadow else cells.top[cell, column]
     if cells.top_weights is not None:
         own = own * np.minimum(cells.top_weights[cell, column], 1.0)
-    return _ordered(who, cell, np.where(alone, table.values[cell], own), alone)
+    amount = np.where(alone, table.values[cell], own)
+    if cells.top_weights is not None:  # his own answer is less than the weighted cells that he knows below a total
+        amount = _at_least_the_parts(table, who, cell, amount)
+    return _ordered(who, cell, amount, alone)
+
+
+def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: FloatArray) -> FloatArray:
+    """Return what each knows of his cells once he adds up: a total is at least the sum of the parts he knows."""
+    from scipy.sparse import csr_array
+
+    T, n = table.relations.tocoo(), table.n_cells
+    total = np.full(table.n_relations, -1, np.int64)
+    total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
+    negative = np.bincount(T.coords[0], (table.lb < 0)[T.coords[1]], minlength=table.n_relations) > 0
+    part = (T.data > 0) & (total >= 0)[T.coords[0]] & ~negative[T.coords[0]]
+    relation_of, below = T.coords[0][part], T.coords[1][part]
+    parts = csr_array((np.ones(len(below)), (below, relation_of)), shape=(n, table.n_relations))
+    people, row = np.unique(who, return_inverse=True)
+    key = row.astype(np.int64) * n + cell
+    order = np.argsort(key, kind="stable")
+    for _ in range(64):  # no classification is deeper
+        known = csr_array((amount, (row, cell)), shape=(len(people), n))
+        sums = (known @ parts).tocoo()
+        wanted = sums.coords[0].astype(np.int64) * n + total[sums.coords[1]]
+        place = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+        hit = key[order][place] == wanted
+        better = amount.copy()
+        np.maximum.at(better, order[place[hit]], sums.data[hit])
+        if np.array_equal(better, amount):
+            break
+        amount = better
+    return amount
 
 
 def _by_counts(table: Table) -> Knowledge:

@@ -69,8 +69,6 @@ class Experiment:
 
     name: str
     """As the command line calls it."""
-    summary: str
-    """What it shows."""
     units: Callable[[Settings], tuple[list[Unit], list[str]]]
     """The work, and what must be skipped with the reason."""
     run: Callable[[Mapping[str, Any]], dict[str, Any]]

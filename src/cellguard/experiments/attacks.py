@@ -162,7 +162,6 @@ def _rows_knowledge(results: Mapping[str, dict[str, Any]], settings: Settings) -
 
 DECIMALS = Experiment(
     name="adjustment-decimals",
-    summary="What division and the programs of B3 and C give away, before and after grid and surplus. About an hour.",
     units=lambda settings: _units(_KINDS, settings, ("l1", "l2")),
     run=_run_decimals,
     rows=_rows_decimals,
@@ -170,7 +169,6 @@ DECIMALS = Experiment(
 )
 KNOWLEDGE = Experiment(
     name="adjustment-knowledge",
-    summary="Scenario B3 by intruders who know less: senses, norm, weights, bounds, which cells are sensitive.",
     units=lambda settings: _units(_KNOWLEDGE, settings, ("l1", "l2")),
     run=_run_knowledge,
     rows=_rows_knowledge,

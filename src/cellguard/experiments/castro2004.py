@@ -62,7 +62,6 @@ def _rows2(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[di
 
 TABLE2 = Experiment(
     name="castro2004-table2",
-    summary="L1, L2 and the combined L1-L2 distance: mean percentage deviation and 2-norm.",
     units=_units(("l1", "l2", "l12")),
     run=_run,
     rows=_rows2,
@@ -71,7 +70,6 @@ TABLE2 = Experiment(
 )
 TABLE3 = Experiment(
     name="castro2004-table3",
-    summary="Statistics of the deviations for L1, L2 and L-infinity.",
     units=_units(("l1", "l2", "linf")),
     run=_run,
     rows=_rows3,

@@ -19,7 +19,7 @@ from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_ma
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import BoolArray, IntArray, Table
 
-__all__ = ["TABLES2TO5"]
+__all__ = ["RULE", "TABLES2TO5", "sizes"]
 
 RULE = CountRule(minimum=5, width=8)
 """Section 4.1: counts below 5 are sensitive, their ranges at least 8 wide, as few cells as possible suppressed."""
@@ -35,15 +35,20 @@ _SAMPLE = {"mechanism": 400, "rule": 400, "algorithm": 2000}
 Result = dict[str, Any]
 
 
-def _units(settings: Settings) -> tuple[list[Unit], list[str]]:
+def sizes(settings: Settings) -> list[int]:
+    """Return the numbers of cells that are asked for."""
     wanted = settings.instances or _SIZES
     for size in wanted:
         if not size.isdigit() or int(size) < 4 or round(int(size) ** 0.5) ** 2 != int(size):
             raise InputError(
                 f"instance {size!r}: the number of cells of a square table is needed.", hint="as in 25,36."
             )
+    return [int(size) for size in wanted]
+
+
+def _units(settings: Settings) -> tuple[list[Unit], list[str]]:
     n = _REPLICATIONS if settings.replications is None else settings.replications
-    work = [{"cells": int(size), "seed": settings.seed * 10_000 + k} for size in wanted for k in range(n)]
+    work = [{"cells": size, "seed": settings.seed * 10_000 + k} for size in sizes(settings) for k in range(n)]
     return [Unit(key=f"{w['cells']} cells, table {w['seed']}", work=w) for w in work], []
 
 
@@ -253,7 +258,6 @@ def _defence(found: list[Result], cells: int) -> list[Result]:
 
 TABLES2TO5 = Experiment(
     name="minami2019-tables2to5",
-    summary="The matching attack on generated frequency tables, and the suppression that resists it.",
     units=_units,
     run=_run,
     rows=_rows,

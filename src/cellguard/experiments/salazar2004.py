@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,27 +12,45 @@ from cellguard.data.generate import census, geography
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
 from cellguard.methods.round.verb import round as round_table
+from cellguard.nouns.table import Table
 
-__all__ = ["SECTION5", "TABLE1"]
+__all__ = ["SECTION5", "SMALL_GEOGRAPHY", "TABLE1", "named"]
 
 _BASE = 5
-_WARDS = 60
-"""Of the census that is rounded for table 1: large enough for the shares, small enough for a proof."""
-_SIZES = {"geography": (220_040, 75_572, 21.0), "census": (431_613, 105_960, None)}
-"""Cells, relations, and the seconds that section 5 prints."""
+_WARDS = {"census": (60, 4), "small": (6, 2)}
+"""Wards and districts of the census of table 1: enough for the shares, not too many for a proof; and for tests."""
+_SIZES: dict[str, tuple[int | None, int | None, float | None]] = {
+    "geography": (220_040, 75_572, 21.0),
+    "census": (431_613, 105_960, None),
+    "small": (None, None, None),
+}
+"""Cells, relations, and the seconds that section 5 prints; "small" is a geography for tests."""
+SMALL_GEOGRAPHY = {"wards": 60, "authorities": 12, "counties": 5, "regions": 3, "countries": 2}
 
 
 def _units1(settings: Settings) -> tuple[list[Unit], list[str]]:
+    sizes = named(settings.instances or ("census",), _WARDS)
     out = []
-    for objective in ("distance", "unbiased"):
-        for k in range(settings.replications or 1):
-            work = {"objective": objective, "seed": settings.seed + k, "time_limit_s": settings.time_limit_s}
-            out.append(Unit(key=f"{objective} {settings.seed + k} {settings.time_limit_s:g}", work=work))
+    for size in sizes:
+        for objective in ("distance", "unbiased"):
+            for k in range(settings.replications or 1):
+                seed, limit = settings.seed + k, settings.time_limit_s
+                work = {"objective": objective, "seed": seed, "time_limit_s": limit, "size": size}
+                out.append(Unit(key=f"{objective} {seed} {limit:g} {size}", work=work))
     return out, []
 
 
+def named(wanted: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the instances; refuse one that the experiment does not have."""
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"instance {name!r} is not part of this experiment.", hint=f"it has {', '.join(known)}.")
+    return list(wanted)
+
+
 def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
-    table = census(work["seed"], wards=_WARDS, districts=4)
+    wards, districts = _WARDS[work["size"]]
+    table = census(work["seed"], wards=wards, districts=districts)
     begin = time.process_time()
     release = round_table(
         table,
@@ -62,32 +80,35 @@ def _rows1(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[di
         for figures in published("salazar2004-table1"):
             value = figures["value"]
             share = float(up[value] / n[value]) if n[value] else None
-            out.append(
-                row(
-                    "share_up",
-                    share,
-                    figures[column],
-                    objective=objective,
-                    value=value,
-                    expected=figures["expected_up"],
-                )
-            )
+            where = {"objective": objective, "value": value, "expected": figures["expected_up"]}
+            where |= {"occurrences": int(n[value]), "plus_minus": _plus_minus(share, n[value])}
+            where |= {"paper_occurrences": figures["occurrences"]}
+            where["paper_plus_minus"] = _plus_minus(figures[column], figures["occurrences"])
+            out.append(row("share_up", share, figures[column], **where))
     return out
 
 
+def _plus_minus(share: float | None, occurrences: float) -> float | None:
+    """Return half the 95% interval of a share of so many cells, as if each were rounded by itself."""
+    return None if share is None or not occurrences else 1.96 * float(np.sqrt(share * (1 - share) / occurrences))
+
+
 def _units5(settings: Settings) -> tuple[list[Unit], list[str]]:
-    kinds = settings.instances or tuple(_SIZES)
-    unknown = [kind for kind in kinds if kind not in _SIZES]
-    if unknown:
-        raise InputError(f"instance {unknown[0]!r} is not part of this experiment.", hint="it has geography, census.")
+    kinds = named(settings.instances or ("geography", "census"), _SIZES)
     work = [{"kind": k, "seed": settings.seed, "time_limit_s": 5 * settings.time_limit_s} for k in kinds]
     return [Unit(key=f"{w['kind']} {w['seed']} {w['time_limit_s']:g}", work=w) for w in work], []
 
 
+def _table5(kind: str, seed: int) -> Table:
+    if kind == "small":
+        return geography(seed, **SMALL_GEOGRAPHY)
+    return geography(seed) if kind == "geography" else census(seed)
+
+
 def _run5(work: Mapping[str, Any]) -> dict[str, Any]:
-    table = geography(work["seed"]) if work["kind"] == "geography" else census(work["seed"])
+    table = _table5(work["kind"], work["seed"])
     begin = time.process_time()
-    gap = 0.0 if work["kind"] == "geography" else 0.01
+    gap = 0.01 if work["kind"] == "census" else 0.0
     release = round_table(table, _BASE, weights="unit", seed=work["seed"], gap=gap, time_limit_s=work["time_limit_s"])
     return {
         "cpu_s": time.process_time() - begin,
@@ -114,7 +135,6 @@ def _rows5(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[di
 
 TABLE1 = Experiment(
     name="salazar2004-table1",
-    summary="Share of cells rounded up, by value: the plain objective is biased, the two-step objective hardly.",
     units=_units1,
     run=_run1,
     rows=_rows1,
@@ -123,7 +143,6 @@ TABLE1 = Experiment(
 )
 SECTION5 = Experiment(
     name="salazar2004-section5",
-    summary="Rounding of the geography table, and of the census table that the paper could not round.",
     units=_units5,
     run=_run5,
     rows=_rows5,

@@ -12,6 +12,7 @@ import numpy as np
 from cellguard.exceptions import CellguardError
 from cellguard.methods.method import Method
 from cellguard.methods.registry import METHODS, method_called
+from cellguard.nouns.publication import Publication, required_table
 from cellguard.nouns.release import Intervals, Release
 from cellguard.nouns.table import FloatArray, Table
 
@@ -43,7 +44,7 @@ class Comparison:
 
 
 def compare(
-    table: Table,
+    table: Table | Publication,
     methods: Iterable[str] | None = None,
     *,
     base: float | None = None,
@@ -65,7 +66,7 @@ def compare(
     Parameters
     ----------
     table
-        The table.
+        The table, or the publication.
     methods
         Which methods; all of them unless given.
     base
@@ -80,6 +81,7 @@ def compare(
     progress
         Called with the name of each method when it starts.
     """
+    table = required_table(table, "compare")
     wanted = [method_called(name) for name in (METHODS if methods is None else methods)]
     rows, releases = [], {}
     for method in wanted:

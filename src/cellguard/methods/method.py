@@ -61,7 +61,7 @@ class Option:
     job_kind: Any = SAME
     """Its type in a job, where that is richer than what is typed."""
     job_default: Any = SAME
-    """In a job, where results must not depend on the machine."""
+    """In a job, where that is another; a function is asked, with what the job says about other options."""
     read: Callable[[Any], Any] | None = None
     """Turns what was typed on the command line into what the verb takes."""
     from_table: Callable[[Table], Any] | None = None
@@ -72,10 +72,10 @@ class Option:
         """Its name in a job; None if it is not there."""
         return self.name if self.key is SAME else self.key
 
-    @property
-    def job_value(self) -> Any:
-        """Its default in a job."""
-        return self.default if self.job_default is SAME else self.job_default
+    def job_value(self, asked: Callable[[str], Any]) -> Any:
+        """Return its default in a job; `asked` tells what the job says about another option, None if nothing."""
+        default = self.default if self.job_default is SAME else self.job_default
+        return default(asked) if callable(default) else default
 
     def typed(self, value: Any) -> Any:
         """Return what the verb takes for what was typed."""

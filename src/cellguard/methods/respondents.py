@@ -8,7 +8,6 @@ planned against, too, until it finds nothing. What is proven of the cost stays p
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline
+from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
 
@@ -30,9 +31,13 @@ Verb = TypeVar("Verb", bound=Callable[..., "Release"])
 
 _ROUNDS = 8
 """So often a method plans again; what is found in one round seldom takes a third."""
-_SHARE = 0.6
-"""Share of the time left that a round may take, so that the next one has some."""
-_LEAST_S = 1.0
+_FIRST, _SHARE = 0.4, 0.6
+"""Shares of the time left that the first round and later ones may take, so that the next one has some."""
+_LEAST_S = 0.5
+_WORTHWHILE_S = 3.0
+"""With less time left, a safe release that the limit cut short is not looked for again."""
+_GRACE_S, _GRACE = 1.5, 0.04
+"""The last audit may take so much longer than the limit: seconds, and a share of the limit."""
 
 
 def against_respondents(*, near: bool) -> Callable[[Verb], Verb]:
@@ -53,28 +58,62 @@ def _careful(verb: Verb, *, near: bool) -> Verb:
         table = with_respondents(table)
         if not any(attacker.derived for attacker in table.attackers):
             return verb(table, *args, **options)
-        if not near:
-            table = _without_plans(table)
-        begin, limit = time.monotonic(), options.get("time_limit_s")
-        for number in range(_ROUNDS):
-            left = None if limit is None else float(limit) - (time.monotonic() - begin)
-            if left is not None:
-                options["time_limit_s"] = max(0.0, left if number == 0 else max(_SHARE * left, min(left, _LEAST_S)))
-            release = verb(table, *args, **options)
-            if not release.published:
-                return release
-            found = release.audit()
-            if found.safe or found.checked == 0:
-                return release
-            table = _planned(release.table, found)
-        return replace(
-            release,
-            status=Status.TIME_LIMIT,
-            objective=float("nan"),
-            explanation="respondents could still compute a sensitive cell when the search ended.",
-        )
+        limit = checked_time_limit(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
+        return _Rounds(verb, args, options, limit).run(table if near else _without_plans(table), near=near)
 
     return cast("Verb", careful)
+
+
+class _Rounds:
+    """A verb that plans again against what the audit finds, within one limit."""
+
+    def __init__(
+        self, verb: Callable[..., Release], args: tuple[Any, ...], options: dict[str, Any], limit: float
+    ) -> None:
+        self.verb, self.args, self.options = verb, args, options
+        self.deadline = Deadline.after(limit)
+        self.last_word = Deadline(self.deadline.at + _GRACE_S + _GRACE * limit)
+        self.audited_s = 0.0
+
+    def run(self, table: Table, *, near: bool) -> Release:
+        best: Release | None = None
+        for number in range(_ROUNDS):
+            share = (_FIRST if near else 1.0) if number == 0 else _SHARE
+            release = self._protect(table, share)
+            cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
+            if not release.published:
+                if cut and best is None and share < 1.0:  # the share was too short, not the limit
+                    release = self._protect(table, 1.0)
+                if not release.published:
+                    return release if best is None else best
+            found = self._audit(release)
+            if found.checked == 0:
+                return release
+            if found.safe:
+                best = release if best is None or release.objective < best.objective else best
+                if not cut:
+                    return best
+            else:
+                table = _planned(release.table, found)
+            if self.deadline.passed:
+                break
+        if best is not None:
+            return best
+        return replace(release, status=Status.TIME_LIMIT, objective=float("nan"), explanation=_STILL)
+
+    def _protect(self, table: Table, share: float) -> Release:
+        left = self.deadline.left
+        ours = share * max(0.0, left - 1.5 * self.audited_s)
+        options = self.options | {"time_limit_s": max(ours, min(left, _LEAST_S))}
+        return self.verb(table, *self.args, **options)
+
+    def _audit(self, release: Release) -> Audit:
+        found = release.audit(time_limit_s=max(_LEAST_S, self.last_word.left))
+        self.audited_s = found.seconds
+        return found
+
+
+_STILL = "respondents could still compute a sensitive cell, or were not shown unable to, when the search ended."
 
 
 def _without_plans(table: Table) -> Table:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
-from cellguard.exceptions import AdditivityError, InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.reconcile import additive
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ _STATUS = {
     "s": "safe", "safe": "safe", "published": "safe", "": "safe",
     "u": "sensitive", "m": "sensitive", "unsafe": "sensitive", "sensitive": "sensitive", "primary": "sensitive",
     "manual": "sensitive", "z": "fixed", "fixed": "fixed", "protected": "fixed", "sensitive fixed": "sensitive fixed",
+    "a": "sensitive", "b": "sensitive", "c": "sensitive", "d": "safe", "v": "safe",
 }  # fmt: skip
-"""Words and tau-ARGUS letters for the status of a cell."""
+"""Words for the status of a cell, letters of tau-ARGUS, and those of business statistics: D was withheld for others."""
 
 
 def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:
@@ -121,7 +123,7 @@ def from_frame(
 
     Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
     """
-    from cellguard._io.frames import columns_of
+    from cellguard._io.frames import columns_of, library_of
 
     _one_of("missing", missing, ("zero", "error", "unpublished"))
     _one_of("repair", repair, (None, "leaves"))
@@ -148,22 +150,11 @@ def from_frame(
     given_values = read.required(value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
-    values = _rounded(values, T, rhs, tolerance)
-    fields = read.fields(values, T, columns) | _described(hierarchies, cells) | description
-    table = Table(values=values, relations=T, rhs=rhs, **fields)
+    if tolerance > 0:
+        values = additive(values, T, rhs, tolerance)
+    described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
+    table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, columns) | described))
     return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
-
-
-def _rounded(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:
-    """Return values that add up, where only rounding keeps them from it; the table says what is wrong otherwise."""
-    if tolerance <= 0:
-        return values
-    from cellguard.nouns.reconcile import additive
-
-    try:
-        return additive(values, T, rhs, tolerance)
-    except AdditivityError:
-        return values
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:

@@ -58,7 +58,7 @@ def assemble(
     def label(cell: int) -> str:
         return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
 
-    tables = [part.table.with_(weights=part.priority * part.table.weights) for part in parts]
+    tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
     values, wrong = shared_values(tables, place, len(listed), label, lambda k, cell: parts[k].place(cell), tolerance)
     own = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
     joint = _equations(equations, codes, sizes, cells, listed)
@@ -79,8 +79,10 @@ def assemble(
         fields["integer"] = False  # rounded values that were moved are counts no more
     fields["flags"] = _joined_flags(tables, place)
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
-    table = Table(relations=T, rhs=rhs, parts=placed, **{**fields, **described})
-    cluster_of, names = clusters(table, placed)
+    shown = tuple(part for part in placed if not part.hidden)
+    library = next((part.table.library for part in placed if part.table.library is not None), None)
+    table = Table(relations=T, rhs=rhs, parts=shown, library=library, **{**fields, **described})
+    cluster_of, names = clusters(table, shown)
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
     )

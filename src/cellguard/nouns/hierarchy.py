@@ -265,8 +265,9 @@ class Hierarchy:
         Parameters
         ----------
         path
-            ``.hrc``; ``.txt`` (indented); or ``.csv`` or ``.parquet``: a code list with the columns `code` and
-            `parent` (and perhaps `label`), or a correspondence table with a column for each level, the coarsest first.
+            ``.hrc``; ``.txt`` (indented); or ``.csv``, ``.parquet`` or ``.xlsx``: a code list with the columns
+            `code` and `parent` (and perhaps `label`), or a correspondence table with a column for each level, the
+            coarsest first.
         total
             Code of the total, where the file does not name it.
         levels
@@ -275,7 +276,7 @@ class Hierarchy:
         suffix = Path(path).suffix.lower()
         if suffix == ".hrc":
             return cls.from_hrc(path, total=total or "Total")
-        if suffix in (".csv", ".parquet"):
+        if suffix in (".csv", ".parquet", ".xlsx"):
             from cellguard._io.frames import read_frame
 
             columns = read_frame(path)
@@ -460,6 +461,12 @@ class Hierarchy:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def _repr_html_(self) -> str:
+        """Draw the tree for a notebook."""
+        from cellguard.nouns.pictures import hierarchy_picture
+
+        return hierarchy_picture(self)
 
     def __repr__(self) -> str:
         n, leaves = len(self.codes), len(self.leaves)

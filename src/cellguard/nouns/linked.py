@@ -54,6 +54,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "codes": tuple(codes.values()),
         "hierarchies": tuple(hierarchies.values()),
         "coordinates": cells,
+        "library": next((t.library for t in tables if t.library is not None), None),
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     values, wrong = shared_values(
@@ -102,7 +103,8 @@ def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
     """Relations over cells that stand elsewhere: column j becomes place[j] of n."""
     from scipy.sparse import csr_array
 
-    moved = csr_array((T.data, place[T.indices], T.indptr), shape=(T.shape[0], n))
+    # sorting moves the coefficients too: the table keeps its own
+    moved = csr_array((T.data.copy(), place[T.indices], T.indptr), shape=(T.shape[0], n))
     moved.sort_indices()
     return moved
 

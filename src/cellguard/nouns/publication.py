@@ -9,9 +9,11 @@ methods protect and the audit attacks is the whole publication, not one table af
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -24,9 +26,19 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Equation", "Part", "Publication", "PublishedTable", "published_tables", "standing", "takes_publications"]
+__all__ = [
+    "Equation",
+    "Part",
+    "Publication",
+    "PublishedTable",
+    "published_tables",
+    "shared_cells",
+    "standing",
+    "takes_publications",
+]
 
 IntArray = NDArray[np.int64]
+_log = logging.getLogger("cellguard")
 INDICATOR = "indicator"
 """Name of the dimension that tells indicators apart, where there are several."""
 
@@ -85,6 +97,8 @@ class Part:
     """Its own name of a dimension -> the publication's, where they differ."""
     priority: float = 1.0
     """How much more it costs to withhold or change a cell of this table."""
+    hidden: bool = False
+    """Whether it is not published itself: it tells what unpublished cells add up to, and which are sensitive."""
     period: str = ""
     """The period it is about, where that is known: tables of different periods share no cell."""
     source: str = ""
@@ -186,13 +200,7 @@ class Publication:
 
     def shared(self) -> dict[tuple[str, str], int]:
         """Return how many cells each two tables share, where they do."""
-        out = {}
-        for k, first in enumerate(self.parts):
-            for second in self.parts[k + 1 :]:
-                n = len(np.intersect1d(first.cells, second.cells))
-                if n:
-                    out[first.name, second.name] = n
-        return out
+        return shared_cells(self.parts)
 
     def cluster(self, number: int) -> tuple[Table, IntArray]:
         """Return the system of one cluster, and where its cells stand in the whole."""
@@ -202,11 +210,17 @@ class Publication:
         return restricted(self.table, cells), cells
 
     def __repr__(self) -> str:
-        n, c = len(self.parts), len(self.clusters)
+        n, c = sum(not part.hidden for part in self.parts), len(self.clusters)
         return (
             f"Publication({n} table{'' if n == 1 else 's'}, {self.table.n_cells} distinct cells, "
             f"{c} cluster{'' if c == 1 else 's'}, {int(self.table.sensitive.sum())} sensitive)"
         )
+
+    def _repr_html_(self) -> str:
+        """Draw its tables and what they share, for a notebook."""
+        from cellguard.nouns.pictures import publication_picture
+
+        return publication_picture(self)
 
 
 def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tuple[Equation, ...]:
@@ -245,6 +259,20 @@ def _periods(parts: Sequence[Part]) -> list[CellguardError]:
     return [InputError(text, hint="a publication has one period; or say where = {period = ...} of each table.")]
 
 
+def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
+    """Return how many cells each two tables share, where they do."""
+    from scipy.sparse import csr_array
+
+    sizes = [len(part.cells) for part in parts]
+    columns = np.concatenate([part.cells for part in parts])
+    table = np.repeat(np.arange(len(parts)), sizes)
+    shape = (len(parts), int(columns.max(initial=-1)) + 1)
+    shown = csr_array((np.ones(len(columns), np.int64), (table, columns)), shape=shape)
+    both = (shown @ shown.T).tocoo()
+    found = sorted((int(i), int(j), int(n)) for i, j, n in zip(*both.coords, both.data, strict=True) if i < j)
+    return {(parts[i].name, parts[j].name): n for i, j, n in found}
+
+
 def standing(table: Table) -> NDArray[np.float64]:
     """Return the priorities of all tables that show a cell, added up; 1 for each cell where there are no tables."""
     if table.parts is None:
@@ -273,10 +301,10 @@ class PublishedTable:
         return beside(self.part.table.cell_codes(), published)
 
     def frame(self, like: Any = None) -> Any:
-        """Return the table as a frame of the same kind as `like` (pyarrow unless given)."""
+        """Return the table as a frame of the kind of `like`, or of the one that it was made from."""
         from cellguard._io.frames import to_frame
 
-        return to_frame(self.columns(), like)
+        return to_frame(self.columns(), self.part.table.library if like is None else like)
 
 
 def published_tables(release: Release) -> dict[str, PublishedTable]:
@@ -294,11 +322,34 @@ def takes_publications(verb: Verb) -> Verb:
 
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
-        system = table.table if isinstance(table, Publication) else table
+        system = required_table(table, verb.__name__)
         if system.parts is None:
-            return verb(system, *args, **options)
+            return told(verb.__name__, system, lambda: verb(system, *args, **options))
         from cellguard.nouns.clusters import by_clusters
 
         return by_clusters(both, system, args, options)
 
     return cast("Verb", both)
+
+
+def required_table(given: Any, verb: str) -> Table:
+    """Return the table of what a verb was given; say how one is made from what is no table."""
+    if isinstance(given, Publication):
+        return given.table
+    if isinstance(given, Table):
+        return given
+    kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__name__}".removeprefix("builtins.")
+    raise InputError(
+        f"{verb}: a table is needed, not {kind}.",
+        hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: "
+        "cg.Table.from_frame(frame, [...]); then table.apply(cg.PPercent(10)) says what is sensitive.",
+    )
+
+
+def told(verb: str, table: Table, make: Callable[[], Release]) -> Release:
+    """Make a release, and tell the log what happens: sizes, status and seconds, never a value."""
+    begin = perf_counter()
+    _log.info("%s: %d cells, %d sensitive", verb, table.n_cells, int(table.sensitive.sum()))
+    release = make()
+    _log.info("%s: %s after %.1f s", verb, release.status, perf_counter() - begin)
+    return release

@@ -15,6 +15,7 @@ Perturbation  a changed value                        v_i -/+ distance_i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -28,6 +29,8 @@ from numpy.typing import NDArray
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.table import BoolArray, FloatArray, Table
+
+_log = logging.getLogger("cellguard")
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -58,6 +61,8 @@ _FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
 """Figures that are computed from true values: with them a log would keep sums of what is withheld."""
 
 
+_TRIVIAL = 1e-9
+"""A bound below this share of the objective is what floating point leaves of none."""
 SAME = 1e-9
 """A perturbed value that misses the truth by less than this share of it is the truth."""
 
@@ -75,7 +80,7 @@ class Status(StrEnum):
     """No release of this kind exists; `explanation` says why."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Release:
     """What every kind of release has. Nothing in it is called safe: :meth:`audit` decides that."""
 
@@ -108,11 +113,13 @@ class Release:
 
     @property
     def gap(self) -> float:
-        """Distance of the objective from its bound, relative to the objective; 0 when optimal at 0."""
+        """Distance of the objective from its bound, relative to the objective; NaN where no bound was computed."""
         if not (np.isfinite(self.objective) and np.isfinite(self.bound)):
             return float("nan")
         distance = max(0.0, self.objective - self.bound)
-        return 0.0 if distance == 0 else distance / max(abs(self.objective), 1e-300)
+        gap = 0.0 if distance == 0 else distance / max(abs(self.objective), 1e-300)
+        trivial = self.objective > 0 and gap > 1.0 - _TRIVIAL  # that a loss is at least nothing needs no proof
+        return float("nan") if trivial else gap
 
     @property
     def published(self) -> bool:
@@ -199,11 +206,15 @@ class Release:
             )
 
     def frame(self, like: Any = None, *, mark_primary: bool = False) -> Any:
-        """Return the release as a frame of the same kind as `like` (pyarrow unless given)."""
+        """Return the release as a frame: of the kind of `like`, or of the one that the table was made from.
+
+        A table that was made from a file or from a dict of columns gives a pyarrow table.
+        """
         from cellguard._io.frames import to_frame
 
         self._require_published()
-        return to_frame(self.public_columns(mark_primary=mark_primary), like)
+        columns = self.public_columns(mark_primary=mark_primary)
+        return to_frame(columns, self.table.library if like is None else like)
 
     @property
     def tables(self) -> dict[str, PublishedTable]:
@@ -219,28 +230,47 @@ class Release:
         mark_primary: bool = False,
         allow_unsafe: bool = False,
         allow_unchecked: bool = False,
+        layout: str | Path | None = None,
     ) -> None:
-        """Write the release atomically: ``.csv`` or ``.parquet``, one row per cell in the table's order.
+        """Write the release atomically, by the ending of the name, one row per cell in the table's order.
+
+        ``.csv``, ``.csv.gz`` and ``.parquet`` hold the cells; ``.xlsx`` has a sheet for each table of a
+        publication; a name without an ending is a folder and gets a CSV file for each. Other endings are refused.
+        With `layout`, a workbook of the publisher's, a copy of it is filled (:mod:`cellguard.nouns.layout`).
 
         What the audit refuses is not written, unless `allow_unsafe` says so; every row then carries a warning.
-        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. A name
-        without an ending is a folder: it gets one CSV file for each table of a publication. Withheld cells have
-        one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
+        A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. Withheld
+        cells have one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
         """
+        from cellguard.nouns.sheets import save_release
+
         self._require_published()
-        marked = {"mark_primary": mark_primary}
-        files: dict[Path, dict[str, Any]] = {Path(path): self.public_columns(**marked)}
-        if not Path(path).suffix and self.table.parts:
-            files = {Path(path) / f"{name}.csv": table.columns(**marked) for name, table in self.tables.items()}
+        unsafe = False
+        writer = save_release(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
             if not allow_unsafe:
                 raise
-            files = {file: {**columns, **warned(columns)} for file, columns in files.items()}
-        for file, columns in files.items():
-            file.parent.mkdir(exist_ok=True)
-            _write(columns, file)
+            unsafe = True
+        writer(self, mark_primary=mark_primary, unsafe=unsafe)
+        _log.info("%s: written to %s", self.method, path)
+
+    def __repr__(self) -> str:
+        kind, n = type(self).__name__, self.table.n_cells
+        if not self.published:
+            return f"{kind}({self.status}: no release of {n} cells)"
+        return f"{kind}({self.status}, {n} cells{self._counted()})"
+
+    def _counted(self) -> str:
+        """Say how many cells are published and how, for `repr`: nothing that is computed from true values."""
+        return ""
+
+    def _repr_html_(self) -> str:
+        """Draw what is published, as a reader of the release sees it; nothing confidential."""
+        from cellguard.nouns.pictures import release_picture
+
+        return release_picture(self)
 
     def summary(self, *, internal: bool = False) -> dict[str, Any]:
         """Return the JSON object of the command line, without the audit.
@@ -252,7 +282,7 @@ class Release:
             "method": self.method,
             "status": str(self.status),
             "objective": self.objective,
-            "bound": self.bound,
+            "bound": float("nan") if np.isnan(self.gap) else self.bound,
             "gap": self.gap,
             "table": {"cells": t.n_cells, "sensitive": int(t.sensitive.sum()), "relations": t.n_relations},
             "seconds": dict(self.seconds),
@@ -284,16 +314,6 @@ def warned(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: [UNSAFE] * len(next(iter(columns.values())))}
 
 
-def _write(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
-    """Write columns by the ending of the file's name."""
-    from cellguard._io.frames import write_csv, write_parquet
-
-    if str(path).lower().endswith(".parquet"):
-        write_parquet(columns, path, private=private)
-    else:
-        write_csv(columns, path, guard=True, private=private)
-
-
 def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
     """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm.
 
@@ -315,7 +335,7 @@ def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> 
     return {**three(d, "abs"), **three(pct, "pct"), "norm2": float(np.linalg.norm(d))}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Suppression(Release):
     """Some cells are not published: the sensitive ones (primary) and others that protect them (secondary)."""
 
@@ -347,6 +367,10 @@ class Suppression(Release):
     def point_values(self) -> FloatArray:
         return np.where(self.suppressed, np.nan, self.table.values)
 
+    def _counted(self) -> str:
+        withheld = int(self.suppressed.sum())
+        return f": {self.table.n_cells - withheld} published, {withheld} withheld"
+
     def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
         names = ["primary", "secondary"] if mark_primary and not self.conceal else ["withheld", "withheld"]
         status = np.select([self.primary, self.secondary], names, "published")
@@ -356,7 +380,7 @@ class Suppression(Release):
         return {"primary": int(self.primary.sum()), "secondary": int(self.secondary.sum()), "cost": self.cost}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Adjustment(Release):
     """Every cell is published with a changed value; sensitive ones at least their level away (CTA)."""
 
@@ -369,10 +393,11 @@ class Adjustment(Release):
     def save_internal(self, path: str | Path) -> None:
         """Write the internal file: true and published values, and what made them. Only its owner may read it."""
         from cellguard._io.frames import beside
+        from cellguard.nouns.sheets import write_columns
 
         self._require_published()
         truth = {"original": self.table.values, "value": self.values}
-        _write(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
+        write_columns(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)
@@ -381,7 +406,7 @@ class Adjustment(Release):
         return self.values
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Intervals(Release):
     """Some cells are published as an interval that contains the truth (IP)."""
 
@@ -399,12 +424,15 @@ class Intervals(Release):
     def point_values(self) -> FloatArray:
         return (self.lower + self.upper) / 2.0
 
+    def _counted(self) -> str:
+        return f": {int(np.count_nonzero(self.upper > self.lower))} as intervals"
+
     def columns(self, *, mark_primary: bool = False) -> dict[str, NDArray[Any]]:
         del mark_primary
         return {"lower": self.lower, "upper": self.upper}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Rounding(Release):
     """Every cell is published as a multiple of its base (CRP)."""
 
@@ -454,11 +482,14 @@ class Rounding(Release):
     def point_values(self) -> FloatArray:
         return self.values
 
+    def _counted(self) -> str:
+        return f", base {base_of(self.base)}, step {self.step}"
+
     def _own_figures(self) -> dict[str, Any]:
         return {"base": base_of(self.base), "step": self.step}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Perturbation(Release):
     """Every cell is published with a value at most a known distance from the truth (CPP)."""
 

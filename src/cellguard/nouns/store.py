@@ -212,7 +212,8 @@ def read_table(path: str | Path) -> Table:
         smallest_width=description.smallest_width, insiders=description.insiders,
         attackers=_attackers(description), known_zeros=description.known_zeros, **changes,
     )  # fmt: skip
-    top = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
+    usual = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
+    top = description.top or usual
     if not top or table.counts is None:
         return table
     from cellguard.data.rules import with_contributions

@@ -92,6 +92,8 @@ class Table:
     """Statistics of the contributions (:class:`cellguard.data.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.data.rules.Flags`), when rules did."""
+    library: str | None = None
+    """The library of the frame that it was made from (pandas, polars, pyarrow): releases come back as one of its."""
     parts: Any = None
     """The tables it was assembled from (:class:`cellguard.nouns.publication.Part`), when it is a publication."""
     _smallest: FloatArray | None = field(default=None, init=False, repr=False)
@@ -356,7 +358,7 @@ class Table:
         write_jj(path, {name: getattr(self, name) for name in names})
 
     def frame(self, like: Any = None) -> Any:
-        """Return the cells as a frame of the same kind as `like` (pyarrow unless given).
+        """Return the cells as a frame of the kind of `like`, or of the one that the table was made from.
 
         Codes, value, and columns for whatever differs from the usual: status, weight, lb, ub, lower,
         upper, sliding, count.
@@ -364,7 +366,7 @@ class Table:
         from cellguard._io.frames import to_frame
         from cellguard.nouns.store import columns
 
-        return to_frame(columns(self), like)
+        return to_frame(columns(self), self.library if like is None else like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.
@@ -536,6 +538,12 @@ class Table:
     def __repr__(self) -> str:
         m, s = self.n_relations, int(self.sensitive.sum())
         return f"Table({self.n_cells} cells, {m} relation{'' if m == 1 else 's'}, {s} sensitive)"
+
+    def _repr_html_(self) -> str:
+        """Draw the table with its true values, sensitive cells marked: for the office's own notebook."""
+        from cellguard.nouns.pictures import table_picture
+
+        return table_picture(self)
 
 
 _WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}

@@ -97,8 +97,8 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
         if "known_zeros" in data.model_fields_set:
             yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
         return
-    if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".txt", ".tsv", ".asc")):
-        yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV and Parquet are.")
+    if not str(files[0]).lower().endswith((".csv", ".csv.gz", ".parquet", ".xlsx", ".txt", ".tsv", ".asc")):
+        yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV, Parquet and Excel are.")
         return
     try:
         known = columns_of_data(files[0], data.encoding)
@@ -219,6 +219,11 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
     from cellguard.nouns.publication import Equation
     from cellguard.publish.parts import name_of
 
+    template = job.data.template
+    if template is not None and not (folder / template).is_file():
+        yield Mistake(("data", "template"), f"{template}: no such file.")
+    if template is not None and job.data.file is None:
+        yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [name_of(entry) for entry in job.tables]
     for k, entry in enumerate(job.tables):
@@ -377,6 +382,16 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("output", "formats"), "at least one format is needed.")
     if len(set(job.output.formats)) != len(job.output.formats):
         yield Mistake(("output", "formats"), "a format is named twice.")
+    for name in ("sdmx", "px"):
+        if name in job.output.formats and job.method.name == "intervals":
+            text = f"{name} holds one number for each cell, intervals have two."
+            yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
+        if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
+            yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
+    if job.output.layout is not None and not (folder / job.output.layout).is_file():
+        yield Mistake(("output", "layout"), f"{job.output.layout}: no such file.")
+    if job.output.layout is not None and job.method.name == "intervals":
+        yield Mistake(("output", "layout"), "has one place for each cell, intervals have two numbers.")
     path = folder / job.output.folder
     if path.exists() and not path.is_dir():
         yield Mistake(("output", "folder"), f"{job.output.folder}: is a file.", "name another folder.")

@@ -33,6 +33,8 @@ class Column:
     dense: bool
     """Whole numbers, each once, that follow each other or have the same number of digits: they number the records."""
     negative: bool
+    decimals: int | None
+    """Most decimals of its numbers; None where they are measurements without end."""
     distinct: int
     filled: int
     """Records that have an entry."""
@@ -83,6 +85,7 @@ def _looked_at(name: str, column: Any) -> Column:
         comma=comma,
         digits=_long_codes(column),
         dense=numeric and whole and len(codes) == filled and _numbers_the_records(number, codes),
+        decimals=_decimals(number) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
         filled=filled,
@@ -90,6 +93,12 @@ def _looked_at(name: str, column: Any) -> Column:
         codes=tuple(codes),
         index=index,
     )
+
+
+def _decimals(number: Any) -> int | None:
+    from cellguard._engine.numbers.multiples import decimals
+
+    return decimals(np.asarray(number.drop_null().to_numpy(), np.float64))
 
 
 def nested_in(fine: Column, coarse: Column) -> bool:

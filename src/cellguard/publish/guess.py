@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from cellguard.publish.columns import Column, nested_in, same_as
 
-__all__ = ["DimensionGuess", "Guess", "guess"]
+__all__ = ["TOTALS", "VALUES", "DimensionGuess", "Guess", "guess", "words_of"]
 
-_VALUES = (
+VALUES = (
     *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "production", "wage"),
     *("salary", "cost", "price", "employees", "umsatz", "wert", "chiffre", "montant", "valor", "omzet", "fatturato"),
 )
@@ -66,7 +66,7 @@ _NO_AMOUNTS = (
 _MAX_CODES = 300
 _SHARED = 20
 """Codes that so many records share, on the average, name no respondent."""
-_TOTALS = {"total", "_t", "tot", "all", "insgesamt", "gesamt", "ensemble", "totaal", "totale"}
+TOTALS = {"total", "_t", "tot", "all", "insgesamt", "gesamt", "ensemble", "totaal", "totale"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +112,11 @@ def guess(columns: Sequence[Column]) -> Guess:
     for c in codes:
         out.why.setdefault(c.name, _why_left(c))
     out.comma = any(c.comma for c in columns if c.name in (out.value, out.weight))
-    out.added_up = [c.name for c in fits if any(code.strip().lower() in _TOTALS for code in c.codes)]
+    out.added_up = [c.name for c in fits if any(code.strip().lower() in TOTALS for code in c.codes)]
     return out
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
     """Return the words of a column's name: ``EntName_2`` is ent, name, 2."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word.lower() for word in re.split(r"[^0-9A-Za-zÀ-ÿ]+", spaced) if word]
@@ -124,7 +124,7 @@ def _words(name: str) -> list[str]:
 
 def _identifies(c: Column) -> str:
     """Say why a column may identify respondents; nothing where it does not."""
-    words = _words(c.name)
+    words = words_of(c.name)
     shared = c.records_per_code >= _SHARED
     classes = shared and any(w in _CLASSES for w in words)
     several = c.distinct > 1 or c.gaps > 0
@@ -132,7 +132,7 @@ def _identifies(c: Column) -> str:
         return "by its name it says who answered"
     if any(w in _NUMBERS for w in words) and (not c.numeric or c.whole) and not shared and c.distinct > 1:
         return "by its name it numbers respondents, and few records share a code"
-    if c.dense and c.filled > 1 and not any(word in c.name.lower() for word in _VALUES):
+    if c.dense and c.filled > 1 and not any(word in c.name.lower() for word in VALUES):
         return "it numbers the records"
     if not c.numeric and c.distinct > 1 and c.records_per_code < 2:
         return "nearly every record has an entry of its own"
@@ -145,9 +145,9 @@ def _numbers(out: Guess, columns: Sequence[Column], identifying: dict[str, str])
     named = next((c for word in _WEIGHTS for c in numbers if word in c.name.lower() and not c.negative), None)
     if named is not None:
         out.weight, out.why[named.name] = named.name, "weight: by its name"
-    rest = [c for c in numbers if c is not named and not any(w in _NO_AMOUNTS for w in _words(c.name))]
+    rest = [c for c in numbers if c is not named and not any(w in _NO_AMOUNTS for w in words_of(c.name))]
     amounts = [c for c in rest if c.distinct > 20]
-    best = next((c for word in _VALUES for c in rest if word in c.name.lower() and c.distinct > 2), None)
+    best = next((c for word in VALUES for c in rest if word in c.name.lower() and c.distinct > 2), None)
     if best is not None:
         out.value, out.why[best.name] = best.name, "value: numbers, and by its name an amount"
     elif amounts:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import DimensionGuess, Guess, guess
+from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, ready
 
 __all__ = ["Draft", "draft"]
 
@@ -33,12 +34,13 @@ def draft(path: Path, folder: Path) -> Draft:
     """Return a commented job for a data file, to be saved in a folder."""
     columns, rows = look(path)
     found = guess(columns)
+    if (found.added_up and not found.holding) or is_ready(columns):
+        return _draft_of_table(path, folder, columns)
     _refuse_what_makes_no_table(path, found)
     active = _active(found.dimensions, rows)
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
-    stem = path.name.lower().removesuffix(".gz").removesuffix(".csv").removesuffix(".parquet")
-    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.name[: len(stem)]).strip("-._") or "table"
+    name = _name_of(path)
     told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns)
     about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
@@ -48,14 +50,69 @@ def draft(path: Path, folder: Path) -> Draft:
     return Draft("\n".join(parts), told, tuple(found.unconfirmed))
 
 
-def _refuse_what_makes_no_table(path: Path, found: Guess) -> None:
-    """Refuse a file that is no set of records, or from which only respondents could be tabulated."""
-    if found.added_up and not found.holding:
-        raise InputError(
-            f"{path}: looks like a table that is already added up: {', '.join(found.added_up)} "
-            f"{'has' if len(found.added_up) == 1 else 'have'} a code for the total.",
-            hint="describe it in a .toml file beside it (see the manual, file formats); or leave the totals out.",
+def _name_of(path: Path) -> str:
+    """Return a name for the release: that of the file, without what a name may not hold."""
+    stem = path.name.lower()
+    for ending in (".gz", ".csv", ".parquet", ".xlsx"):
+        stem = stem.removesuffix(ending)
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in path.name[: len(stem)]).strip("-._") or "table"
+
+
+def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draft:
+    """Return a job for a table that is already added up."""
+    found = ready(path, columns)
+    name = _name_of(path)
+    told = tuple(f"{c.name}: {found.why[c.name]}" for c in columns)
+    about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {found.why[c.name]}" for c in columns)
+    listed = ", ".join(_text(name) for name in found.unconfirmed)
+    head = _HEAD.format(name=name, unconfirmed=_WAITS.format(listed=listed) if listed else "")
+    dims = "".join(_ready_dimension(d, folder) for d in found.dimensions)
+    names = ", ".join(_text(d.name) for d in found.dimensions)
+    total = ", ".join(f"{_key(d.name)} = {_text(d.total)}" for d in found.dimensions)
+    lines = ["[[tables]]", "# Columns found, and what they were taken for:", about]
+    lines += [f"file = {_text(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
+    lines += [f"value = {_text(found.value)}", f"total = {{{total}}}    # how the file calls the totals"]
+    count = f"count = {_text(found.count)}" if found.count else '# count = "..."'
+    top = f"top = [{', '.join(map(_text, found.top))}]" if found.top else '# top = ["...", "..."]'
+    lines += [f"{count}    # numbers of contributors", f"{top}    # largest contributions, the largest first"]
+    missing = found.cells - found.rows
+    if missing > 0:
+        lines.append(
+            f"# {missing:,} of {found.cells:,} combinations of codes have no row: no contributors, as everybody knows."
         )
+        told += (f"{missing:,} of {found.cells:,} combinations of codes have no row: they count as empty.",)
+    rest = _REST.partition("{rules}")[2].format(folder=_text(f"{name}-release"))
+    text = "\n".join([head, *lines, "", dims + _rules_of_table(found) + rest])
+    return Draft(text, told, found.unconfirmed)
+
+
+def _ready_dimension(dimension: ReadyDimension, folder: Path) -> str:
+    lines = [f"[dimensions.{_key(dimension.name)}]"]
+    if dimension.hierarchy is not None:
+        lines.append(f"hierarchy = {_text(os.path.relpath(dimension.hierarchy, folder))}")
+    else:
+        lines.append('# hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total')
+    return "\n".join([*lines, "", ""])
+
+
+def _rules_of_table(found: Ready) -> str:
+    """Return the rules that a table can answer: by its contributions and its numbers of contributors."""
+    out = ""
+    if len(found.top) > 1:
+        out += _RULES.partition('[[rules]]\nrule = "min')[0]
+    elif found.top:
+        out += (
+            '[[rules]]\nrule = "dominance"    # the largest contributor holds more than k per cent\nn = 1\nk = 85\n\n'
+        )
+    if found.count:
+        out += _RULES[_RULES.index('[[rules]]\nrule = "min') : _RULES.index("# [[rules]]")]
+    elif not found.top:
+        out += _COUNTS + "\n"
+    return out
+
+
+def _refuse_what_makes_no_table(path: Path, found: Guess) -> None:
+    """Refuse a file from which only respondents could be tabulated."""
     if not found.dimensions:
         reasons = "".join(f"\n  {name}: {why}" for name, why in found.why.items())
         raise InputError(
@@ -88,12 +145,7 @@ def _told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str
 def _unconfirmed(found: Guess) -> str:
     if not found.unconfirmed:
         return ""
-    listed = ", ".join(_text(name) for name in found.unconfirmed)
-    return (
-        "\n# These guesses could publish what must not be published. Look at them, then delete the next line:\n"
-        "# cellguard protect waits for that.\n"
-        f"unconfirmed = [{listed}]\n"
-    )
+    return _WAITS.format(listed=", ".join(_text(name) for name in found.unconfirmed))
 
 
 def _described(column: Column) -> str:
@@ -121,10 +173,24 @@ def _data(found: Guess, columns: Sequence[Column]) -> str:
     for role, about in texts.items():
         column = getattr(found, role)
         lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
+    lines.append(_decimals(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
     lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
     lines.append(_gap(gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"))
     return "\n".join([*lines, ""])
+
+
+_READABLE = 3
+"""Amounts with more decimals than this are published with two."""
+
+
+def _decimals(found: Guess, columns: Sequence[Column]) -> str:
+    """Return how many decimals the table has; switched on where sums would have more than people write."""
+    weights = any(c.name == found.weight and not c.whole for c in columns)
+    value = next((c.decimals for c in columns if c.name == found.value), 0)
+    many = value is None or value > _READABLE or weights
+    line = "decimals = 2    # of the table: records are rounded to them before they are added up"
+    return line if many and found.value else f"# {line}"
 
 
 def _gap(gaps: int, line: str) -> str:
@@ -157,6 +223,12 @@ def _hierarchy(guessed: DimensionGuess, beside: Path, folder: Path) -> Iterator[
         if guessed.column.digits:
             yield "digits = [1, 1]    # instead: how many digits each level of the codes adds", False
 
+
+_WAITS = """
+# These guesses could publish what must not be published. Look at them, then delete the next line:
+# cellguard protect waits for that.
+unconfirmed = [{listed}]
+"""
 
 _HEAD = """\
 # A job for cellguard. Look through it, then:   cellguard protect THIS-FILE --dry-run
@@ -203,7 +275,7 @@ _REST = """\
 {rules}
 [method]
 name = "suppress"    # or intervals, round, perturb, adjust
-# rounds = 30    # suppress: more rounds find cheaper patterns
+# rounds = 30    # suppress: stop after so many rounds of improvement, without a proof
 # base = 5    # round and perturb
 
 # [[attackers]]    # somebody who knows his own contribution
@@ -213,9 +285,9 @@ name = "suppress"    # or intervals, round, perturb, adjust
 # [compare]    # how the other methods would do, in the internal report
 
 [limits]
-time_limit_s = 600
+time_limit_s = 60    # for the method; with more time cheaper releases are found, or proven the best
 
 [output]
 folder = {folder}    # gets two folders: public, and internal (confidential)
-formats = ["csv", "xlsx"]    # also parquet, jj
+formats = ["csv", "xlsx"]    # also parquet, sdmx, px, jj
 """

@@ -43,7 +43,7 @@ class MethodSection(Section):
         for option in self.method.options:
             if option.job_key is not None:
                 given = getattr(self, option.job_key)
-                out[option.name] = option.job_value if given is None else as_given(given)
+                out[option.name] = option.job_value(self.asked) if given is None else as_given(given)
         if out.get("resist", "") is None:
             del out["resist"]  # nothing to withstand is no option of a pattern
         return out if table is None else self.method.filled(out, table)

@@ -32,7 +32,7 @@ __all__ = [
     "schema",
 ]
 
-Format = Literal["csv", "parquet", "xlsx", "jj"]
+Format = Literal["csv", "parquet", "xlsx", "sdmx", "px", "jj"]
 
 
 class DataSection(Section):
@@ -40,6 +40,8 @@ class DataSection(Section):
 
     file: str | None = None
     """Records: CSV or Parquet (wildcards allowed), relative to the job file."""
+    template: str | None = None
+    """With records: a file whose rows list the cells to be published; its tables are found from it."""
     table: str | None = None
     """A table instead of records: .jj, .jj.gz, or .csv or .parquet with its description beside it."""
     value: str | None = None
@@ -66,6 +68,8 @@ class DataSection(Section):
     """Everybody knows which cells have no contributor; they are published, and hide nothing."""
     decimal: Literal[".", ","] = "."
     """Decimal sign of numbers in text files."""
+    decimals: Annotated[int, Field(ge=0, le=9)] | None = None
+    """Decimals of the table: weighted records are rounded to them before they are added up; the data's unless given."""
     encoding: str | None = None
     """Encoding of text files; UTF-8, else Latin-1, unless given."""
 
@@ -107,6 +111,8 @@ class TableSection(Section):
     """A table that is already added up: CSV or Parquet, one row per cell; it is made from the records unless given."""
     value: str | None = None
     """Of a file: its column of values; `value` unless given."""
+    sheet: str | None = None
+    """Of a workbook: the sheet; the first unless given."""
     count: str | None = None
     """Of a file: its column with the numbers of contributors."""
     top: list[str] = []
@@ -173,7 +179,7 @@ class CompareSection(Section):
 class LimitsSection(Section):
     """What a run may use."""
 
-    time_limit_s: Seconds = 3600.0
+    time_limit_s: Seconds = 600.0
     """For the method. A run that reaches it may give another result on another machine."""
     threads: Annotated[int, Field(ge=1)] | None = None
     """Processor cores: for reading the records, and for clusters of a publication that are protected at a time."""
@@ -187,7 +193,11 @@ class OutputSection(Section):
     folder: str = "release"
     """Folder, relative to the job file; it gets two folders, public and internal (only its owner reads that)."""
     formats: list[Format] = ["csv"]
-    """csv, parquet and xlsx hold the release; jj the confidential table, in the internal folder."""
+    """csv, parquet, xlsx, sdmx (SDMX-CSV) and px hold the release; jj the confidential table, internally."""
+    layout: str | None = None
+    """A workbook of the publisher's: a copy of it, filled with the release, is written too."""
+    dataflow: str | None = None
+    """sdmx: what the column DATAFLOW says, such as "ESTAT:TURNOVER(1.0)"; made from the name unless given."""
     report: bool = True
     """Write the two reports, public and internal."""
     witnesses: bool = True

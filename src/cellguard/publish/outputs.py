@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cellguard._io.files import atomic_writer
-from cellguard._io.frames import beside
+from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
 from cellguard.exceptions import InputError
-from cellguard.nouns.release import Adjustment, Release, warned
+from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
+from cellguard.nouns.release import Adjustment, Release
+from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
     from cellguard.publish.model import OutputSection
+
+Views = Sequence[tuple[str, Sequence[str]]]
+"""Linked tables: the name of each and its dimensions."""
 
 __all__ = ["Folders", "write_internal", "write_json", "write_public"]
 
@@ -94,83 +99,49 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
         )
 
 
-class _Sheet(NamedTuple):
-    """What is written of one table."""
+def write_public(
+    folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False, views: Views = ()
+) -> None:
+    """Write the release in every format that was asked for: a file or a sheet for each table.
 
-    codes: Mapping[str, Any]
-    published: Mapping[str, Any]
-    unsafe: bool
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
-        columns = beside(self.codes, self.published)
-        return columns | (warned(columns) if self.unsafe else {})
-
-    def rows(self) -> list[list[tuple[Any, str]]]:
-        """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
-        columns, first = self.columns, len(self.codes)
-        last = first + len(self.published)
-        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
-        lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
-        for style, cells in zip(self.styles(), zip(*lists, strict=True), strict=True):
-            looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
-            shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
-            rows.append(list(zip(shown, looks, strict=True)))
-        return rows
-
-    def styles(self) -> list[str]:
-        """Return how each cell looks by what is published of it."""
-        if "status" in self.published:
-            marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
-            return [marked.get(str(status), "plain") for status in self.published["status"]]
-        if "lower" in self.published:
-            open_ = self.published["lower"] != self.published["upper"]
-            return [str(style) for style in np.where(open_, "changed", "plain")]
-        return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
-
-
-def _sheets(name: str, release: Release, output: OutputSection, unsafe: bool) -> dict[str, _Sheet]:
-    """Return what is written, by table: of a publication each in the layout it came in."""
-    published = release.columns(mark_primary=output.mark_primary)
-    if not release.table.parts:
-        return {name: _Sheet(release.table.cell_codes(), published, unsafe)}
-    return {
-        part.name: _Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
-        for part in release.table.parts
-    }
-
-
-def write_public(folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False) -> None:
-    """Write the release in every format that was asked for: a file or a sheet for each table."""
-    from cellguard._io.frames import write_csv, write_parquet
-
-    sheets = _sheets(name, release, output, unsafe)
+    Of linked tables, named by `views`, there is one file with all cells too.
+    """
+    sheets = sheets_of(release, name, mark_primary=output.mark_primary, unsafe=unsafe)
     mark = "UNSAFE-" if unsafe else ""
+    if len(views) > 1 and not release.table.parts:
+        apart = linked_sheets(release, views, mark_primary=output.mark_primary, unsafe=unsafe)
+        sheets = {**sheets, **{title: sheet for title, sheet in apart.items() if title not in sheets}}
     for title, sheet in sheets.items():
         if "csv" in output.formats:
             write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
         if "parquet" in output.formats:
             write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
+    if "sdmx" in output.formats:
+        tables = tables_of(release, name, views)
+        for title, columns in sdmx_columns(release, tables, _dataflow(name, output)).items():
+            write_csv(columns, folder / f"{mark}{file_name(title)}.sdmx.csv")
+    if "px" in output.formats:
+        for title, view in tables_of(release, name, views).items():
+            write_px(release, view, folder / f"{mark}{file_name(title)}.px", title=title)
     if "xlsx" in output.formats:
-        from cellguard._io.xlsx import write_xlsx
+        shown = {title: sheet for title, sheet in sheets.items() if title != name} or sheets
+        write_sheets(shown, folder / f"{mark}{name}.xlsx")
 
-        write_xlsx(folder / f"{mark}{name}.xlsx", {title: sheet.rows() for title, sheet in sheets.items()})
 
-
-def file_name(title: str) -> str:
-    """Return the name of a table as one of a file.
-
-    >>> file_name("activity by region / 2024")
-    'activity by region _ 2024'
-    """
-    return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
+def _dataflow(name: str, output: OutputSection) -> str:
+    made = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.upper())
+    return output.dataflow or f"CELLGUARD:{made}(1.0)"
 
 
 def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:
     """Write what proves the release safe, and the table itself where it was asked for: all of it confidential."""
     if "jj" in output.formats:
         release.table.write(folder / f"{name}.jj.gz")
+    write_csv(internal_columns(release, audit), folder / "cells.csv", guard=True, private=True)
+    if "sdmx" in output.formats:
+        tables = tables_of(release, name)
+        for title, columns in sdmx_columns(release, tables, _dataflow(name, output), internal=True).items():
+            write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:
         return
     write_json(folder / "audit.json", _audit_facts(release, audit))

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Equation, Part, Publication
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, TableSection
 from cellguard.publish.read import JobFile
-from cellguard.publish.ready import is_period, ready
+from cellguard.publish.ready import ready
 from cellguard.publish.rules import local_rules
 
 __all__ = ["assembled", "is_publication", "name_of", "parts_of"]
@@ -21,7 +22,7 @@ __all__ = ["assembled", "is_publication", "name_of", "parts_of"]
 
 def is_publication(job: Job) -> bool:
     """Say whether the job publishes more than linked tables of one value from the records."""
-    return bool(job.indicators or job.equations) or any(
+    return bool(job.indicators or job.equations or job.data.template) or any(
         entry.file is not None or entry.where or entry.priority != 1.0 for entry in job.tables
     )
 
@@ -36,6 +37,8 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
     job = file.job
     from_records = [entry for entry in job.tables if entry.file is None]
     parts: list[Part] = []
+    if job.data.template is not None:
+        parts += _of_template(file, hierarchy, options)
     if from_records:
         from cellguard.data.tabulate.many import Asked, parts_of_records
 
@@ -47,7 +50,7 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
             for entry in from_records
         ]  # fmt: skip
         used = {d for entry in from_records for d in entry.dimensions}
-        columns = {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
+        columns = _measured(job)
         by = {name: hierarchy(name) for name in job.dimensions if name in used}
         parts += parts_of_records(str(file.file(str(job.data.file))), by, asked, columns, **options)
     wrong: list[CellguardError] = []
@@ -60,6 +63,23 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
     if wrong:
         raise PublicationError.of([*wrong, *_misfits(_dated(parts), job)])
     return _dated(parts)
+
+
+def _measured(job: Job) -> dict[str, str | None]:
+    """Return the column of each indicator; None counts records."""
+    return {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
+
+
+def _of_template(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, Any]) -> list[Part]:
+    """Make the tables that a template asks for from the records."""
+    from cellguard.data.tabulate.many import parts_of_template
+    from cellguard.data.template import Template
+
+    job = file.job
+    totals = {name: entry.total for name, entry in job.dimensions.items() if entry.total is not None}
+    template = Template.read(file.file(str(job.data.template)), dimensions=list(job.dimensions), totals=totals)
+    by = {name: hierarchy(name) for name in job.dimensions}
+    return parts_of_template(str(file.file(str(job.data.file))), by, template, _measured(job), **options)
 
 
 def _dated(parts: Sequence[Part]) -> list[Part]:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cellguard.nouns.distinct_cells import clusters
+from cellguard.nouns.grid import known_empty
+from cellguard.nouns.publication import shared_cells
+from cellguard.nouns.release import Status
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import flagged, inputs, tabulated
+from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
+    from cellguard.publish.model import Job
 
 __all__ = ["plan"]
+
+_MOST, _FEW = 30, 8
+"""So many pairs and clusters are told, and so many tables of each."""
 
 
 def plan(file: JobFile) -> dict[str, Any]:
@@ -20,14 +34,17 @@ def plan(file: JobFile) -> dict[str, Any]:
         "job": job.name,
         "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs(file)],
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
-        "tables": [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)],
+        "tables": _tables(table, job),
+        **_links(table),
         "cells": table.n_cells,
+        "cells_without_data": int(known_empty(table).sum()),
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "sensitive_by_rule": counts,
         "attackers": len(table.attackers) or 1,
         "to_be_confirmed": list(job.unconfirmed),
         "method": {"name": job.method.name, **options},
+        **_first_look(table, job),
         "steps": _steps(file),
         "folder": str(file.folder),
         "formats": list(job.output.formats),
@@ -35,9 +52,62 @@ def plan(file: JobFile) -> dict[str, Any]:
     return {name: fact for name, fact in out.items() if fact not in ([], {})}
 
 
+def _first_look(table: Table, job: Job) -> dict[str, str]:
+    """Run every check that the method makes: its first look, without time to search. What it refuses is an error."""
+    if not table.sensitive.any():
+        return {}
+    if job.method.asked("resist") is not None:
+        from cellguard.methods.suppress.resist import check_counts
+
+        check_counts(table, count_rule(table, job))
+        return {}
+    found = protected(table, job, limit_s=0.0)
+    return {"no_release": found.explanation} if found.status is Status.INFEASIBLE else {}
+
+
+def _tables(table: Table, job: Job) -> list[str]:
+    """Return a line for each table; of a publication with its size and what is sensitive in it."""
+    if table.parts is None:
+        return [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)]
+    several = len({part.indicator for part in table.parts}) > 1
+    lines = []
+    for part in table.parts:
+        about = [" x ".join(part.table.dimensions), *([part.indicator] if several else [])]
+        about += [f"{d} {code}" for d, code in part.where.items()]
+        about += [f"{part.table.n_cells:,} cells", f"{int(table.sensitive[part.cells].sum()):,} sensitive"]
+        lines.append(f"{part.name}: {', '.join(about + ([f'from {part.source}'] if part.source else []))}")
+    return lines
+
+
+def _links(table: Table) -> dict[str, list[str]]:
+    """Return what the tables of a publication share, and the clusters that share nothing."""
+    if table.parts is None:
+        return {}
+    cluster_of, names = clusters(table, table.parts)
+    cells = np.bincount(cluster_of, minlength=len(names))
+    sensitive = np.bincount(cluster_of[table.sensitive], minlength=len(names))
+    drawn = []
+    for number in np.argsort(-cells, kind="stable").tolist():
+        n = len(names[number])
+        size = f"{n} table{'' if n == 1 else 's'}, {cells[number]:,} cells, {sensitive[number]:,} sensitive"
+        drawn.append(f"{size}: {_some(names[number])}")
+    pairs = sorted(shared_cells(table.parts).items(), key=lambda item: -item[1])
+    shared = [f"{a} = {b}: {n:,} cell{'' if n == 1 else 's'}" for (a, b), n in pairs[:_MOST]]
+    if len(pairs) > _MOST:
+        shared.append(f"and {len(pairs) - _MOST:,} more pairs")
+    return {"clusters": drawn[:_MOST], "shared": shared}
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+
+
 def _steps(file: JobFile) -> list[str]:
     job = file.job
+    ready = [entry.file is not None for entry in job.tables]
     first = "read the table" if job.data.table is not None else "add up the records"
+    if any(ready):
+        first = "read the tables" if all(ready) else "read the tables, add up the records for the others"
     steps = [first, "find the sensitive cells", f"protect them ({job.method.name})", "audit the release"]
     if job.attack is not None:
         steps.append(f"attack it (scenario {job.attack.scenario})")

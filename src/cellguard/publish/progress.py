@@ -5,13 +5,20 @@ Plain lines may end up in a log: they tell phases and gaps, never a sum of value
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from cellguard.nouns.figures import percentage
+
 __all__ = ["Progress"]
+
+_log = logging.getLogger("cellguard")
+_NOTHING = 1e-9
+"""A bound below this share of the best result says nothing."""
 
 
 class Progress:
@@ -52,6 +59,7 @@ class Progress:
     def phase(self, name: str, *, limit_s: float | None = None) -> None:
         """Begin a phase; `limit_s` is how long it may take at most."""
         self._begin, self._limit = time.monotonic(), limit_s
+        _log.info("job: %s", name)
         if self._bar is not None:
             if self._task is not None:
                 self._bar.update(self._task, total=1, completed=1, limit=None)
@@ -68,13 +76,14 @@ class Progress:
 
     def tell(self, incumbent: float, bound: float) -> None:
         """Tell the best result so far and its proven bound."""
-        gap = (incumbent - bound) / abs(incumbent) if isfinite(incumbent) and isfinite(bound) and incumbent else 1.0
+        known = isfinite(incumbent) and isfinite(bound) and incumbent > 0 and bound > _NOTHING * incumbent
+        gap = max(0.0, (incumbent - bound) / incumbent) if known else 1.0
         if self._bar is not None and self._task is not None:  # the cost itself is a sum of what is withheld
-            self._bar.update(self._task, figures=f"gap {100 * gap:.1f}%" if bound > 0 else "no bound yet")
-        elif bound > 0 and f"{gap:.2f}" != self._last:
+            self._bar.update(self._task, figures=f"gap {percentage(gap)}" if known else "no bound yet")
+        elif known and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
             spent = time.monotonic() - self._begin
-            self._line(f"  gap {100 * gap:.1f}% after {spent:.0f} s{_left(self._limit, spent, ', ')}")
+            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_left(self._limit, spent, ', ')}")
 
     def _line(self, text: str) -> None:
         if not self._quiet:

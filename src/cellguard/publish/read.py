@@ -18,7 +18,7 @@ from cellguard.publish.places import Places
 from cellguard.publish.rule_sections import RULE_SECTIONS
 from cellguard.publish.sections import Section
 
-__all__ = ["JobError", "JobFile", "read_job"]
+__all__ = ["JobError", "JobFile", "examine", "read_job"]
 
 
 class JobError(InputError):
@@ -69,20 +69,20 @@ def read_job(path: str | Path) -> JobFile:
         ) from None
     except RecursionError:
         raise FormatError.at(path, None, "is nested too deeply.") from None
-    places = Places(text)
-    mistakes: list[Mistake] = []
-    job: Job | None = None
+    job, mistakes = examine(raw, path.parent)
+    if mistakes or job is None:
+        raise JobError(path, list(_shown(mistakes, Places(text))))
+    return JobFile(path=path, text=text, job=job)
+
+
+def examine(raw: dict[str, Any], folder: Path) -> tuple[Job | None, list[Mistake]]:
+    """Return the job that the content of a file makes, if its shape is right, and every mistake in it."""
     try:
         job = Job.model_validate(raw)
-    except ValidationError as error:
-        mistakes += _shape_mistakes(error)
-    if job is not None:
-        mistakes += check(job, path.parent)
-    else:  # what has the right shape is checked all the same: one run shows everything
-        mistakes += _partial_check(raw, path.parent, mistakes)
-    if mistakes or job is None:
-        raise JobError(path, list(_shown(mistakes, places)))
-    return JobFile(path=path, text=text, job=job)
+    except ValidationError as error:  # what has the right shape is checked all the same: one run shows everything
+        mistakes = _shape_mistakes(error)
+        return None, mistakes + _partial_check(raw, folder, mistakes)
+    return job, check(job, folder)
 
 
 def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) -> list[Mistake]:

@@ -10,25 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.frames import encode, numbers, read_frame
+from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, TableSection
 
-__all__ = ["is_period", "ready"]
+__all__ = ["ready"]
 
 IntArray = NDArray[np.int64]
 
-_PERIODS = ("time_period", "period", "ref_period", "time", "year", "quarter", "month", "jahr", "annee", "année", "ano")
-"""Names of columns that say which period a row is about."""
 _MOST = 20
 """So many mistakes of a file are told one by one."""
-
-
-def is_period(column: str) -> bool:
-    """Say whether a column tells the period, by its name."""
-    return column.lower() in _PERIODS
 
 
 def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Callable[[str], Any]) -> list[Part]:
@@ -39,7 +33,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     PublicationError
         With everything that is wrong in the file, each with its line.
     """
-    given = read_frame(path)
+    given = read_frame(path, sheet=entry.sheet)
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
     names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
     column_of = {i.name: i.value for i in job.indicators}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
@@ -23,6 +24,7 @@ from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabu
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
     from cellguard.nouns.table import Table
+    from cellguard.publish.model import Job
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -124,7 +126,9 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
-    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive")
+    empty = int(known_empty(table).sum())
+    without = f", {empty:,} without data" if empty else ""
+    work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
@@ -310,7 +314,13 @@ def _write(outcome: Outcome, work: _Run) -> None:
     public, internal = folders.staged_public, folders.staged_internal
     if job.output.mark_primary and isinstance(release, Suppression):
         work.progress.note(PRIMARY_TOLD)
-    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe)
+    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe, views=_views(job))
+    if job.output.layout is not None and not outcome.unsafe:
+        from cellguard.nouns.layout import fill_workbook
+
+        template = outcome.file.file(job.output.layout)
+        taken = (public / template.name).exists()
+        fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
     write_internal(internal, job.name, release, outcome.audit, job.output)
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
     if job.output.report:
@@ -322,18 +332,22 @@ def _write(outcome: Outcome, work: _Run) -> None:
     folders.clean()
 
 
+def _views(job: Job) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the tables of a job: how each is called, and its dimensions."""
+    return [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
+
+
 def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
     from cellguard.publish.report import Content, write_report
 
     job = outcome.file.job
-    views = [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
     content = Content(
         title=job.title or job.name,
         release=outcome.release,
         method=job.method.name,
         audit=outcome.audit,
         asked=_asked(outcome),
-        views=tuple(views),
+        views=tuple(_views(job)),
         comparison=outcome.comparison,
         attack=outcome.attack,
         seconds=outcome.seconds,
@@ -348,8 +362,12 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
 def _asked(outcome: Outcome) -> dict[str, str]:
     """Return what the job asked for, in words; only the internal report shows it."""
     job = outcome.file.job
-    data = job.data.file or job.data.table or ""
-    asked = {"data": data, "value": job.data.value or "number of records"}
+    files = [entry.file for entry in job.tables if entry.file is not None]
+    data = ", ".join(name for name in (job.data.file or job.data.table, *files) if name)
+    asked = {"data": data}
+    if job.indicators or not files:
+        measured = [i.name for i in job.indicators] or [job.data.value or "number of records"]
+        asked["value"] = ", ".join(measured)
     if job.data.holding:
         asked["holdings"] = job.data.holding
     options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
@@ -357,7 +375,9 @@ def _asked(outcome: Outcome) -> dict[str, str]:
         f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
     )
     asked["weights"] = job.method.weights
-    asked["attackers"] = ", ".join(attacker.name for attacker in outcome.release.table.attackers) or "external"
+    known = [attacker.name for attacker in outcome.release.table.attackers if not attacker.derived]
+    respondents = len(outcome.release.table.attackers) - len(known)
+    asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
     asked["seed"] = str(job.seed)
     return asked
 

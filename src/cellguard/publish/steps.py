@@ -32,8 +32,10 @@ def inputs(file: JobFile) -> list[Any]:
     job = file.job
     found = files_of_data(job, file.path.parent)
     found += [file.file(d.hierarchy) for d in job.dimensions.values() if isinstance(d.hierarchy, str)]
+    found += [file.file(job.output.layout)] if job.output.layout is not None else []
     found += [file.file(rule.file) for rule in job.rules if isinstance(rule, AprioriSection)]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
+    found += [file.file(job.data.template)] if job.data.template is not None else []
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
@@ -76,6 +78,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "total": {name: d.total for name, d in job.dimensions.items() if d.total is not None},
         "top": top_needed(job),
         "decimal": data.decimal,
+        "decimals": data.decimals,
         "encoding": data.encoding,
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,
@@ -158,11 +161,14 @@ def count_rule(table: Table, job: Job) -> CountRule | None:
     return CountRule(minimum=minimum, width=width, zeros=False, loss="cells" if by_cell else "counts")
 
 
-def protected(table: Table, job: Job, tell: Tell | None = None) -> Release:
-    """Protect the table by the job's method. What the release says of the time is what it says of nothing else."""
+def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: float | None = None) -> Release:
+    """Protect the table by the job's method. What the release says of the time is what it says of nothing else.
+
+    `limit_s` stands in for the job's time limit.
+    """
     method = job.method.method
     options = job.method.options(table) | {"seed": job.seed}
-    limit = job.limits.time_limit_s
+    limit = job.limits.time_limit_s if limit_s is None else limit_s
     if "resist" in options:
         from cellguard.methods.suppress.resist import resist_matching
 

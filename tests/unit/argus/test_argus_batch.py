@@ -291,7 +291,6 @@ def test_outputs_may_go_elsewhere(job, tmp_path):
     ("commands", "message"),
     [
         (["<SUPPRESS> MOD(3)"], r"job.arb:6: there is no table 3; 1 are specified"),
-        (['<WRITETABLE> (1,4,,"x")'], r"job.arb:6: the SBS format is not available"),
         (['<WRITETABLE> (1,3,,"x")'], r"job.arb:6: table 1 has sensitive cells and is not protected"),
         (["<SUPPRESS> RND(1)"], r"job.arb:6: RND needs a base"),
         (['<APRIORI> "none.hst", 1, ";"'], r"job.arb:6: none.hst: no such file"),

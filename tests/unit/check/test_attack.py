@@ -216,3 +216,17 @@ def test_whole_numbers_without_a_grid_of_their_own() -> None:
     found = cg.attack(plain, "decimals", replications=1)  # nothing tells the sides apart, but the sense is known
     assert found.distribution["0"] == 100.0
     assert np.isinf(found.candidates).all()
+
+
+def test_who_knows_no_bounds_still_solves_his_program(csplib) -> None:
+    """Infinite bounds once ended the interior point after three steps, far from any table."""
+    table = cg.Table.read(csplib("targus")).with_levels(0.1, 0.1)
+    plain = cg.adjust(table, norm="l2", weights="inverse_square", **PLAIN)
+    found = cg.attack(plain, "B3", replications=2, bounds=False)
+    assert found.distribution["0"] == 100.0
+
+
+def test_a_zero_that_moved_a_little_weighs_no_more_than_a_one(csplib) -> None:
+    """L2 moves zeros of cbs by 1e-10; 1 over the square of that once outweighed the whole table."""
+    release = cg.adjust(cg.Table.read(csplib("cbs")), norm="l2", weights="inverse_square", **PLAIN)
+    assert cg.attack(release, "B3", replications=1).distribution["0"] > 90.0

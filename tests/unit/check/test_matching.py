@@ -316,8 +316,13 @@ def cube_release():
 
 def test_sampling_bounds_the_intervals_of_a_cube_from_both_sides():
     release = cube_release()
-    attack = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    everything = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=3000)
+    assert (everything.approach, everything.exact) == ("enumeration", True)
+    some = everything.work // 2
+    attack = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=some, seed=1)
     assert attack.approach == "sampling"
+    assert (attack.inner_lower >= everything.lower).all()
+    assert (attack.inner_upper <= everything.upper).all()
     assert not attack.exact
     assert (attack.lower <= attack.inner_lower).all()
     assert (attack.inner_upper <= attack.upper).all()
@@ -325,7 +330,7 @@ def test_sampling_bounds_the_intervals_of_a_cube_from_both_sides():
     truth = release.table.values[attack.cells]
     assert ((attack.inner_lower <= truth) & (truth <= attack.inner_upper)).all()
     assert attack.safe[attack.primary].all()
-    again = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=300, seed=1)
+    again = cg.matching_attack(release, CUBE_RULE, knows="rule", samples=some, seed=1)
     assert np.array_equal(attack.inner_upper, again.inner_upper)
     with pytest.raises(InputError, match="not a two-way table"):
         attack.candidates()
@@ -355,13 +360,65 @@ def test_sampling_agrees_with_enumeration_where_both_are_possible(knows):
         def algorithm(t):
             return optimal_counts(t, RULE).suppressed
 
-        sampled = cg.matching_attack(release, RULE, knows=knows, algorithm=algorithm, samples=60)
-        assert (sampled.inner_lower >= exact.lower).all()
-        assert (sampled.inner_upper <= exact.upper).all()
-        assert np.array_equal(sampled.lower, exact.feasible_lower)
-        assert np.array_equal(sampled.upper, exact.feasible_upper)
+        few = exact.count_candidates() <= 60
+        found = cg.matching_attack(release, RULE, knows=knows, algorithm=algorithm, samples=60)
+        assert (found.approach, found.exact) == (("enumeration", True) if few else ("sampling", False))
+        assert (found.inner_lower >= exact.lower).all()
+        assert (found.inner_upper <= exact.upper).all()
+        assert np.array_equal(found.lower, exact.lower if few else exact.feasible_lower)
+        assert np.array_equal(found.upper, exact.upper if few else exact.feasible_upper)
 
 
 def test_examples_of_the_manual_run():
     page = Path(__file__).resolve().parents[3] / "docs" / "methods" / "matching.md"
     assert doctest.testfile(str(page), module_relative=False).failed == 0
+
+
+# ---------------------------------------------------------------- algorithm 1 for any function, secret parameters
+
+
+def test_algorithm_1_for_any_suppression_function_where_candidates_are_few():
+    """Every candidate is suppressed by the function, as in lines 10 to 22; nothing is left undecided."""
+    release = examples.minami2019_table1(4)
+
+    def odd_one_out(table):  # a silly algorithm: another pattern when the first suppressed cell is odd
+        odd = table.values[np.flatnonzero(release.suppressed)[0]] % 2 == 1
+        return release.suppressed if not odd else ~release.suppressed
+
+    attack = cg.matching_attack(release, RULE, algorithm=odd_one_out)
+    assert (attack.approach, attack.exact) == ("enumeration", True)
+    assert attack.lower.tolist() == [14, 1, 1, 0]
+    assert attack.upper.tolist() == [22, 9, 9, 8]
+    assert int(attack.primary.sum()) == int(attack.unsafe.sum() + attack.safe.sum())
+
+
+def test_secret_parameters_are_tried_one_by_one():
+    """The hull over all rules is that of trying every rule on every candidate."""
+    release = examples.minami2019_table1(0)
+    rule = next(orders(release))
+    attack = cg.matching_attack(release, rule, secret=True)
+    assert rule in attack.rules
+    possible, counts = set(), []
+    for minimum in range(1, 9):  # 8 is the smallest published count
+        for width in range(1, 10):
+            tried = cg.CountRule(minimum=minimum, width=width, order=rule.order)
+            for k in range(10):
+                table = examples.minami2019_table1(k).table
+                small = tried.sensitive(table.values) & ~table.fixed
+                counted = table.with_(sensitive=small, sliding=np.where(small, float(width), 0.0))
+                found = optimal_counts(counted, tried)
+                if found.published and np.array_equal(found.suppressed, release.suppressed):
+                    possible.add(tried)
+                    counts.append(table.values[release.suppressed])
+    assert set(attack.rules) == possible
+    assert attack.lower.tolist() == np.min(counts, axis=0).tolist()
+    assert attack.upper.tolist() == np.max(counts, axis=0).tolist()
+    known = cg.matching_attack(release, rule)
+    assert (attack.lower <= known.lower).all()
+    assert (attack.upper >= known.upper).all()
+    assert attack.summary()["rules"] == len(possible)
+
+
+def test_secret_parameters_need_a_two_way_table():
+    with pytest.raises(InputError, match="two-way"):
+        cg.matching_attack(cube_release(), CUBE_RULE, knows="rule", secret=True)

@@ -144,7 +144,7 @@ def test_figures_for_people():
 
 @pytest.mark.parametrize(
     ("out", "text"),
-    [("release.xlsx", ".csv or .parquet"), ("nowhere/release.csv", "no folder"), ("folder.csv", "is a folder")],
+    [("release.docx", ".parquet or .xlsx"), ("nowhere/release.csv", "no folder"), ("folder.csv", "is a folder")],
 )
 def test_a_place_where_nothing_can_go_is_refused_first(table_file, tmp_path, out, text):
     (tmp_path / "folder.csv").mkdir()

@@ -59,10 +59,12 @@ def test_a_table_with_more_dimensions_is_sampled(tmp_path, capsys):
     inner = (table.coordinates > 0).all(axis=1)
     small = inner & (table.values < 4)
     table.with_(sensitive=small, sliding=np.where(small, 3.0, 0.0), fixed=~inner).write(path)
-    code, found = run(capsys, path, "--minimum", 4, "--knows", "rule", "--samples", 50)
+    code, found = run(capsys, path, "--minimum", 4, "--knows", "rule", "--samples", 5)
     assert code == 0
     assert found["approach"] == "sampling"
     assert not found["exact"]
+    code, found = run(capsys, path, "--minimum", 4, "--knows", "rule", "--samples", 3000)
+    assert (code, found["approach"], found["undecided"]) == (0, "enumeration", 0)
     code, found = run(capsys, path, "--minimum", 4, "--samples", 3)
     assert (code, found["work"]) == (0, 3)
 

@@ -121,3 +121,19 @@ def test_negative_contributions_and_shadows_tell_nothing_about_the_whole():
     )
     for attacker in cg.insiders(shadowed):
         assert (attacker.lb == attacker.ub).all()
+
+
+def test_a_weighted_respondent_adds_up_what_he_knows():
+    """Alone in a cell he knows it, weight included: of the total above nothing below it can be asked of a release."""
+    records = {
+        "region": ["N", "N", "S", "S", "S", "W", "W"],
+        "size": ["a", "b", "a", "a", "b", "a", "b"],
+        "x": [1000.0, 90.0, 300.0, 200.0, 150.0, 400.0, 350.0],
+        "w": [1.5, 1.25, 2.0, 1.0, 3.0, 2.0, 2.0],
+    }
+    t = cg.tabulate(records, ["region", "size"], "x", weight="w").apply(cg.MinFrequency(3, percent=10))
+    lone, total = t.cell({"region": "N", "size": "a"}), t.cell({"region": "N"})
+    who = next(a for a in cg.insiders(t) if lone in a.cells and a.lb[list(a.cells).index(lone)] == t.values[lone])
+    assert who.lb[list(who.cells).index(total)] >= t.values[lone]
+    asked = dict(zip(who.sensitive.tolist(), who.lower.tolist(), strict=True))
+    assert asked[total] <= t.values[total] - t.values[lone]

@@ -383,3 +383,15 @@ def test_rules_ask_for_more_contributions_than_were_kept():
     table.apply(cg.PPercent(10))
     with pytest.raises(InputError, match=r"looks at the 3 largest.*\n.*top=3"):
         table.apply(cg.Dominance(3, 75))
+
+
+def test_tables_have_the_decimals_that_were_asked_for():
+    records = {"r": ["N", "N", "S"], "s": ["a", "b", "a"], "x": [1 / 3, 2 / 3, 10 / 7], "w": [1.1, 2.3, 3.7]}
+    for options in ({}, {"weight": "w"}):
+        t = cg.tabulate(records, ["r", "s"], "x", decimals=2, **options)
+        assert np.array_equal(t.values, np.round(t.values, 2))
+        assert abs(t.relations @ t.values).max() < 1e-9
+    weighted = cg.tabulate(records, ["r"], "x", weight="w", decimals=1)
+    assert weighted.values[weighted.cell({"r": "S"})] == 5.3  # 3.7 x 10/7: what it stands for is rounded, not x
+    with pytest.raises(InputError, match="from 0 to 9"):
+        cg.tabulate(records, ["r"], "x", decimals=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,6 @@ def counting(log: list[str], fail_at: str = "") -> Experiment:
 
     return Experiment(
         name="counting",
-        summary="",
         units=lambda _: ([Unit(key=n, work={"n": n}) for n in ("a", "bb", "ccc")], ["d: skipped, file not found"]),
         run=run,
         rows=lambda results, _: [row(key, found["value"], 1.0) for key, found in results.items()],
@@ -48,7 +48,15 @@ def test_a_second_run_goes_on_from_what_is_kept(tmp_path: Path) -> None:
 def test_every_experiment_says_what_it_is(name: str) -> None:
     found = experiment(name)
     assert found.name == name
-    assert found.summary
+    assert EXPERIMENTS[name].summary.endswith(".")
+    assert re.fullmatch(r"\d+ (s|min|h)", EXPERIMENTS[name].time)
+
+
+def test_the_help_lists_every_experiment_with_its_time(capsys) -> None:
+    assert main(["reproduce", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for name, entry in EXPERIMENTS.items():
+        assert f"{name} ({entry.time})" in shown, name
 
 
 def test_published_figures_are_there() -> None:

@@ -84,6 +84,17 @@ def test_relations_between_tables_are_known_too():
     assert (found.table.relations.toarray() == row).all(axis=1).any()
 
 
+def test_assembling_leaves_the_tables_as_they_are():
+    # the leaves come first in the system, then the regions above them: relations are sorted there, not in the table
+    first = cg.Table.from_leaves({"region": ["E1", "E2", "W1", "W2"], "sector": ["a", "b", "c"]}, LEAVES)
+    second = by_sector()
+    before = second.relations.toarray()
+    found = Publication.of({"first": first, "second": second})
+    assert np.array_equal(second.relations.toarray(), before)
+    again = Publication.of({part.name: part.table for part in found.parts})
+    assert np.array_equal(again.table.relations.toarray(), found.table.relations.toarray())
+
+
 # ---------------------------------------------------------------- indicators
 
 
@@ -139,6 +150,44 @@ def test_a_shared_cell_with_two_values_is_refused_with_both_places():
         InputError, match=r"\(region=Total.*different values in 'sector' and 'size', and so have 6 others"
     ):
         Publication.of({"sector": by_sector(), "size": wrong.with_(values=values)})
+
+
+def test_rounded_values_are_moved_to_the_nearest_that_add_up():
+    first, second = by_sector(), by_size()
+    off = second.with_(values=second.values * (1 + 2e-4))  # every value a little larger: still additive
+    with pytest.raises(InputError, match="different values"):
+        Publication.of({"sector": first, "size": off}, tolerance=1e-5)
+    found = Publication.of({"sector": first, "size": off}, tolerance=1e-3)
+    assert np.abs(found.table.relations @ found.table.values).max() < 1e-6
+    for part in found.parts:
+        assert np.allclose(found.table.values[part.cells], part.table.values, rtol=2e-3)
+    assert not found.table.integer
+    assert found.apply(cg.Manual([0], 10)).table.sensitive.any()  # the tolerance is kept
+
+
+def test_a_table_with_rounded_totals_is_read_within_a_tolerance():
+    frame = {"region": ["Total", "N", "S", "W"], "value": [100, 33, 33, 33]}
+    with pytest.raises(AdditivityError):
+        cg.Table.from_frame(frame, ["region"])
+    table = cg.Table.from_frame(frame, ["region"], tolerance=0.02)
+    assert table.values[0] == pytest.approx(table.values[1:].sum())
+    assert np.allclose(table.values, [100, 33, 33, 33], rtol=0.02)
+    with pytest.raises(AdditivityError, match="1 of 1 relations do not hold"):
+        cg.Table.from_frame(frame, ["region"], tolerance=0.001)
+
+
+def test_zeros_and_signs_survive_reconciliation():
+    frame = {"region": ["Total", "N", "S", "W"], "value": [-10, -14, 0, 5]}
+    table = cg.Table.from_frame(frame, ["region"], tolerance=0.1, lb=-np.inf)
+    assert table.values[2] == 0
+    assert np.array_equal(np.sign(table.values), [-1, -1, 0, 1])
+
+
+def test_compare_takes_a_publication():
+    sector = by_sector(sensitive=[9], lower=3, upper=3)
+    found = Publication.of({"sector": sector, "size": by_size()})
+    rows = cg.compare(found, ["suppress", "round"], time_limit_s=3).rows
+    assert [row["safe"] for row in rows] == [True, True]
 
 
 def test_a_code_above_and_below_another():

@@ -194,16 +194,44 @@ def test_labels_of_codes_are_no_second_dimension(tmp_path, capsys):
     assert "in other words" in capsys.readouterr().err
 
 
-def test_a_table_that_is_added_up_is_no_set_of_records(tmp_path, capsys):
-    cells = [
-        ("Total", "Total", 10),
-        ("Total", "a", 6),
-        ("N", "Total", 7),
-        ("N", "a", 3),
-        ("S", "a", 3),
-        ("S", "Total", 3),
-    ]
-    text = "\n".join(["region,size,value", *(",".join(map(str, c)) for c in cells * 3)])
-    (tmp_path / "cells.csv").write_text(text)
-    assert main(["init", str(tmp_path / "cells.csv")]) == 1
-    assert "already added up" in capsys.readouterr().err
+def test_a_table_that_is_added_up_is_recognised(tmp_path, capsys):
+    """Total codes, counts and largest contributions under any name; the job runs as it is."""
+    lines = ["region,size,NbObs,TotTurnover,Max1,Max2"]
+    cells = {
+        ("N", "a"): (2, 90.0, 60.0, 30.0), ("N", "b"): (9, 400.0, 80.0, 70.0), ("S", "a"): (8, 300.0, 60.0, 50.0),
+        ("S", "b"): (7, 350.0, 70.0, 65.0), ("W", "a"): (6, 200.0, 50.0, 40.0), ("W", "b"): (9, 500.0, 90.0, 80.0),
+    }  # fmt: skip
+    for region in ("ENSEMBLE", "N", "S", "W"):
+        for size in ("Total", "a", "b"):
+            parts = [c for k, c in cells.items() if region in ("ENSEMBLE", k[0]) and size in ("Total", k[1])]
+            tops = sorted((x for c in parts for x in c[2:]), reverse=True)
+            lines.append(f"{region},{size},{sum(c[0] for c in parts)},{sum(c[1] for c in parts)},{tops[0]},{tops[1]}")
+    (tmp_path / "cells.csv").write_text("\n".join(lines) + "\n")
+    assert main(["init", str(tmp_path / "cells.csv")]) == 0
+    told = capsys.readouterr().err
+    assert "total 'ENSEMBLE'" in told
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    (table,) = job["tables"]
+    assert table["value"] == "TotTurnover"
+    assert table["count"] == "NbObs"
+    assert table["top"] == ["Max1", "Max2"]
+    assert table["total"] == {"region": "ENSEMBLE", "size": "Total"}
+    assert [rule["rule"] for rule in job["rules"]] == ["p_percent", "min_frequency"]
+    assert "unconfirmed" not in job
+    assert main(["protect", str(tmp_path / "job.toml"), "--quiet"]) == 0
+    assert (tmp_path / "cells-release" / "public" / "report.html").is_file()
+
+
+def test_the_hierarchy_beside_a_ready_table_is_found_and_gaps_are_told(tmp_path, capsys):
+    (tmp_path / "nace.csv").write_text("A10,A88\nAZ,01\nAZ,02\nBE,05\nBE,07\n")
+    codes = ["Total", "AZ", "01", "02", "BE", "05", "07"]
+    values = {"01": 8, "02": 9, "05": 2, "07": 7, "AZ": 17, "BE": 9, "Total": 26}
+    rows = [f"{code},{sex},{values[code]}" for code in codes for sex in ("Total", "f")]
+    (tmp_path / "cells.csv").write_text("\n".join(["act,sex,n", *rows[:-1]]) + "\n")
+    assert main(["init", str(tmp_path / "cells.csv")]) == 0
+    told = capsys.readouterr().err
+    assert "nace.csv has the hierarchy" in told
+    assert "1 of 14 combinations" in told
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    assert job["dimensions"]["act"]["hierarchy"] == "nace.csv"
+    assert job["tables"][0]["value"] == "n"

@@ -10,6 +10,7 @@ import pytest
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
+from cellguard.publish import run as runs
 from cellguard.publish.plan import plan
 from cellguard.publish.run import run
 from cellguard.publish.steps import flagged, tabulated
@@ -335,6 +336,47 @@ def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
 
 
 def test_the_plan_draws_tables_clusters_and_flags(folder):
-    told = plan(job(folder))
-    assert told["sensitive_by_rule"]
-    assert told["cells"] == 42
+    more = (
+        '[[tables]]\nname = "apart"\nfile = "apart.csv"\ndimensions = ["colour"]\nvalue = "turnover"\ncount = "firms"\n'
+    )
+    listed = [{"colour": c, "turnover": 10 * k + 5, "firms": 3 + k} for k, c in enumerate(("red", "blue", "green"))]
+    write(folder / "apart.csv", listed)
+    told = plan(
+        job(folder, tables=more + 'where = {kind = "other"}\n',
+            change=lambda t: t.replace("[dimensions.size]", "[dimensions.size]\n[dimensions.colour]"))
+    )  # fmt: skip
+    assert told["cells"] == 42 + 4
+    assert told["tables"][0].startswith("by sector: region x sector, 28 cells, ")
+    assert told["tables"][0].endswith("from sector.csv")
+    assert told["shared"] == ["by sector = by size: 7 cells"]
+    assert [line.split(",")[0] for line in told["clusters"]] == ["2 tables", "1 table"]
+    assert told["clusters"][1].endswith("1 sensitive: apart")
+    assert sum(told["sensitive_by_rule"].values()) == told["sensitive"]
+    assert told["steps"][0] == "read the tables"
+    assert not (folder / "out").exists()
+
+
+def test_a_stopped_run_goes_on_with_the_clusters_that_are_left(folder, monkeypatch):
+    more = '[[tables]]\nname = "apart"\nfile = "apart.csv"\ndimensions = ["sector", "size"]\nvalue = "turnover"\ncount = "firms"\n'
+    listed = [
+        {"sector": sector, "size": size, "turnover": 10 * k + 7 * j + 5, "firms": 3 + (k + j) % 3}
+        for k, sector in enumerate("abc")
+        for j, size in enumerate(("small", "large"))
+    ]
+    write(folder / "apart.csv", listed)
+    file = job(folder, tables=more + 'where = {region = "abroad"}\n')
+    kept = runs._Clusters.save
+
+    def stop(self, number, release):
+        kept(self, number, release)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs._Clusters, "save", stop)
+    with pytest.raises(KeyboardInterrupt):
+        run(file)
+    assert not (folder / "out" / "public").exists()
+    monkeypatch.setattr(runs._Clusters, "save", kept)
+    outcome = run(file)
+    assert [step for step in outcome.resumed if step.startswith("cluster")] == ["cluster 1"]
+    assert outcome.audit.safe
+    assert not (folder / "out" / ".work").exists()

@@ -422,7 +422,8 @@ folder = "out"
 
 
 @pytest.mark.parametrize(
-    ("method", "knows"), [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ("", "rule")]
+    ("method", "knows"),
+    [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ('search = "heuristic"', "rule")],
 )
 def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
     counts = [[3, 12, 9, 14], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
@@ -616,3 +617,40 @@ def test_levels_of_a_correspondence_file(tmp_path):
     text = job.read_text().replace('levels = ["A10", "A88"]', 'hierarchy = "corr.csv"\nlevels = ["group", "code88"]')
     job.write_text(text)
     assert tabulated(read_job(job)).codes[0] == ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3", "C", "c1")
+
+
+def test_a_dry_run_makes_every_check_of_the_method(office, capsys):
+    """What the method would refuse is told before the work, and so is that nothing is possible."""
+    path = office / "job.toml"
+    text = path.read_text().replace('name = "suppress"\nrounds = 2', 'name = "round"\nbase = 0.001')
+    path.write_text(text)
+    assert main(["protect", str(path), "--dry-run"]) == 1
+    assert "base" in capsys.readouterr().err
+
+
+def test_resistance_and_zeros_that_everybody_knows(tmp_path, capsys):
+    counts = [[3, 12, 9, 0], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
+    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
+    (tmp_path / "people.csv").write_text("\n".join(["town,age", *lines]))
+    job = tmp_path / "job.toml"
+    job.write_text(COUNTS.format(method='resist = "matching"'))
+    assert main(["protect", str(job), "--dry-run"]) == 1
+    assert "known_zeros = false" in capsys.readouterr().err
+    job.write_text(job.read_text().replace("[data]", "[data]\nknown_zeros = false"))
+    assert main(["protect", str(job), "--dry-run"]) == 0
+    assert main(["protect", str(job), "--quiet"]) == 0
+
+
+def test_linked_tables_come_back_one_by_one(office):
+    path = office / "job.toml"
+    tables = '[[tables]]\nname = "By region"\ndimensions = ["region"]\n[[tables]]\nname = "By sector"\n'
+    text = path.read_text().replace("[[rules]]", f'{tables}dimensions = ["sector"]\n\n[[rules]]')
+    path.write_text(text.replace("p = 10", "p = 60"))
+    outcome = run(read_job(path))
+    public = outcome.folder / "public"
+    whole, one, other = (rows_of(public / f"{name}.csv") for name in ("small", "By region", "By sector"))
+    assert set(one[0]) == {"region", "status", "value"}
+    assert len(one) + len(other) == len(whole) + 1  # the total is in both
+    at_total = {row["region"]: row for row in whole if row["sector"] == "Total"}
+    assert all(at_total[row["region"]]["value"] == row["value"] for row in one)
+    assert openpyxl.load_workbook(public / "small.xlsx").sheetnames == ["By region", "By sector"]

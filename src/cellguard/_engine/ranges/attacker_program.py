@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._engine.space.reduce import Reduction
@@ -74,9 +75,10 @@ class _ByRelations:
         self._cost = cost
         ways = [self.program.solve, self.program.solve_anew]
         first, second = ways[::-1] if self._moved_bounds else ways
+        deadline = Deadline.after(time_limit_s)
         solution = first(maximize=True, time_limit_s=time_limit_s)
-        if solution.status in _WRONG:
-            solution = second(maximize=True, time_limit_s=time_limit_s)
+        if solution.status in _WRONG and not deadline.passed:
+            solution = second(maximize=True, time_limit_s=deadline.left)
         self._moved_bounds = False
         return solution, solution.x, cost - self.transposed @ solution.row_dual
 
@@ -102,9 +104,10 @@ class _ByNullSpace:
         cost_p = self.transposed @ cost
         self.program.set_costs(np.arange(len(cost_p)), cost_p)
         self.program.forget()
+        deadline = Deadline.after(time_limit_s)
         solution = self.program.solve(maximize=True, time_limit_s=time_limit_s)
-        if solution.status in _WRONG:
-            solution = self.program.solve_anew(maximize=True, time_limit_s=time_limit_s)
+        if solution.status in _WRONG and not deadline.passed:
+            solution = self.program.solve_anew(maximize=True, time_limit_s=deadline.left)
         prices = solution.row_dual
         if len(prices) == len(cost):
             # what the duals leave of a parameter's cost is a price of its anchor: then no error remains

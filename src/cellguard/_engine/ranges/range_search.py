@@ -203,7 +203,7 @@ class _Search:
             if time.time() > part.deadline or failures >= _FAILURES:
                 return
             some = slice(first, first + _AT_ONCE)
-            movements, failed = form.reach(asked[some], need[:, some], _FAILURES - failures)
+            movements, failed = form.reach(asked[some], need[:, some], _FAILURES - failures, self._time_left())
             failures += failed
             for v in movements:
                 self._learn(Push.of(self.program.checked(v)))

@@ -130,14 +130,14 @@ def ranges(
     if not certify:
         return _result(system, request, reach, movements, None, point, exact=exact)
     component = cell_component(system)
-    proof = exact_movements(system.reduction, movements, lo, hi, point, component)
+    proof = exact_movements(system.reduction, movements, lo, hi, point, component, deadline=deadline)
     found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
     if open_.any():
         rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
         pairs = set(zip(rows.tolist(), np.tile(component[cells[open_]], 2).tolist(), strict=True))
         pairs = {(row, c) for row, c in pairs if row >= 0}
-        proof = refine(proof, system.reduction, movements, lo, hi, point, component, pairs)
+        proof = refine(proof, system.reduction, movements, lo, hi, point, component, pairs, deadline=deadline)
         found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
     return found
 

@@ -33,7 +33,9 @@ class EchelonForm:
         self._nothing_known = np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
         self._bank = np.zeros((0, len(up)))
 
-    def reach(self, variables: IntArray, need: FloatArray, patience: int) -> tuple[list[FloatArray], int]:
+    def reach(
+        self, variables: IntArray, need: FloatArray, patience: int, time_left_s: float = float("inf")
+    ) -> tuple[list[FloatArray], int]:
         """Look for movements in which variables reach what they need; stop after so many failures.
 
         Parameters
@@ -44,6 +46,8 @@ class EchelonForm:
             How far down, up, and in all each of them must go: a row each.
         patience
             Failures after which the others are left alone.
+        time_left_s
+            Seconds after which they are, too.
 
         Returns the movements, as far as the room allows both ways, and the number of failures.
         """
@@ -52,8 +56,9 @@ class EchelonForm:
         requests = (np.zeros(len(variables), np.int64), variables, *need)
         n = len(self._bank)
         self._bank, failed = prove(
-            self.Z, self.parameter, self.low, self.high, self._nothing_known, requests, self._bank, patience
-        )
+            self.Z, self.parameter, self.low, self.high, self._nothing_known, requests, self._bank, patience,
+            time_left_s=time_left_s,
+        )  # fmt: skip
         out = []
         for z in self._bank[n:]:
             backward, forward = (1.0 if np.isinf(step) else step for step in stretch(z, self.low, self.high))

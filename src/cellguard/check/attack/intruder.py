@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.random import Generator
 
+from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.nouns.levels import movement_levels
 from cellguard.nouns.release import Adjustment, Release
@@ -28,6 +29,10 @@ _PAPER = {"l1": "inverse", "l2": "inverse_square"}
 _PENALTY = 100.0
 _DELTA = 1e-6
 """Stands for a value of 0 where a level is divided by it."""
+_SOLVED = 1e-4
+"""A program whose proven gap is larger was not solved: its bounds are made soft."""
+_FARTHEST = 10.0
+"""Who knows no bounds takes it that no cell moved by more than so many times the largest published value."""
 _CHOICE_S = 10.0
 """Seconds for the choice of senses in one replication, when he leaves them free."""
 
@@ -114,8 +119,16 @@ class ProgramIntruder:
         self.secret_senses = release.options.get("senses") == "key"
         self.kind = str(release.options.get("weights", _PAPER[self.norm]))
         self.own_weight = release.internal.get("absolute_weight" if self.norm == "l1" else "square_weight")
+        self.smallest = self._smallest()
+
+    def _smallest(self) -> float:
+        """Return what the smallest value that is not 0 may have been: the unit of the values is no secret.
+
+        Whatever smaller is published was 0, and weighs no more than that lets it.
+        """
+        unit = decimal_unit(self.table.values, self.table.relations, self.table.rhs)
         positive = np.abs(self.x[self.x != 0])
-        self.smallest = min(1.0, float(positive.min())) if len(positive) else 1.0
+        return min(1.0, unit or float(positive.min())) if len(positive) else 1.0
 
     @property
     def adjuster(self) -> Adjuster:
@@ -144,7 +157,8 @@ class ProgramIntruder:
         z = None
         if not self.soft:
             found = self.adjuster.solve(lower, upper, distance, tolerance=1e-10)
-            z = found.z if found.feasible and found.certificate is not None else None
+            solved = found.feasible and found.certificate is not None and found.certificate.gap <= _SOLVED
+            z = found.z if solved else None
         softened = z is None
         if z is None:
             penalty = self._penalty(weight)
@@ -165,7 +179,7 @@ class ProgramIntruder:
             return np.maximum(self.table.weights, 0.0)
         if kind == "given":
             return self._paper_weights(guess) if self.own_weight is None else np.asarray(self.own_weight)
-        # no guess makes a cell lighter or heavier than the smallest published one: a draw near 0 means nothing
+        # no guess makes a cell heavier than the smallest value: a draw near 0 means nothing
         size = np.where(guess == 0, 0.0, np.maximum(np.abs(guess), self.smallest))
         return weights_by_value(kind, size)
 
@@ -188,7 +202,8 @@ class ProgramIntruder:
         if self.scenario == "C":
             return t.lb - t.values, t.ub - t.values
         if not self.k.bounds:
-            return np.full(len(guess), -np.inf), np.full(len(guess), np.inf)
+            most = np.full(len(guess), _FARTHEST * float(np.abs(self.x).max(initial=1.0)))
+            return -most, most
         lower, upper = guess - t.ub, guess - t.lb
         return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if self.k.may_stay else (lower, upper)
 

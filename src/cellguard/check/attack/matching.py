@@ -25,6 +25,7 @@ import numpy as np
 
 from cellguard._engine.counts import twoway
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.check.attack.parameters import over_all_parameters
 from cellguard.check.attack.sampling import inner_cells, sample
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.nouns.release import Suppression
@@ -69,6 +70,8 @@ class MatchingAttack:
     """``"enumeration"`` of all candidates, or ``"sampling"`` of some."""
     work: int
     """Nodes or candidates that were tried."""
+    rules: tuple[CountRule, ...] = ()
+    """With secret parameters: the rules that could have led to the pattern, the true one among them."""
     seconds: float
     """How long it took."""
 
@@ -117,7 +120,7 @@ class MatchingAttack:
             "required_width": self.rule.width,
             "work": self.work,
             "seconds": self.seconds,
-        }
+        } | ({"rules": len(self.rules)} if self.rules else {})
 
     def candidates(self, limit: int = 100_000) -> IntArray:
         """Return the tables that agree with what is published, one row of suppressed cells each.
@@ -148,13 +151,15 @@ def matching_attack(
     algorithm: Callable[[Table], BoolArray] | None = None,
     samples: int = 200,
     seed: int = 0,
+    secret: bool = False,
 ) -> MatchingAttack:
     """Attack a suppressed frequency table with the knowledge of how it was suppressed.
 
     Of a two-way table with published margins all candidates are dealt with, and the intervals are
-    exact: only what is published is used. Of any other table some candidates are tried, beginning
-    with the true one: survivors bound the intervals from inside, the feasibility intervals from
-    outside, and nothing is exact.
+    exact: only what is published is used. Of any other table, or with an algorithm of your own, all
+    candidates are tried if there are at most `samples`, and the intervals are exact too; beyond, some are
+    tried, beginning with the true one: survivors bound the intervals from inside, the feasibility
+    intervals from outside, and nothing is exact.
 
     Parameters
     ----------
@@ -173,10 +178,12 @@ def matching_attack(
         attack is not exact.
     algorithm
         The algorithm itself, from a table to the cells it suppresses, where the rule alone does not
-        say: for tables that are not two-way, or for another algorithm than the optimum. With it
-        candidates are tried, not listed.
+        say: for tables that are not two-way, or for another algorithm than the optimum.
     samples, seed
-        How many candidates are tried, and which.
+        How many candidates are tried where they are not all dealt with at once, and which.
+    secret
+        The attacker knows neither the minimum frequency nor the width, and tries all values that they can
+        have (minami2019 section 2.5); what is left of them is `rules`. For two-way tables; `limit` is for each.
 
     Examples
     --------
@@ -196,11 +203,13 @@ def matching_attack(
         raise InputError(f"cells {cells!r} is not known.", hint="one of all, primary.")
     _check_pattern(suppression, rule)
     grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
+    if grid is None and secret:
+        raise InputError("secret parameters are tried for two-way tables with published margins, by their rule only.")
     if grid is None:
         intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
     else:
         _check_rule(suppression, rule, grid, knows, limit)
-        intervals = _listed(suppression, rule, grid, knows, cells, limit)
+        intervals = _listed(suppression, rule, grid, knows, cells, limit, secret=secret)
     return MatchingAttack(
         suppression=suppression,
         rule=rule,
@@ -212,14 +221,18 @@ def matching_attack(
 
 
 def _listed(
-    suppression: Suppression, rule: CountRule, grid: Grid, knows: str, cells: str, limit: int
+    suppression: Suppression, rule: CountRule, grid: Grid, knows: str, cells: str, limit: int, *, secret: bool = False
 ) -> dict[str, Any]:
     """Intervals over all candidates of a two-way table."""
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
     low, high = twoway.feasibility_intervals(grid.counts, pattern)
     how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
-    found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+    rules: list[CountRule] = []
+    if secret:
+        rules, found = over_all_parameters(grid, pattern, rule, how, limit)
+    else:
+        found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
     order = np.argsort(grid.cells[pattern])
 
     def hidden(values: IntArray) -> FloatArray:
@@ -236,6 +249,7 @@ def _listed(
         "exact": found.finished and cells == "all",
         "approach": "enumeration",
         "work": found.work,
+        "rules": tuple(rules),
     }
 
 
@@ -262,12 +276,12 @@ def _sampled(
     return {
         "feasible_lower": found.low,
         "feasible_upper": found.high,
-        "lower": found.low,
-        "upper": found.high,
+        "lower": found.inner_low if found.complete else found.low,
+        "upper": found.inner_high if found.complete else found.high,
         "inner_lower": found.inner_low,
         "inner_upper": found.inner_high,
-        "exact": False,
-        "approach": "sampling",
+        "exact": found.complete,
+        "approach": "enumeration" if found.complete else "sampling",
         "work": found.tried,
     }
 

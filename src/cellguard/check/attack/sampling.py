@@ -1,4 +1,4 @@
-"""The matching attack on tables whose candidates cannot be listed: some are tried.
+"""The matching attack on any table and any algorithm: all candidates are tried where they are few, some beyond.
 
 A survivor that was found is one: the survivors' hull bounds the effective intervals from inside. From
 outside there are only the feasibility intervals. What lies between is not known.
@@ -15,6 +15,7 @@ from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.space.lattice import Lattice
 from cellguard._engine.space.reduce import reduce
 from cellguard.check.attack.counts import CountRule
+from cellguard.check.attack.listing import list_candidates
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
 
@@ -36,6 +37,8 @@ class Sampled:
     inner_high: FloatArray
     tried: int
     survived: int
+    complete: bool
+    """Whether all candidates were tried: then the intervals are exact."""
 
 
 def inner_cells(table: Table) -> BoolArray:
@@ -70,7 +73,7 @@ def sample(
     samples: int,
     seed: int,
 ) -> Sampled:
-    """Try candidates: half of them by random walks, half where a sensitive cell is at its extremes.
+    """Try all candidates if there are at most `samples`; else half by random walks, half where a cell is extreme.
 
     The true table is the first: it must survive, or the pattern was not made this way.
     """
@@ -83,14 +86,21 @@ def sample(
     hunt = _Hunt(Lattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
     rng = np.random.default_rng(seed)
     truth = np.rint(table.values).astype(np.int64)
-    if hunt.try_one(truth):
+    listed = list_candidates(suppression, low, high, samples)
+    if not hunt.try_one(truth):
+        listed = None
+    elif listed is not None:
+        for x in listed:
+            hunt.try_one(x)
+    else:
         hunt.around(truth, samples // 2, rng)
         wanted = [c for c in cells.tolist() if table.sensitive[c]]
         for turn in range(samples if wanted else 0):
             hunt.towards(truth, wanted[turn // 2 % len(wanted)], 1 if turn % 2 else -1, rng)
     return Sampled(
-        low=low, high=high, inner_low=hunt.low, inner_high=hunt.high, tried=hunt.tried, survived=hunt.survived
-    )
+        low=low, high=high, inner_low=hunt.low, inner_high=hunt.high, tried=hunt.tried, survived=hunt.survived,
+        complete=listed is not None,
+    )  # fmt: skip
 
 
 class _Test:

@@ -116,4 +116,6 @@ def _decide(changed: dict[str, np.ndarray], cell: int, decision: Decision, table
     else:  # PL
         if not changed["sensitive"][cell]:
             raise LevelError(f"{decision.place}: {table.label(cell)} is not sensitive and takes no level.")
-        changed["lower"][cell], changed["upper"][cell] = numbers
+        # no range reaches below what everybody knows: of a zero, only upwards
+        changed["lower"][cell] = min(numbers[0], table.values[cell] - table.lb[cell])
+        changed["upper"][cell] = min(numbers[1], table.ub[cell] - table.values[cell])

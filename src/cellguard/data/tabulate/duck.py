@@ -12,7 +12,8 @@ from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from cellguard._io.frames import MAX_HEADER, check_width, header_of
+from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame
+from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
@@ -76,6 +77,9 @@ class DuckRecords:
         for name in files:
             if not Path(name).is_file():
                 raise InputError(f"{path}: no such file.", hint="check the name and the folder.")
+        if is_workbook(files[0]):
+            frame = read_frame(files[0])
+            return cls.from_frame(frame, list(frame), **options)
         connection = cls.connect(**options)
         kind = _kind(files[0])
         try:
@@ -227,9 +231,15 @@ class DuckRecords:
         """Return SQL for the records with their columns named by their parts."""
         weight = self._number(roles.weight, roles.decimal) if roles.weight else None
         value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
+        if weight is None:  # what is added up is what each gave; with weights, what each stands for
+            value = sql.rounded(value, roles.decimals)
         looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
         columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
-        columns += [f"{sql.times(weight, value)} AS y", f"abs({looked_at}) AS x", f"{looked_at} AS sx"]
+        columns += [
+            f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y",
+            f"abs({looked_at}) AS x",
+            f"{looked_at} AS sx",
+        ]
         columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
             columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")

@@ -30,6 +30,8 @@ class Roles:
     cost: str | None = None
     decimal: str = "."
     """Decimal sign of numbers that are text."""
+    decimals: int | None = None
+    """Decimals that values are rounded to before they are added up; None leaves them."""
     skip_missing: bool = False
     """Leave out records without a value instead of refusing them."""
     standalone: bool = False

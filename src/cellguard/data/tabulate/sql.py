@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cellguard.data.tabulate.request import Roles, Scale
 
-__all__ = ["holdings", "measures", "name", "text", "times"]
+__all__ = ["holdings", "measures", "name", "rounded", "text", "times"]
 
 
 def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
@@ -60,6 +60,11 @@ def total(column: str, scale: Scale) -> str:
     whole = f"round({column} * {scale.whole!r})"
     part = f"round(({column} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
     return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
+
+
+def rounded(x: str, decimals: int | None) -> str:
+    """Return SQL for a number with so many decimals; None leaves it."""
+    return x if decimals is None else f"(round(({x}) * {10.0**decimals!r}) / {10.0**decimals!r})"
 
 
 def times(weight: str | None, x: str) -> str:

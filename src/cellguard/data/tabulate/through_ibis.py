@@ -119,13 +119,20 @@ class IbisRecords:
         weight = self._number(t, roles.weight, "weight") if roles.weight else None
         one = ibis.literal(1.0)
         value = self._number(t, roles.value, "value") if roles.value else one
+        if weight is None and roles.value:  # what is added up is what each gave; with weights, what each stands for
+            value = _rounded(value, roles.decimals)
         looked_at = self._number(t, roles.shadow, "shadow") if roles.shadow else value
 
         def times(x: Any) -> Any:
             return x if weight is None else weight * x
 
         columns: dict[str, Any] = {f"d{i}": t[name] for i, name in enumerate(roles.dimensions)}
-        columns |= {"y": times(value), "sx": looked_at, "x": looked_at.abs(), "wx": times(looked_at.abs())}
+        columns |= {
+            "y": _rounded(times(value), roles.decimals),
+            "sx": looked_at,
+            "x": looked_at.abs(),
+            "wx": times(looked_at.abs()),
+        }
         if roles.weight:
             columns["w"] = weight
         if roles.cost:
@@ -139,6 +146,11 @@ class IbisRecords:
             kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
             columns["r"] = ibis.cases(*kinds, else_=0)
         return t.select(**columns)
+
+
+def _rounded(x: Any, decimals: int | None) -> Any:
+    """Return a number with so many decimals; None leaves it."""
+    return x if decimals is None else (x * 10.0**decimals).round().cast("float64") / 10.0**decimals
 
 
 def _gap(holding: Any) -> Any:

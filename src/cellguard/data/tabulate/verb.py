@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
+from cellguard._io.frames import library_of
 from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits
 from cellguard.data.tabulate.holdings import judge
 from cellguard.data.tabulate.margins import Part, exact, in_order, statistics_of, with_records
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.assemble import Crossings
 
 __all__ = ["tabulate"]
+
+_MOST_DECIMALS = 9
+_log = logging.getLogger("cellguard")
 
 
 def tabulate(
@@ -50,6 +55,7 @@ def tabulate(
     top: int = 3,
     total: str | Mapping[str, str] | None = None,
     decimal: str = ".",
+    decimals: int | None = None,
     encoding: str | None = None,
     threads: int | None = None,
     memory_limit: str | None = None,
@@ -111,6 +117,9 @@ def tabulate(
         of the coalition and one more for the p% and (p, q) rules.
     total
         Code of the total in dimensions whose hierarchy does not name it; or dimension -> code.
+    decimals
+        How many decimals the table has: every weighted record is rounded to them before it is added up, so that all
+        tables of the same records agree. As many as the records have, unless given.
     decimal, encoding
         Of text files: decimal sign of numbers, and encoding (UTF-8, else Latin-1, unless given).
     threads, memory_limit
@@ -136,6 +145,8 @@ def tabulate(
     dims = _dimensions(by)
     if top < 0 or top != int(top):
         raise InputError(f"top={top!r}: a whole number of at least 0 is needed.")
+    if decimals is not None and (decimals != int(decimals) or not 0 <= decimals <= _MOST_DECIMALS):
+        raise InputError(f"decimals={decimals!r}: a whole number from 0 to {_MOST_DECIMALS} is needed.")
     roles = Roles(
         dimensions=tuple(dims),
         value=value,
@@ -147,6 +158,7 @@ def tabulate(
         request_codes=tuple(request_codes),
         cost=cost,
         decimal=decimal,
+        decimals=decimals,
         skip_missing=skip_missing,
         standalone=standalone,
     )
@@ -157,11 +169,15 @@ def tabulate(
     units = int(top) if value is not None or shadow is not None else 0
     work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop", known_zeros=known_zeros)
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
+    if "library" not in description:
+        description["library"] = None if isinstance(data, (str, Path)) else library_of(data)
     with closing(_open(data, wanted, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
         if where:
             check_columns(records.columns(), wanted)
             records.only(where)
-        return work.run(records, description)
+        table = work.run(records, description)
+    _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
+    return table
 
 
 def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,14 @@ METHOD = Method(
             help="Share of the absolute changes in l12.",
         ),
         Option(
+            name="squares", choices=("all", "inner", "margins", "sensitive"), key=None, metavar="CELLS",
+            help="Whose squares count in l12: all, inner, margins or sensitive cells.",
+        ),
+        Option(
+            name="square_weights", key=None, metavar="KIND",
+            help="Weights of the squares in l12; as the weights unless given.",
+        ),
+        Option(
             name="integer", kind=bool, flag="--integer/--real", key="whole",
             help="Only whole numbers, or any; unless given as many decimals as the values.",
         ),

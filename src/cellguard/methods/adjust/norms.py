@@ -16,6 +16,8 @@ __all__ = ["NORMS", "distance_of"]
 
 NORMS = ("l1", "l2", "linf", "l12")
 """castro2004 (4), (5), (6) and (10)."""
+SUBSETS = ("all", "inner", "margins", "sensitive")
+"""Cells whose squares may count in l12: a margin is what others add up to."""
 
 
 def distance_of(
@@ -37,7 +39,7 @@ def distance_of(
         raise InputError(f"omega {omega!r}: a share between 0 and 1 is needed.")
     w2 = w if square_weights is None else _weights(table, square_weights, "square_weights")
     if squares is not None:
-        w2 = np.where(_chosen(squares, n), w2, 0.0)
+        w2 = np.where(_subset(table, squares) if isinstance(squares, str) else _chosen(squares, n), w2, 0.0)
     return Distance.of(n, absolute=omega * w, square=(1.0 - omega) * w2)
 
 
@@ -57,6 +59,20 @@ def _weights(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
             hint="a weight is the loss per unit of change; 0 means that the cell may move freely.",
         )
     return array
+
+
+def _subset(table: Table, name: str) -> BoolArray:
+    """Return the cells of a subset S of castro2004 (10) that has a name."""
+    if name not in SUBSETS:
+        raise UnknownCodeError(
+            f"squares {name!r} are not known; known are {', '.join(SUBSETS)}, or cells.",
+            hint=did_you_mean(name, SUBSETS),
+        )
+    if name == "sensitive":
+        return table.sensitive
+    total = np.zeros(table.n_cells, bool)
+    total[table.relations.indices[table.relations.data < 0]] = True
+    return np.ones(table.n_cells, bool) if name == "all" else total if name == "margins" else ~total
 
 
 def _chosen(cells: ArrayLike, n: int) -> BoolArray:

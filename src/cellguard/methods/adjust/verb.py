@@ -43,7 +43,7 @@ def adjust(
     surplus: float = 1.0,
     noise: float = 0.0,
     omega: float = 0.99,
-    squares: ArrayLike | None = None,
+    squares: str | ArrayLike | None = None,
     square_weights: str | ArrayLike | None = None,
     integer: bool | None = None,
     keep: Iterable[Keep] = (),
@@ -81,7 +81,8 @@ def adjust(
     omega
         Share of the absolute changes in ``l12``; the squares get the rest.
     squares
-        Cells whose squares count in ``l12`` (indices or truth values); all unless given.
+        Cells whose squares count in ``l12``: ``all`` (unless given), ``inner``, ``margins``, ``sensitive``, indices or
+        truth values. With the margins and a large weight totals stay nearly as they are (castro2004 section 5).
     square_weights
         Weights of the squares in ``l12``; as `weights` unless given.
     integer

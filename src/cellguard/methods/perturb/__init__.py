@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import math
+
+from cellguard.exceptions import InputError
 from cellguard.methods.bases import suggested_base
 from cellguard.methods.method import Method, Option
 
 __all__ = ["METHOD"]
+
+
+def _given(entries: list[str] | None) -> dict[int | tuple[str, ...], float]:
+    """Return prescribed values as typed: ``6=25`` by index, ``N,f=25`` by codes in the order of the dimensions.
+
+    >>> _given(["6=25", "N,f=10"])
+    {6: 25.0, ('N', 'f'): 10.0}
+    """
+    out: dict[int | tuple[str, ...], float] = {}
+    for entry in entries or []:
+        cell, sign, value = entry.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not sign or not cell or math.isnan(number):
+            raise InputError(f"given {entry}: a cell and its value are needed.", hint="6=25, or N,f=25 by codes.")
+        out[int(cell) if cell.isdigit() else tuple(cell.split(","))] = number
+    return out
+
 
 METHOD = Method(
     name="perturb",
@@ -26,11 +49,16 @@ METHOD = Method(
         ),
         Option(
             name="draw", default="random", key=None, metavar="KIND",
-            help="random, or nearest: to the nearest multiple, as in the paper.",
+            choices=("random", "nearest", "relaxation", "truth"),
+            help="Where cells are drawn to: random; or as in the paper nearest, relaxation or truth.",
         ),
         Option(
             name="round_sensitive", kind=bool, default=False, key=None,
             help="Sensitive cells take a multiple of the base.",
+        ),
+        Option(
+            name="given", kind=list[str], key=None, metavar="CELL=VALUE", read=_given,
+            help="A value that is prescribed: by the cell's index, or its codes with commas; may be repeated.",
         ),
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine import clock
 from cellguard._engine.ranges.cuts import Cut, Separator
@@ -35,7 +35,9 @@ class Outcome:
     movement: FloatArray | None
     """Movements of all cells; None if none was found."""
     bound: float = float("nan")
-    """Proven: no perturbation with these draws is closer to them."""
+    """Proven: no perturbation with these draws is closer to `start`."""
+    start: FloatArray | None = None
+    """The movements from which the bound counts: what was drawn, within what is allowed."""
     infeasible: bool = False
     """Whether there is none."""
     rounds: int = 0
@@ -75,12 +77,13 @@ def solve(
     deadline
         On the clock of `clock.now`.
     """
-    sided = limits if rounded is not None else limits.sided()  # neither of the two is the truth
+    chosen = rounded is not None or limits.toward is not None  # the program chooses between the two multiples
+    sided = limits if chosen else limits.sided()
     found = Outcome(movement=None, infeasible=True)
     if not sided.impossible.any():
         choices = _choices(sided, rounded)
         found = _CuttingPlanes(relations, values, weights, sided, demands, choices, whole).solve(deadline)
-    if found.infeasible and rounded is None and (limits.apart > 0).any() and not limits.impossible.any():
+    if found.infeasible and not chosen and (limits.apart > 0).any() and not limits.impossible.any():
         choices = _choices(limits, None)
         return _CuttingPlanes(relations, values, weights, limits, demands, choices, whole).solve(deadline)
     return found
@@ -115,7 +118,10 @@ def _inside(limits: Limits, cells: IntArray, movement: FloatArray) -> BoolArray:
 
 
 class _CuttingPlanes:
-    """Columns: steps p above and q below what is drawn, ``z = target + p - q``, and a choice of 0 or 1."""
+    """Columns: steps p above and q below what is drawn, ``z = target + p - q``, and a choice of 0 or 1.
+
+    Where rounding is relaxed, a third step per cell leads towards the other multiple, at its own price.
+    """
 
     def __init__(
         self,
@@ -131,6 +137,8 @@ class _CuttingPlanes:
         self.n = len(values)
         self.A = csr_array(relations[reduce(relations, limits.moving).rows])
         self.weights = weights
+        self.way = None if limits.toward is None else np.sign(limits.toward)
+        self.steps = (2 if self.way is None else 3) * self.n
         self.cuts: list[tuple[Cut, FloatArray, float]] = []
         self.rounds = 0
         self.separators = [
@@ -169,11 +177,24 @@ class _CuttingPlanes:
 
     def outcome(self, movement: FloatArray | None, **known: float) -> Outcome:
         cells = np.array(sorted({cut.cell for cut, _, _ in self.cuts}), np.int64)
-        return Outcome(movement=movement, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known)  # type: ignore[arg-type]
+        start = self.limits.target
+        return Outcome(
+            movement=movement, start=start, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known  # type: ignore[arg-type]
+        )  # fmt: skip
 
     def movement(self, x: FloatArray) -> FloatArray:
         limits, n = self.limits, self.n
-        return np.clip(limits.target + x[:n] - x[n : 2 * n], limits.low, limits.high)
+        z = limits.target + x[:n] - x[n : 2 * n]
+        if self.way is not None:
+            z = z + self.way * x[2 * n : 3 * n]
+        return np.clip(z, limits.low, limits.high)
+
+    def columns(self, on_movement: csr_array, on_choice: csr_array) -> csr_array:
+        """Return rows over movements and choices as rows over the columns."""
+        parts = [on_movement, -on_movement]
+        if self.way is not None:
+            parts.append(csr_array(on_movement @ diags_array(self.way)))
+        return csr_array(hstack([*parts, on_choice]))
 
     # ------------------------------------------------------------------ the program
 
@@ -183,9 +204,7 @@ class _CuttingPlanes:
         k = len(c.cells)
         pick = csr_array((np.ones(k), (np.arange(k), c.cells)), shape=(k, n))
 
-        def rows(on_movement: csr_array, on_choice: csr_array) -> csr_array:
-            return csr_array(hstack([on_movement, -on_movement, on_choice]))
-
+        rows = self.columns
         # left_low + (right_low - left_low) x <= z <= left_high + (right_high - left_high) x
         above, below = ((end[1], end[0]) for end in zip(c.left, c.right, strict=True))
         spans = [
@@ -198,11 +217,13 @@ class _CuttingPlanes:
         side = -(self.A @ limits.target)
         self.lower = np.concatenate([side, c.left[0] - shift, np.full(k, -np.inf)])
         self.upper = np.concatenate([side, np.full(k, np.inf), c.left[1] - shift])
-        self.most = np.concatenate([limits.high - limits.target, limits.target - limits.low, np.ones(k)])
-        self.cost = np.concatenate([self.weights, self.weights, np.zeros(k)])
-        kinds = np.concatenate([np.full(2 * n, integer), np.ones(k, bool)])
+        most, cost = [limits.high - limits.target, limits.target - limits.low], [self.weights, self.weights]
+        if limits.toward is not None and limits.share is not None:
+            most, cost = [*most, np.abs(limits.toward)], [*cost, self.weights * limits.share]
+        self.most, self.cost = np.concatenate([*most, np.ones(k)]), np.concatenate([*cost, np.zeros(k)])
+        kinds = np.concatenate([np.full(self.steps, integer), np.ones(k, bool)])
         program = LinearProgram(
-            self.matrix, self.lower, self.upper, np.zeros(2 * n + k), self.most, self.cost,
+            self.matrix, self.lower, self.upper, np.zeros(self.steps + k), self.most, self.cost,
             simplex="dual", presolve=True, integer=kinds if kinds.any() else None, tolerance=1e-9,
         )  # fmt: skip
         if self.cuts:
@@ -229,9 +250,9 @@ class _CuttingPlanes:
         indices = np.concatenate([cut.support for cut, _, _ in new])
         indptr = np.concatenate([[0], np.cumsum([len(c) for _, c, _ in new])])
         on_movement = csr_array((data, indices, indptr), shape=(len(new), self.n))
-        rows = hstack([on_movement, -on_movement, csr_array((len(new), len(self.choices.cells)))])
+        rows = self.columns(on_movement, csr_array((len(new), len(self.choices.cells))))
         sides = np.array([rhs for _, _, rhs in new]) - on_movement @ self.limits.target
-        return csr_array(rows), sides, np.full(len(new), np.inf)
+        return rows, sides, np.full(len(new), np.inf)
 
     def bound(self, solution: Solution, program: LinearProgram) -> float:
         """What the multipliers prove of the objective, whatever the solver claims; with choices, what it proved."""

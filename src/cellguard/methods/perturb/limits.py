@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cellguard.methods.demands import Demand, trivial_limits
 
-__all__ = ["Limits", "draw_to_multiples", "draw_within", "make_limits"]
+__all__ = ["Limits", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -44,6 +44,10 @@ class Limits:
     """To which side those cells go."""
     distance: FloatArray
     """How far the truth may lie from what is published."""
+    toward: FloatArray | None = None
+    """Relaxed rounding: the movement from the target to the other multiple; 0 where there is none."""
+    share: FloatArray | None = None
+    """Relaxed rounding: what a unit on that way costs, as a share of the cell's weight."""
 
     @property
     def impossible(self) -> BoolArray:
@@ -74,6 +78,8 @@ def make_limits(
     target: FloatArray,
     unit: float,
     rng: Generator,
+    other: FloatArray | None = None,
+    given: FloatArray | None = None,
 ) -> Limits:
     """Return the limits of a table.
 
@@ -91,6 +97,10 @@ def make_limits(
         Of the values' last decimal (0: they have none): limits lie on its grid.
     rng
         Draws the sides and how far sensitive cells must move.
+    other
+        Relaxed rounding: the movement to the dearer multiple of each cell; the target where there is but one.
+    given
+        Movements that are prescribed, NaN for the other cells.
     """
     d = np.where(fixed, 0.0, distance)
     low, high = np.maximum(-d, lb - values), np.minimum(d, ub - values)
@@ -103,18 +113,30 @@ def make_limits(
         np.maximum.at(half, demand.cells, width / 2)
         asked[demand.cells[width > 0]] = True
     apart = np.where(asked, np.minimum(half * rng.uniform(*_APART, len(values)), d / 4), 0.0)
+    if other is not None:  # both multiples stay possible: what rounds the table perturbs it too
+        apart = np.minimum(apart, np.minimum(np.abs(target), np.abs(other)))
     if unit:
         low, high = np.ceil(low / unit - _NEAR) * unit, np.floor(high / unit + _NEAR) * unit
         apart = np.where(asked, np.maximum(np.rint(apart / unit), 1.0) * unit, 0.0)
+    if given is not None:
+        fix = np.isfinite(given)
+        low, high = np.where(fix, np.maximum(low, given), low), np.where(fix, np.minimum(high, given), high)
+        apart, target = np.where(fix, 0.0, apart), np.where(fix, given, target)
     nearly = (low > high) & (low - high <= _NEAR * (1 + np.abs(values)))
     low = np.where(nearly, high, low)
     apart = np.where(asked, np.minimum(apart, np.maximum(high, -low)), 0.0)
     coin = rng.random(len(values)) < 0.5
     up = np.where(target == 0, coin, target > 0)
     up = np.where(high < apart, False, np.where(low > -apart, True, up))  # one side may be all there is
-    return Limits(
-        low=low, high=high, target=np.clip(target, np.minimum(low, high), high), apart=apart, up=up, distance=d
-    )
+    aim = np.clip(target, np.minimum(low, high), high)
+    limits = Limits(low=low, high=high, target=aim, apart=apart, up=up, distance=d)
+    if other is None:
+        return limits
+    way = np.sign(other - target)
+    toward = way * np.maximum(way * (np.clip(other, np.minimum(low, high), high) - aim), 0.0)
+    with np.errstate(invalid="ignore"):
+        share = np.where(toward == 0, 0.0, (np.abs(other) - np.abs(target)) / np.abs(other - target))
+    return replace(limits, toward=toward, share=share)
 
 
 def draw_to_multiples(
@@ -137,6 +159,32 @@ def draw_to_multiples(
     up = rest > base / 2 if nearest else coin < rest / base
     out = np.where(up, base - rest, -rest)
     return np.where(at_multiple, np.where(moved, np.where(coin < 0.5, -base, base), 0.0), out)
+
+
+def both_multiples(values: FloatArray, base: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the movements to the nearer and to the other multiple; both 0 where the value is one.
+
+    >>> both_multiples(np.array([1.0, 3, 10]), np.full(3, 5.0))
+    (array([-1.,  2.,  0.]), array([ 4., -3.,  0.]))
+    """
+    rest = values - np.floor(values / base + 1e-12) * base
+    rest = np.where(rest <= 1e-9 * base, 0.0, rest)
+    near, far = np.where(rest > base / 2, base - rest, -rest), np.where(rest > base / 2, -rest, base - rest)
+    return near + 0.0, np.where(rest == 0, 0.0, far)
+
+
+def relaxed_distance(movement: FloatArray, near: FloatArray, far: FloatArray) -> FloatArray:
+    """Return what a movement costs when rounding is relaxed: |z| at the multiples and outside, linear between them.
+
+    Between the two it is ``(ceil + floor - 2a) x`` of salazar2004 section 3.1 with a constant, x from 0 to 1.
+
+    >>> relaxed_distance(np.array([-1.0, 0.0, 1.5, 4.0, 5.0]), np.full(5, -1.0), np.full(5, 4.0)).tolist()
+    [1.0, 1.6, 2.5, 4.0, 5.0]
+    """
+    low, high = np.minimum(near, far), np.maximum(near, far)
+    span = np.where(high > low, high - low, 1.0)
+    between = (movement - low) / span * (high + low) - low
+    return np.asarray(np.where((movement > low) & (movement < high), between, np.abs(movement)))
 
 
 def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray:

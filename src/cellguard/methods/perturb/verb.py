@@ -9,8 +9,9 @@ A sensitive cell is never published as it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +20,7 @@ from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, LevelError
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.perturb.given import given_movements, refuse_given
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["perturb"]
 
-_DRAWS = ("random", "nearest")
+_DRAWS = ("random", "nearest", "relaxation", "truth")
 
 
 @takes_publications
@@ -45,6 +47,7 @@ def perturb(
     distance: ArrayLike | None = None,
     draw: str = "random",
     round_sensitive: bool = False,
+    given: Mapping[Any, float] | Sequence[tuple[Any, float]] | None = None,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
 ) -> Perturbation:
@@ -64,10 +67,15 @@ def perturb(
     distance
         One distance or one per cell, instead of a base.
     draw
-        ``"random"``, or ``"nearest"``: to the nearest multiple, as in salazar2004. Whoever knows that takes every
-        multiple for half a base from the truth, and is mostly right.
+        ``"random"``; or as in salazar2004 section 4: ``"nearest"``, to the nearest multiple; ``"relaxation"``, the
+        rounding problem without whole numbers, which never costs more than rounding; ``"truth"``, every cell
+        as near to itself as it may be. Who knows that guesses well: a multiple is mostly half a base from the
+        truth, or the truth is what is published.
     round_sensitive
         Sensitive cells take one of their two multiples (constraints (1) of the paper, for them only).
+    given
+        Values that are prescribed: a cell's index, or its codes in the order of the dimensions, and its value; or
+        pairs of them.
     time_limit_s
         Stop after this.
     seed
@@ -88,19 +96,24 @@ def perturb(
         raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
     if draw not in _DRAWS:
         raise InputError(f"draw {draw!r} is not known.", hint=f"known are {', '.join(_DRAWS)}.")
-    if round_sensitive and distance is not None:
+    if distance is not None and (round_sensitive or draw in ("nearest", "relaxation")):
         raise InputError("cells are rounded to multiples of a base, and there is none.", hint="give a base.")
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
     room = bases if bases is not None else _per_cell(distance, table, "distance", positive=False)
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
     name = "distance" if bases is None else "base"
     options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
+    prescribed = given_movements(table, given or {})
+    if given:
+        which = np.flatnonzero(np.isfinite(prescribed))
+        options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
     run = _Run(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
         distance=room,
         base=bases,
-        nearest=draw == "nearest",
+        draw=draw,
+        given=prescribed,
         round_sensitive=round_sensitive,
         seed=seed,
         begin=begin,
@@ -108,6 +121,7 @@ def perturb(
         options=options,
     )
     run.refuse_hopeless()
+    refuse_given(table, run.given, run.reach, run.moved)
     return run.confirmed()
 
 
@@ -135,7 +149,9 @@ class _Run:
     distance: FloatArray
     """As it is published."""
     base: FloatArray | None
-    nearest: bool
+    draw: str
+    given: FloatArray
+    """Movements that are prescribed, NaN for the other cells."""
     round_sensitive: bool
     seed: int
     begin: float
@@ -178,19 +194,32 @@ class _Run:
 
     def limits(self, demands: list[Demand]) -> Limits:
         """Draw where every cell should go."""
-        from cellguard.methods.perturb.limits import draw_to_multiples, draw_within, make_limits
+        from cellguard.methods.perturb.limits import both_multiples, draw_to_multiples, draw_within, make_limits
 
         t, unit = self.table, unit_of_table(self.table)
         rng = np.random.default_rng(self.seed)
-        if self.base is None:
+        other = None
+        if self.draw == "truth":
+            target = np.zeros(t.n_cells)
+        elif self.draw == "relaxation" and self.base is not None:
+            target, other = both_multiples(t.values, self.base)
+        elif self.base is None:
             target = draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
         else:
-            target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.nearest)
+            target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.draw == "nearest")
             target = np.rint(target / unit) * unit if unit else target
         return make_limits(
             values=t.values, lb=t.lb, ub=t.ub, fixed=t.fixed, demands=demands, distance=self.reach, target=target,
-            unit=unit, rng=rng,
+            unit=unit, rng=rng, other=other, given=self.given,
         )  # fmt: skip
+
+    def loss(self, limits: Limits, movement: FloatArray) -> float:
+        """What movements cost: their distance from where cells are drawn, or that of rounding, relaxed."""
+        from cellguard.methods.perturb.limits import both_multiples, relaxed_distance
+
+        if self.draw != "relaxation" or self.base is None:
+            return float(self.table.weights @ np.abs(movement - limits.target))
+        return float(self.table.weights @ relaxed_distance(movement, *both_multiples(self.table.values, self.base)))
 
     def rounded(self) -> FloatArray | None:
         """Return the two multiples that sensitive cells may take, as movements; None if they need not."""
@@ -232,11 +261,13 @@ class _Run:
     def release(self, limits: Limits, outcome: Outcome, movement: FloatArray) -> Perturbation:
         t = self.table
         values = _additive(t, limits, movement)
-        objective = float(t.weights @ np.abs(values - (t.values + limits.target)))
-        optimal = objective - outcome.bound <= 1e-6 * max(1.0, abs(outcome.bound))
+        objective = self.loss(limits, values - t.values)
+        start = limits.target if outcome.start is None else outcome.start
+        bound = self.loss(limits, start) + outcome.bound
+        optimal = objective - bound <= 1e-6 * max(1.0, abs(bound))
         return Perturbation(
             table=t, status=Status.OPTIMAL if optimal else Status.FEASIBLE, objective=objective,
-            bound=min(outcome.bound, objective), seconds=self.seconds(), options=self.options,
+            bound=min(bound, objective), seconds=self.seconds(), options=self.options,
             details={"cuts": outcome.cuts, "rounds": outcome.rounds}, values=values, distance=self.published(),
             base=self.base,
         )  # fmt: skip

@@ -31,7 +31,7 @@ METHOD = Method(
         ),
         Option(
             name="objective", default="distance", key=None, metavar="KIND",
-            help="distance, or unbiased: each seed another table.",
+            help="distance; unbiased or coins: each seed another table.",
         ),
         Option(
             name="method", default="auto", key=None, metavar="KIND",

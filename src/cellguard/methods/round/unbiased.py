@@ -17,7 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-__all__ = ["exploration", "shares_up", "steered", "transition"]
+__all__ = ["exploration", "shares_up", "steered", "tossed", "transition"]
 
 FloatArray = NDArray[np.float64]
 
@@ -93,3 +93,14 @@ def steered(values: FloatArray, probabilities: FloatArray, rng: Generator) -> Fl
     residue = _residues(values, base)
     drawn = (rng.random(len(values))[:, None] > np.cumsum(probabilities, axis=1)[residue]).sum(axis=1)
     return np.asarray(values - residue + np.minimum(drawn, base - 1), np.float64)
+
+
+def tossed(values: FloatArray, base: FloatArray, seed: int) -> FloatArray:
+    """Return phi(a) of section 6: every cell by its own coin to a multiple next to it, unbiased and not additive.
+
+    >>> tossed(np.array([10.0, 4.0, 4.0, 4.0, 4.0]), np.full(5, 5.0), 1).tolist()
+    [10.0, 0.0, 5.0, 0.0, 5.0]
+    """
+    floor = np.floor(values / base + 1e-12) * base
+    up = np.random.default_rng(seed).random(len(values)) < (values - floor) / base - 1e-12
+    return np.asarray(floor + np.where(up, base, 0.0))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["round"]
 
-_OBJECTIVES = ("distance", "unbiased")
+_OBJECTIVES = ("distance", "unbiased", "coins")
 _METHODS = ("auto", "exact", "areas")
 
 
@@ -73,7 +73,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     objective
         ``"distance"`` rounds to the nearest safe table (2). ``"unbiased"`` rounds towards a random table near
         the truth, so that a residue of k is rounded up in about k of base cases (13): counts with
-        one whole base only, and each seed gives another table.
+        one whole base only, and each seed gives another table. ``"coins"`` rounds towards each cell's own
+        unbiased coin, phi(a), which the paper found worse.
     method
         ``"exact"`` is branch-and-bound with a proof; ``"areas"`` is for large tables over areas (or slices) and two
         more dimensions, with a bound; ``"auto"`` takes what fits, or one after the other.
@@ -134,6 +135,10 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
         return _unbiased(run, steps, shares_up)
+    if objective == "coins":
+        from cellguard.methods.round.unbiased import tossed
+
+        run = replace(run, target=np.where(table.fixed, table.values, tossed(table.values, bases, seed)))
     return run.first_of(steps)
 
 

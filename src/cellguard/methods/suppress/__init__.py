@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cellguard.methods.method import Method, Option
@@ -13,6 +13,15 @@ __all__ = ["METHOD"]
 def _note(release: Any, options: Mapping[str, Any]) -> str:
     del options
     return f"{int(release.primary.sum())} primary, {int(release.secondary.sum())} secondary"
+
+
+def _search(asked: Callable[[str], Any]) -> str:
+    """Whoever counts rounds asks for the same work on every machine; others want the best, proven where it closes."""
+    return "auto" if asked("rounds") is None else "heuristic"
+
+
+_ROUNDS = 30
+"""Of a heuristic search in a job: most of what many more would bring, in seconds."""
 
 
 METHOD = Method(
@@ -28,12 +37,13 @@ METHOD = Method(
     note=_note,
     options=(
         Option(
-            name="method", key="search", metavar="KIND", default="auto", job_default="heuristic",
+            name="method", key="search", metavar="KIND", default="auto", job_default=_search,
             choices=("auto", "heuristic", "exact"),
             help="How the pattern is searched: heuristic, exact, or auto: the first, then the second.",
         ),
         Option(
-            name="rounds", kind=int, least=0, metavar="N", job_default=30,
+            name="rounds", kind=int, least=0, metavar="N",
+            job_default=lambda asked: _ROUNDS if asked("search") == "heuristic" else None,
             help="Rounds of improvement: the same pattern on every machine, however fast.",
         ),
         Option(

@@ -12,9 +12,10 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, sparray
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import FloatArray
+from cellguard.nouns.table import BoolArray, FloatArray
 
 __all__ = ["Protector", "cheapest", "plans"]
 
@@ -22,10 +23,11 @@ _NOISE = 1e-7
 """Movements below this share of the level are rounding of the solver."""
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
-_PIVOTS = 2000
+_PIVOTS = 5000
 """Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
 _LIMIT_S = 60.0
 """After this long a program counts as unsolvable: a solver can hang."""
+_NEVER = Deadline.never()
 
 Plan = list[tuple[float, bool]]
 """Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
@@ -67,6 +69,7 @@ def cheapest(
     *,
     exact: bool = False,
     program: LinearProgram | None = None,
+    deadline: Deadline = _NEVER,
 ) -> FloatArray | None:
     """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
 
@@ -84,6 +87,8 @@ def cheapest(
         Keep even movements as small as rounding: cells of little room among large ones.
     program
         The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
+    deadline
+        When to give up.
     """
     k, level = len(weight), abs(move)
     scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
@@ -99,8 +104,12 @@ def cheapest(
     program = split(A) if program is None else program
     program.set_all(both, lower, upper)
     program.forget()  # warm starts were slower
-    s = program.solve(time_limit_s=_LIMIT_S, duals=False)
+    s = program.solve(time_limit_s=_limit(deadline), duals=False)
     return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+
+
+def _limit(deadline: Deadline) -> float:
+    return max(0.01, min(_LIMIT_S, deadline.left))
 
 
 def split(A: sparray) -> LinearProgram:
@@ -125,11 +134,26 @@ class Protector:
         self.relations = space.reduction.merged.relations
         positive = space.weight[space.weight > 0]
         self.unit = float(np.median(positive)) if len(positive) else 1.0
+        self._deadline = _NEVER
 
-    def movements(self, request: int, weight: FloatArray, *, exact: bool = False) -> list[FloatArray] | None:
-        """Return movements that meet a request: one that works both ways where there is one, else two."""
+    def movements(
+        self,
+        request: int,
+        weight: FloatArray,
+        *,
+        exact: bool = False,
+        closed: BoolArray | None = None,
+        deadline: Deadline = _NEVER,
+    ) -> list[FloatArray] | None:
+        """Return movements that meet a request: one that works both ways where there is one, else two.
+
+        Rows that are `closed` stand still. None when there is none, or not before the deadline.
+        """
         attacker, rows, down, up, slide = (a[request] for a in self.space.requests)
         low, high = self.space.bounds_of(int(attacker))
+        if closed is not None:
+            low, high = np.where(closed, 0.0, low), np.where(closed, 0.0, high)
+        self._deadline = deadline
         row = int(rows)
         for plan in plans(float(down), float(up), float(slide), float(-low[row]), float(high[row])):
             found = []
@@ -148,7 +172,17 @@ class Protector:
     ) -> FloatArray | None:
         """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
         if not self._prefer_null_space:
-            z = cheapest(self.relations, row, move, weight / self.unit, low, high, exact=exact, program=self._program)
+            z = cheapest(
+                self.relations,
+                row,
+                move,
+                weight / self.unit,
+                low,
+                high,
+                exact=exact,
+                program=self._program,
+                deadline=self._deadline,
+            )
             if z is not None or not self._program.stalled:
                 return z
         scale = abs(move)
@@ -193,7 +227,7 @@ class Protector:
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
             lp = LinearProgram(A, 0.0, 0.0, lower, upper, objective, solver="ipx", tolerance=1e-7)
-            s = lp.solve(time_limit_s=_LIMIT_S)
+            s = lp.solve(time_limit_s=_limit(self._deadline))
             if not s.optimal:
                 return None
             v = np.asarray(self._basis @ s.row_dual)

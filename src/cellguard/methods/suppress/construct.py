@@ -58,7 +58,7 @@ def construct(
             continue
         some = None
         if clock.now() < deadline:
-            some = protector.movements(int(request), np.where(rows, 0.0, weight))
+            some = protector.movements(int(request), np.where(rows, 0.0, weight), deadline=clock.Deadline(deadline))
         if some is None:
             failed.append(int(request))
             continue

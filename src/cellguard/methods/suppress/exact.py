@@ -61,8 +61,9 @@ class Exact:
     def root(self, deadline: float, upper_bound: float = np.inf, max_rounds: int = 400) -> float:
         """Solve the relaxation by cutting planes, from where it was left; returns the bound."""
         stalled = 0
+        self.inequalities.until = clock.Deadline(deadline)
         for _ in range(max_rounds):
-            solution = self._relaxation.solve(time_limit_s=max(1.0, deadline - clock.now()))
+            solution = self._relaxation.solve(time_limit_s=clock.left(deadline))
             if not solution.optimal:
                 break
             before = self.bound
@@ -121,7 +122,7 @@ class Exact:
         if incumbent is not None:
             start = incumbent.astype(np.float64)
             upper[incumbent] = 1.0
-        self._calls = 0
+        self._calls, self._deadline = 0, clock.Deadline(deadline)
         program = BinaryProgram(
             cost=self.cost / self.scale, lower=lower, upper=upper, rows=self.rows,
             check=self._check, separate=self._separate,
@@ -136,6 +137,7 @@ class Exact:
 
     def _separate(self, y: FloatArray, depth: int, round_: int) -> list[Row]:
         i = self.inequalities
+        i.until = self._deadline
         self._calls += 1
         if round_ > (_ROUNDS_BELOW_ROOT if depth else 50):
             return []
@@ -152,6 +154,7 @@ class Exact:
     def _check(self, y: FloatArray) -> list[Row]:
         """Rows that a 0/1 point violates; an empty list is the proof that the pattern is safe."""
         i = self.inequalities
+        i.until = clock.Deadline.never()  # what is not looked at would count as proven
         pool = i.pool.violated(y, 1e-6, 20)
         if pool:
             return pool

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
@@ -37,6 +39,10 @@ _MANY_ROWS, _MANY_REQUESTS = 1800, 20
 """From so many on, one movement for all requests comes first: programs for each take long, and may stall."""
 _RIGID = 3
 """Rows per degree of freedom from which on that is so: where rows are freer, each request needs a few of them only."""
+_FIRST = 0.3
+"""Share of the time for one step before there is a pattern."""
+_CAREFUL, _ROUTES = 0.4, 0.6
+"""Shares of the time for a second, cheaper first pattern of a heavy table, and for cleaning it up."""
 _CLEAN = 0.5
 """Share of the time for cleaning up a first pattern; confirming it takes time as well."""
 _CHEAP = 50
@@ -53,6 +59,8 @@ class Search(Incumbent):
 
     pool: list[FloatArray] = field(default_factory=list)
     """Movements found before, for recombination."""
+    _routes: Movements | None = None
+    """Movements in use, of a pattern that is too large for an echelon form."""
     _kept: _Current | None = None
     """Movements of the best pattern, if its cost is theirs."""
 
@@ -70,25 +78,63 @@ class Search(Incumbent):
         self.unmet = self.space.disclosed.tolist()
         if self.unmet:
             return False
-        _, witnesses = self.problem.verdicts(self.problem.forced)
+        _, witnesses = self.problem.verdicts(self.problem.forced, Deadline(clock.until(_FIRST, deadline)))
         bank = self.space.rows_of(witnesses) if len(witnesses) else np.zeros((0, len(self.space)))
         begin = clock.now()
         orders = (False, True)
         if len(self.space) > max(_MANY_ROWS, _RIGID * self.space.reduction.degrees_of_freedom):
             self._start_jointly(bank, deadline)
             orders = (True, False)  # with the largest levels first fewer programs are left
+        if self.heavy:
+            return self._start_by_routes(bank, deadline)
         for largest_first in orders:
-            limit = float("inf") if self.best is None else deadline  # a first pattern is needed in any case
             rows, found, failed = construct(
-                self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=limit
+                self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=deadline
             )
             self._remember(found)
             if not failed:
-                self._finish(rows, np.array([*bank, *found]), deadline)
+                self.offer(self.space.pattern(rows))  # dear as it is, it is safe: cleaning it up can take long
+                self._finish(rows, np.array([*bank, *found]), clock.until(_CLEAN, deadline))
             spent = clock.now() - begin
             if self.best is None or clock.now() + spent > deadline:  # the other order would take as long
                 break
         return self.best is not None or self._clean_everything(deadline)
+
+    @cached_property
+    def heavy(self) -> bool:
+        """Whether an echelon form of a pattern would be large and dense: then programs are sparse and quicker."""
+        rigid = len(self.space) > _RIGID * self.space.reduction.degrees_of_freedom
+        return not rigid and len(self.space) > _MANY_ROWS and len(self.space.requests[0]) > _MANY_REQUESTS
+
+    def _start_by_routes(self, bank: FloatArray, deadline: float) -> bool:
+        """Construct quickly, then with care, and clean up the cheaper pattern by other routes."""
+        from cellguard.methods.suppress.reroute import Routes
+
+        best: FloatArray | None = None
+        for largest_first, share in ((True, 1.0), (False, _CAREFUL)):
+            rows, found, failed = construct(
+                self.protector, self.forced_rows, bank, largest_first=largest_first,
+                deadline=clock.until(share, deadline),
+            )  # fmt: skip
+            if not failed and self.offer(self.space.pattern(rows)):
+                best = np.array([*bank, *found])
+        if self.best is None or best is None:
+            return self.best is not None or self._clean_everything(deadline)
+        routes = Routes(self.problem, self.best, (self.space, best), Deadline(deadline))
+        routes.clean(Deadline(clock.until(_ROUTES, deadline)))
+        self.offer(routes.pattern)
+        self._routes = routes.movements
+        return True
+
+    def _improve_by_routes(self, deadline: float, max_rounds: int | None) -> None:
+        """Give the requests that a heavy row serves other routes, wherever these lead."""
+        from cellguard.methods.suppress.reroute import Routes
+
+        if self._routes is None:
+            return
+        routes = Routes(self.problem, self.problem.usable | self.problem.forced, self._routes, Deadline(deadline))
+        self.rounds += routes.improve(self.rng, Deadline(deadline), max_rounds)
+        self.offer(routes.pattern)
 
     def _start_jointly(self, bank: FloatArray, deadline: float) -> None:
         """Let one movement meet all requests of an attacker; what is left over is protected one by one."""
@@ -98,7 +144,8 @@ class Search(Incumbent):
             return
         for attacker in attackers[asked >= _MANY_REQUESTS]:
             weight = np.where(rows, 0.0, self.space.weight)
-            z = jointly(self.space, np.flatnonzero(self.space.requests[0] == attacker), weight)
+            mine = np.flatnonzero(self.space.requests[0] == attacker)
+            z = jointly(self.space, mine, weight, clock.until(_FIRST, deadline))
             if z is None:
                 return
             rows = rows | (z != 0)
@@ -108,9 +155,9 @@ class Search(Incumbent):
     def _clean_everything(self, deadline: float) -> bool:
         if not self.start_from_everything() or self.best is None:
             return False
-        proof = prove(self.problem, self.best)
+        proof = prove(self.problem, self.best, deadline=deadline)
         if proof.safe:
-            self._take(*clean(proof, deadline))
+            self._take(*clean(proof, deadline), deadline=deadline)
         return True
 
     def _remember(self, found: list[FloatArray]) -> None:
@@ -119,31 +166,37 @@ class Search(Incumbent):
 
     def _finish(self, rows: BoolArray, found: FloatArray, deadline: float) -> _Current | None:
         """Prove and clean up the pattern of these rows, in its own space."""
-        proof = self._secure(rows, found)
+        proof = self._secure(rows, found, deadline)
         if proof is None:
             return None
-        return self._take(*clean(proof, deadline))
+        return self._take(*clean(proof, deadline), deadline=self.limit.at)
 
-    def _secure(self, rows: BoolArray, found: FloatArray) -> Proof | None:
+    def _secure(self, rows: BoolArray, found: FloatArray, deadline: float) -> Proof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
         for _ in range(5):
-            proof = prove(self.problem, self.space.pattern(rows), (self.space, found) if len(found) else None)
+            hints = (self.space, found) if len(found) else None
+            proof = prove(self.problem, self.space.pattern(rows), hints, deadline)
             if proof.safe:
                 return proof
+            if clock.now() > deadline:
+                return None
             rows = rows.copy()
             cells = proof.space.cells[proof.space.requests[1][proof.failed]]
             failed = np.append(self.space.row[cells], self.space.row[self.problem.requests.cell[proof.space.disclosed]])
             for request in np.flatnonzero(np.isin(self.space.requests[1], failed)):
-                again = self.protector.movements(int(request), np.where(rows, 0.0, self.space.weight), exact=True)
+                weight = np.where(rows, 0.0, self.space.weight)
+                again = self.protector.movements(int(request), weight, exact=True, deadline=Deadline(deadline))
                 if again is None:
                     return None
                 for z in again:
                     rows |= z != 0
         return None
 
-    def _take(self, pattern: BoolArray, hints: Movements | None = None) -> _Current | None:
+    def _take(
+        self, pattern: BoolArray, hints: Movements | None = None, *, deadline: float = float("inf")
+    ) -> _Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
-        proof = prove(self.problem, pattern, hints)
+        proof = prove(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
         if (cost < self.cost and not self.offer(pattern)) or not proof.safe:
             return None
@@ -173,8 +226,13 @@ class Search(Incumbent):
         """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
         if self.best is None or self.cost <= 0:
             return
+        if self.heavy:
+            self._improve_by_routes(deadline, max_rounds)
+            return
         kept = self._kept
-        current = best = kept if kept is not None and kept.cost == self.cost else self._take(self.best)
+        current = best = (
+            kept if kept is not None and kept.cost == self.cost else self._take(self.best, deadline=deadline)
+        )
         begin, stale = clock.now(), 0
         often = 0.99 if current is None or current.Z.size < _DENSE else 0.0
         for done in range(1 << 40 if max_rounds is None else max_rounds):
@@ -186,7 +244,7 @@ class Search(Incumbent):
             slack = 0.01 * (1.0 - share)
             limit = current.cost * (1.0 + slack)
             cheap = often > 0 and (done < _CHEAP or self.rng.random() < often)
-            got = self._recombine(current, limit) if cheap else self._ruin(current, deadline)
+            got = self._recombine(current, limit, deadline) if cheap else self._ruin(current, deadline)
             stale += 1
             if got is not None and got.cost <= limit:
                 if got.cost < best.cost * (1 - 1e-12):
@@ -207,7 +265,7 @@ class Search(Incumbent):
                 return got
         return best
 
-    def _recombine(self, current: _Current, limit: float) -> _Current | None:
+    def _recombine(self, current: _Current, limit: float, deadline: float) -> _Current | None:
         """Add a few movements from the pool and clean up in a noisy order."""
         from cellguard._core.patterns import recombine
 
@@ -221,7 +279,7 @@ class Search(Incumbent):
         low, high = space.bounds
         cost, Z, bank = recombine(
             vectors, space.weight, noisy, space.keep, low, high, space.known, space.requests,
-            current.bank, limit * 1.2,
+            current.bank, limit * 1.2, time_left_s=deadline - clock.now(),
         )  # fmt: skip
         return _Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
 
@@ -242,7 +300,7 @@ class Search(Incumbent):
         bank = current.bank[~(current.bank[:, ~rows] != 0).any(axis=1)]
         rows, found, failed = construct(
             self.protector, rows, bank, largest_first=bool(rng.random() < 0.5), weight=weight,
-            deadline=clock.now() + 20.0,
+            deadline=min(deadline, clock.now() + 20.0),
         )  # fmt: skip
         if failed:
             return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline
 from cellguard.methods.suppress.problem import Problem
 from cellguard.nouns.table import BoolArray
 
@@ -24,12 +25,14 @@ class Incumbent:
     unmet: list[int] = field(default_factory=list)
     """Requests of the problem that no pattern can meet, once construction has failed."""
     rounds: int = 0
+    limit: Deadline = field(default_factory=Deadline.never)
+    """When the range engine must have confirmed what is offered."""
     on_better: Callable[[float], None] | None = None
 
     def offer(self, pattern: BoolArray) -> bool:
-        """Take a pattern that is cheaper, if the range engine confirms it. Returns whether it was taken."""
+        """Take a pattern that is cheaper, if the range engine confirms it in time. Returns whether it was taken."""
         cost = self.problem.cost(pattern)
-        if cost >= self.cost or not self.problem.verdicts(pattern)[0].all():
+        if cost >= self.cost or not self.problem.verdicts(pattern, self.limit)[0].all():
             return False
         self.best, self.cost = pattern, cost
         if self.on_better is not None:
@@ -39,9 +42,9 @@ class Incumbent:
     def start_from_everything(self) -> bool:
         """Withhold every cell that may be: what fails even then cannot be protected."""
         everything = self.problem.usable | self.problem.forced
-        met, _ = self.problem.verdicts(everything)
-        self.unmet = np.flatnonzero(~met).tolist()
-        if self.unmet:
+        met, _ = self.problem.verdicts(everything, self.limit)
+        if not met.all():
+            self.unmet = [] if self.limit.passed else np.flatnonzero(~met).tolist()
             return False
         self.best, self.cost = everything, self.problem.cost(everything)
         return True

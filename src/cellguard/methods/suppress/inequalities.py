@@ -58,6 +58,8 @@ class Inequalities:
         d = space.reduction.degrees_of_freedom
         self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
         """Whether an echelon form of the whole space is worth keeping."""
+        self.until = clock.Deadline.never()
+        """When to stop looking for more inequalities."""
         if self.few_movements:
             self.movements, parameter = space.echelon()
             self._form = self.movements.copy(), parameter.copy()
@@ -200,7 +202,7 @@ class Inequalities:
         found: list[Row] = []
         shown = set() if clipped else self._shown(y)
         for target in self._targets:
-            if len(found) >= most:
+            if len(found) >= most or self.until.passed:
                 break
             if target[:3] in shown:
                 continue
@@ -317,7 +319,7 @@ class Inequalities:
         for i in candidates:
             if covered[i] >= y[i] - _NOISE:
                 continue
-            if clock.now() - begin > _LIMIT_S:
+            if clock.now() - begin > _LIMIT_S or self.until.passed:
                 break
             self.programs += 1
             push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine import clock
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
 from cellguard.methods.suppress.space import Space
@@ -30,7 +31,7 @@ _FREE = 1e-6
 """Cost of what is open anyway, in typical ones."""
 
 
-def jointly(space: Space, requests: IntArray, weight: FloatArray) -> FloatArray | None:
+def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: float = float("inf")) -> FloatArray | None:
     """Return one movement that meets all requests of an attacker, there and back; None if none is found.
 
     Parameters
@@ -41,6 +42,8 @@ def jointly(space: Space, requests: IntArray, weight: FloatArray) -> FloatArray 
         Numbers of the requests, all of the same attacker.
     weight
         Cost of each row; 0 for those that are open already.
+    deadline
+        When to give up.
     """
     attackers, rows, *levels = space.requests
     row, (down, up, slide) = rows[requests], (level[requests] for level in levels)
@@ -57,15 +60,15 @@ def jointly(space: Space, requests: IntArray, weight: FloatArray) -> FloatArray 
     cost = _costs(weight, np.ones(len(weight)))
     size = np.zeros(len(weight))
     for _ in range(_TIMES):
-        found = adjuster.solve(lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-3)
-        if not found.feasible:
+        found = adjuster.solve(lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-3, deadline=deadline)
+        if not found.feasible or clock.now() > deadline:
             return None
         size = np.abs(found.z)
         cost = _costs(weight, np.maximum(size, _SMALL))
     for least in _SUPPORT:
         unused: BoolArray = (size < least) & (weight > 0)
         exact = Adjuster(relations, unused | (room <= 0)).solve(
-            lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-9, vertex=False
+            lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-9, vertex=False, deadline=deadline
         )
         if exact.certificate is not None and exact.certificate.violation < 1e-6:
             return np.where(unused | (np.abs(exact.z) < _ROUNDING), 0.0, exact.z * unit)

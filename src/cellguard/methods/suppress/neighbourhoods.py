@@ -47,13 +47,13 @@ class LargeSearch(Incumbent):
     def start(self, deadline: float) -> bool:
         """Protect one request after the other, and have the range engine confirm it."""
         p, r = self.problem, self.problem.requests
-        met, _ = p.verdicts(p.forced)
+        met, _ = p.verdicts(p.forced, self.limit)
         level = np.maximum(np.maximum(r.lower, r.upper), r.sliding / 2)
         for first in range(len(_WINDOWS)):  # what the engine does not confirm gets a larger window
             for q in np.argsort(-level, kind="stable"):
-                if not met[q] and not self._protect(int(q), first):
+                if not met[q] and (clock.now() > deadline or not self._protect(int(q), first)):
                     return self.start_from_everything()
-            met, _ = p.verdicts(self.ledger.pattern)
+            met, _ = p.verdicts(self.ledger.pattern, self.limit)
             if met.all():
                 break
         if not met.all():
@@ -95,7 +95,7 @@ class LargeSearch(Incumbent):
                 found: list[Movement] = []
                 for move, symmetric in plan:
                     low, high = (-both, both) if symmetric else (-below, above)
-                    z = cheapest(A, at, move, price, low, high, exact=first > 0)
+                    z = cheapest(A, at, move, price, low, high, exact=first > 0, deadline=self.limit)
                     if z is None:
                         break
                     used = np.flatnonzero(z)
@@ -135,9 +135,9 @@ class LargeSearch(Incumbent):
                 last = clock.now()
         self.offer(self.ledger.pattern)
         if self.best is not None:
-            proof = prove(self.problem, self.best)
+            proof = prove(self.problem, self.best, deadline=deadline)
             if proof.safe:
-                self.offer(clean(proof)[0])
+                self.offer(clean(proof, deadline)[0])
 
     def _group(self, request: int) -> IntArray:
         """A request, and some that are protected by the same movements or cells."""

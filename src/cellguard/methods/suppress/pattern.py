@@ -125,8 +125,13 @@ class Proof:
         return out
 
 
-def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) -> Proof:
-    """Look for witnesses of all requests; the hints, movements of another space, probably serve."""
+def prove(
+    problem: Problem, pattern: BoolArray, hints: Movements | None = None, deadline: float = float("inf")
+) -> Proof:
+    """Look for witnesses of all requests; the hints, movements of another space, probably serve.
+
+    What is not decided before the deadline counts as failed.
+    """
     from cellguard._core.patterns import prove as kernel
 
     space = Space.of(problem, pattern)
@@ -143,13 +148,14 @@ def prove(problem: Problem, pattern: BoolArray, hints: Movements | None = None) 
         bank = likely[:, part.rows]
         bank = np.ascontiguousarray(bank[bank.any(axis=1)])
         bank, bad = kernel(
-            part.Z, part.parameter, part.low, part.high, part.known, part.requests, bank, len(part.asked) + 1
-        )
+            part.Z, part.parameter, part.low, part.high, part.known, part.requests, bank, len(part.asked) + 1,
+            time_left_s=deadline - clock.now(),
+        )  # fmt: skip
         banks.append(bank)
         failed[part.asked] = bad
     if undecided:
         asked = np.concatenate(undecided)
-        met, _ = problem.verdicts(pattern)
+        met, _ = problem.verdicts(pattern, clock.Deadline(deadline))
         r = problem.requests
         unmet = {(int(k), int(i)) for k, i in zip(r.attacker[~met], space.row[r.cell[~met]], strict=True)}
         attacker, row = space.requests[:2]

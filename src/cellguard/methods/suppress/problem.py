@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
 from cellguard.exceptions import InputError
 from cellguard.methods.suppress.requests import Requests, asked_of, room
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Problem", "Requests"]
+
+_NEVER = Deadline.never()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,22 +99,37 @@ class Problem:
         down[cells], up[cells] = self.known_down[start:stop], self.known_up[start:stop]
         return down, up
 
-    def verdicts(self, pattern: BoolArray, *, time_limit_s: float = 60.0) -> tuple[BoolArray, list[FloatArray]]:
-        """Ask the range engine which requests a pattern meets, and for the movements that show it."""
+    def verdicts(self, pattern: BoolArray, deadline: Deadline = _NEVER) -> tuple[BoolArray, list[FloatArray]]:
+        """Ask the range engine which requests a pattern meets, and for the movements that show it.
+
+        What is not decided before the deadline counts as not met.
+        """
         r = self.requests
-        met = np.zeros(len(r), bool)
-        found: list[FloatArray] = []
-        nothing = np.zeros(len(pattern))
-        for k in np.unique(r.attacker):
-            mine = np.flatnonzero(r.attacker == k)
-            down, up = self.room(int(k))
-            out = ranges(
-                self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing, r.cell[mine],
-                lower=r.lower[mine], upper=r.upper[mine], sliding=r.sliding[mine], time_limit_s=time_limit_s,
+        nothing, who = np.zeros(len(pattern)), np.unique(r.attacker)
+        if len(who) == 1:
+            down, up = self.room(int(who[0]))
+            alone = ranges(
+                self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing, r.cell,
+                lower=r.lower, upper=r.upper, sliding=r.sliding, time_limit_s=deadline.left,
             )  # fmt: skip
-            met[mine] = out.safe
-            found.extend(out.witnesses.toarray())
-        return met, found
+            return alone.safe, list(alone.witnesses.toarray())
+        if not len(who):
+            return np.zeros(0, bool), []
+        hidden = pattern[self.known_cell]
+        views = Views(
+            known_ptr=self.known_ptr,
+            known_cell=self.known_cell,
+            known_lo=np.where(hidden, -self.known_down, 0.0),
+            known_hi=np.where(hidden, self.known_up, 0.0),
+            view=r.attacker,
+            cell=r.cell,
+            lower=r.lower,
+            upper=r.upper,
+            sliding=r.sliding,
+        )
+        lo, hi = np.where(pattern, -self.down, 0.0), np.where(pattern, self.up, 0.0)
+        found = ranges_for(self.relations, lo, hi, nothing, views, time_limit_s=deadline.left)
+        return found.safe, list(found.witnesses.toarray())
 
     def cost(self, pattern: BoolArray) -> float:
         """What the pattern costs: the weights of its secondary cells."""

@@ -22,11 +22,12 @@ import numpy as np
 from cellguard._engine.counts import twoway
 from cellguard.check.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError
+from cellguard.nouns.grid import known_empty
 from cellguard.nouns.levels import Levels, attackers_of, required_levels, with_respondents
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import BoolArray, Table
 
-__all__ = ["optimal_counts", "random_costs", "resist_matching", "rule_applies"]
+__all__ = ["check_counts", "optimal_counts", "random_costs", "resist_matching", "rule_applies"]
 
 SPREADS = (0.15, 0.3, 0.6, 1.5)
 """Weights are exp(spread * E), E exponential with mean 1: at least 1, without an upper bound. The next spread
@@ -235,8 +236,20 @@ def _certificate(found: twoway.Kept, law: twoway.CountLaw) -> dict[str, Any]:
     }
 
 
+def check_counts(table: Table, rule: CountRule | None = None) -> None:
+    """Refuse a table that cannot be suppressed so that the matching attack is withstood, before a pattern is drawn."""
+    _prepared(table, rule)
+
+
 def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
     require_counts(table)
+    empty = known_empty(table)
+    if empty.any():
+        raise InputError(
+            f"{table.label(int(np.argmax(empty)))}: everybody knows that it is empty; resistance is argued for tables "
+            "in which any inner cell may be withheld.",
+            hint="say known_zeros = false if attackers do not know which cells are empty; zeros may be withheld then.",
+        )
     grid = grid_of(table, np.zeros(table.n_cells, bool))
     if grid is None:
         raise InputError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cellguard.methods.suppress.exact import Exact
     from cellguard.methods.suppress.improve import Search
     from cellguard.methods.suppress.neighbourhoods import LargeSearch
+    from cellguard.methods.suppress.problem import Problem
 
 __all__ = ["suppress"]
 
@@ -138,32 +140,32 @@ def _run(
     problem = Problem.of(table, forced=forced)
     kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
     search = kind(problem=problem, rng=np.random.default_rng(seed))
+    ends = Deadline(deadline).part(1.0 - _CONFIRM if problem.usable.sum() > _QUICK else 1.0)
+    search.limit = Deadline(deadline)
     proof = _Proof()
     reduced = clock.now()
     if progress is not None:
         search.on_better = lambda cost: progress(cost, proof.bound)
     try:
-        if search.start(deadline):
-            _search_and_prove(search, proof, method, deadline, gap, seed, rounds)
+        if search.start(ends.at):
+            _search_and_prove(search, proof, method, ends.at, gap, seed, rounds)
     except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
         if search.best is None:
             raise
     seconds = {"reduce": reduced - begin, "solve": clock.now() - reduced, "total": clock.now() - begin}
     if search.best is None:
-        from cellguard.methods.suppress.explain import explain
-
         # programs in floating point lose small cells beside large ones: only the audit may say that nothing is safe
         everything = problem.usable | problem.forced
-        last = judge(table, everything, deadline + _GRACE_S)
+        last = judge(table, everything, _last_word(begin, deadline))
         if not last.safe:
             status = Status.INFEASIBLE if last.proven else Status.TIME_LIMIT
-            why = explain(table, problem, search.unmet) if last.proven else _NOT_DECIDED
+            why = _why(table, problem, search.unmet) if last.proven else _NOT_DECIDED
             return Suppression(
                 table=table, status=status, objective=float("nan"), seconds=seconds, options=options,
                 explanation=why, suppressed=problem.forced,
             )  # fmt: skip
         search.best, search.cost = everything, problem.cost(everything)
-    verdict = judge(table, search.best, deadline + _GRACE_S)
+    verdict = judge(table, search.best, _last_word(begin, deadline))
     seconds |= {"audit": clock.now() - begin - seconds["total"], "total": clock.now() - begin}
     if not verdict.safe:
         return Suppression(
@@ -173,17 +175,33 @@ def _run(
     objective = float(table.weights[search.best & ~table.sensitive].sum())
     bound = _bound(proof, objective, search.cost)
     proven = objective - bound <= max(gap, 1e-9) * abs(objective)  # never of NaN
-    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() >= deadline else Status.FEASIBLE
+    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if ends.passed else Status.FEASIBLE
     return Suppression(
         table=table, status=status, objective=objective, bound=bound, seconds=seconds, options=options,
         suppressed=search.best, details={"cuts": proof.cuts, "nodes": proof.nodes, "rounds": search.rounds},
     )  # fmt: skip
 
 
-_GRACE_S = 1.0
-"""The audit of the last pattern may take so much longer than the limit."""
-_NOT_DECIDED = "no pattern was shown safe, nor proven that none is: the values are of too different a size."
+_GRACE_S, _GRACE = 1.0, 0.04
+"""The audit of the last pattern may take so much longer than the limit: seconds, and a share of the limit."""
+_QUICK, _CONFIRM = 2_000, 0.15
+"""With more cells, this share of the time is left for confirming the last pattern."""
+_NOT_DECIDED = (
+    "no pattern was shown safe within the limit, nor proven that none is: "
+    "the time was too short, or the values are of too different a size."
+)
 _NOT_CONFIRMED = "a pattern was found, but the audit did not confirm it within the limit."
+
+
+def _last_word(begin: float, deadline: float) -> float:
+    """Return when the audit of the last pattern must end."""
+    return deadline + _GRACE_S + _GRACE * (deadline - begin)
+
+
+def _why(table: Table, problem: Problem, unmet: list[int]) -> str:
+    from cellguard.methods.suppress.explain import explain
+
+    return explain(table, problem, unmet) if unmet else _NOT_DECIDED
 
 
 def _bound(proof: _Proof, objective: float, cost: float) -> float:
@@ -221,7 +239,7 @@ def _search_and_prove(
     from cellguard.methods.suppress.exact import Exact
     from cellguard.methods.suppress.improve import Search
 
-    if not isinstance(search, Search):
+    if not isinstance(search, Search) or (search.heavy and method != "exact"):
         search.improve(deadline, rounds)
         return
     if method == "heuristic":

@@ -12,11 +12,13 @@ import numpy as np
 
 from cellguard.check.coverage import coverage
 from cellguard.methods.registry import METHODS
+from cellguard.nouns.figures import NO_BOUND, figure, number, percentage
 from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.grid import number, views_of
+from cellguard.publish.report.grid import views_of
+from cellguard.publish.report.linked import anchor, linked
 
 __all__ = ["render", "write_report"]
 
@@ -27,6 +29,7 @@ _KINDS = {
     "withheld": "withheld",
     "interval": "published as an interval",
     "changed": "published with a changed value",
+    "empty": "no contributors",
 }
 _COLUMNS = {
     "method": "method",
@@ -62,6 +65,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number
+    environment.filters["anchor"] = anchor
     return environment.get_template("report.html")
 
 
@@ -97,6 +101,7 @@ def render(content: Content, *, public: bool) -> str:
         "covers": None if content.audit is None else coverage(content.audit),
         "verdict": None if content.audit is None else content.audit.verdict,
     }
+    facts |= linked(content, public=public)
     if not public:
         facts |= _internal(content)
     return str(_template().render(facts))
@@ -108,7 +113,7 @@ def _published_extra(content: Content) -> dict[str, str]:
     if content.release.method not in ("round", "perturb") or summary.get("base") is None:
         return {}
     base = summary["base"]
-    shown = number(base) if isinstance(base, float) else ", ".join(number(b) for b in base)
+    shown = figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)
     return {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
 
 
@@ -170,9 +175,9 @@ def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
 
 def _result(content: Content) -> dict[str, str]:
     release = content.release
-    proven = isfinite(release.bound) and release.bound > 0
-    out = {"status": str(release.status), "objective": _figure(release.objective)}
-    out["proven bound"] = f"{_figure(release.bound)} (gap {100 * release.gap:.2f}%)" if proven else "none was asked for"
+    proven = isfinite(release.gap)
+    out = {"status": str(release.status).replace("_", " "), "objective": figure(release.objective)}
+    out["proven bound"] = f"{figure(release.bound)} (gap {percentage(release.gap, 2)})" if proven else NO_BOUND
     if isinstance(release, Suppression):
         out |= {"primary": f"{int(release.primary.sum()):,}", "secondary": f"{int(release.secondary.sum()):,}"}
         out["information lost"] = (
@@ -186,22 +191,14 @@ def _result(content: Content) -> dict[str, str]:
 def _loss(content: Content) -> dict[str, dict[str, str]]:
     names = {"abs_mean": "mean", "abs_max": "largest", "pct_mean": "mean, %", "pct_max": "largest, %"}
     return {
-        group: {shown: _figure(figures[key]) for key, shown in names.items()}
+        group: {shown: figure(figures[key]) for key, shown in names.items()}
         for group, figures in content.release.loss().items()
         if not isinstance(content.release, Suppression)
     }
 
 
-def _figure(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.4g}") if isfinite(value) else "-"
-    return str(value).replace("_", " ")
-
-
 def _comparison(comparison: Any) -> list[dict[str, str]]:
-    return [{name: _figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
+    return [{name: figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
 
 
 def _attack(attack: Any) -> dict[str, str]:
@@ -209,7 +206,7 @@ def _attack(attack: Any) -> dict[str, str]:
         return {}
     summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
     plain = (bool, int, float, str)
-    return {str(key).replace("_", " "): _figure(value) for key, value in summary.items() if isinstance(value, plain)}
+    return {str(key).replace("_", " "): figure(value) for key, value in summary.items() if isinstance(value, plain)}
 
 
 def _attack_picture(attack: Any) -> str:

@@ -1,0 +1,82 @@
+"""Writing TOML: the standard library only reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["toml_document", "toml_key", "toml_value"]
+
+
+def toml_key(name: str) -> str:
+    """Return a key: bare where TOML allows it, else in quotes."""
+    plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
+    return name if plain else f'"{_escaped(name)}"'
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML; floats in their shortest exact form.
+
+    >>> toml_value({"region": "N", "digits": [1, 2.5], "on": True})
+    '{region = "N", digits = [1, 2.5], on = true}'
+    """
+    if isinstance(value, str):
+        if value.count("\n") > 1:
+            return '"""\n' + "\n".join(_escaped(line) for line in value.split("\n")) + '"""'
+        return f'"{_escaped(value)}"'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{toml_key(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
+    return repr(value)
+
+
+def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -> str:
+    """Return a document: single entries, then a section for each mapping and each entry of a list of mappings.
+
+    Parameters
+    ----------
+    nested
+        Mappings of which every entry is a section of its own, as in ``[dimensions.region]``.
+
+    >>> print(toml_document({"rules": [{"p": 10}], "seed": 1, "dims": {"a b": {}}}, nested=("dims",)))
+    seed = 1
+    <BLANKLINE>
+    [[rules]]
+    p = 10
+    <BLANKLINE>
+    [dims."a b"]
+    <BLANKLINE>
+    """
+    lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_section(value)]
+    for name, value in content.items():
+        if _is_section(value):
+            lines += _sections(name, value, nested)
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _is_section(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+    )
+
+
+def _sections(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+    key = toml_key(name)
+    if isinstance(value, list):
+        heads = [(f"[[{key}]]", entry) for entry in value]
+    elif name in nested:
+        heads = [(f"[{key}.{toml_key(inner)}]", entry) for inner, entry in value.items()]
+    else:
+        heads = [(f"[{key}]", value)]
+    for head, entry in heads:
+        yield ""
+        yield head
+        yield from (f"{toml_key(k)} = {toml_value(v)}" for k, v in entry.items())
+
+
+def _escaped(text: str) -> str:
+    out = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

@@ -1,0 +1,90 @@
+"""``cellguard serve``: the page for people who do not program, on this machine only."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cellguard.cli._common import note
+from cellguard.exceptions import InputError
+
+__all__ = ["command"]
+
+_PORT = 8319
+_TRIED = 20
+
+
+def command(
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="FOLDER", help="The page sees this folder and nothing else; projects are made in it."),
+    ] = Path(),
+    port: Annotated[
+        int | None,
+        typer.Option("--port", metavar="N", min=1, max=65535, help=f"Port of 127.0.0.1; {_PORT} or the next free one."),
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    max_upload: Annotated[
+        int, typer.Option("--max-upload", metavar="MB", min=1, help="Largest file that may be uploaded, in megabytes.")
+    ] = 512,
+) -> None:
+    """Open the page on this machine: from a data file to a release without a line of code.
+
+    Every choice on the page is a line of a job file, and `cellguard protect` gives the same release. The page is for
+    this user at this machine: it listens to 127.0.0.1 only, and asks for the token of the link that is printed.
+    Ctrl-C ends it, with whatever it is working on.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder.", hint="make the folder first.")
+    try:
+        import uvicorn
+
+        from cellguard.web import create_app
+        from cellguard.web.security import Keys
+    except ImportError as error:
+        raise InputError(
+            f"the page needs {error.name}, which is not installed.", hint="pip install 'cellguard[web]'"
+        ) from None
+    with _listening(port) as listener:
+        keys = Keys(port=listener.getsockname()[1])
+        link = f"http://127.0.0.1:{keys.port}/enter?token={keys.token}"
+        print(link, flush=True)
+        note(f"The page sees {folder.resolve()} and nothing else. Ctrl-C ends it.")
+        app = create_app(folder, keys, max_upload=max_upload << 20)
+        # no log of requests: addresses hold the names of projects and files
+        config = uvicorn.Config(
+            app,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        if open_page:
+            _open(link)
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listening(port: int | None) -> socket.socket:
+    """Return a socket of the loopback interface; the usual port makes addresses that can be kept."""
+    for wanted in [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", wanted))
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    raise InputError(f"--port {port}: is taken.", hint="leave the option out, or name another port.")
+
+
+def _open(link: str) -> None:
+    """Open the browser, once the server listens; a machine without one shows the link only."""
+    import threading
+    import webbrowser
+
+    threading.Timer(0.3, lambda: webbrowser.open(link)).start()

@@ -1,0 +1,182 @@
+"""A template: a file whose rows list the cells to be published, as Eurostat's do.
+
+A row has a period, an indicator, and a code for each dimension. The dimensions of a row that are not at their
+total say which table it belongs to: the largest such sets are the tables, the smaller ones their margins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+
+__all__ = ["TOTALS", "Template", "TemplateTable", "is_period"]
+
+IntArray = NDArray[np.int64]
+
+_PERIODS = ("time_period", "period", "ref_period", "time", "year", "quarter", "month", "jahr", "annee", "année", "ano")
+_INDICATORS = ("indicator", "indicators", "indic", "indicateur", "variable", "measure", "merkmal", "indicador")
+TOTALS = (
+    "_T",
+    "Total",
+    "TOTAL",
+    "total",
+    "TOT",
+    "T",
+    "Ensemble",
+    "Insgesamt",
+    "Gesamt",
+    "Totaal",
+    "Totale",
+    "All",
+    "ALL",
+)
+"""Codes that are taken for a total where nothing else is said."""
+_OTHER = "describe it in [dimensions], or leave it out of the template."
+_MOST = 20
+"""So many mistakes of a kind are told one by one."""
+
+
+def is_period(column: str) -> bool:
+    """Say whether a column tells the period, by its name."""
+    return column.lower() in _PERIODS
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TemplateTable:
+    """One table that a template asks for."""
+
+    indicator: str
+    """What it measures; empty where the template does not tell indicators apart."""
+    period: str
+    """The period; empty where the template has none."""
+    dimensions: tuple[str, ...]
+    """Its dimensions, in the order of the columns."""
+    codes: tuple[tuple[str, ...], ...] = field(repr=False)
+    """The codes of each cell in these dimensions."""
+    lines: IntArray = field(repr=False)
+    """The line of each cell in the file."""
+
+    @property
+    def name(self) -> str:
+        """How the publication calls it, without its indicator."""
+        return " by ".join(self.dimensions) + (f" {self.period}" if self.period else "")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Template:
+    """The tables that a file of cells asks for."""
+
+    source: str
+    """The file."""
+    tables: tuple[TemplateTable, ...]
+    """The tables, each indicator and period apart."""
+    totals: Mapping[str, str]
+    """Dimension -> its code of the total, where the file has one."""
+    period: str | None = None
+    """The column of the period."""
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, dimensions: Sequence[str] = (), totals: Mapping[str, str] | None = None
+    ) -> Template:
+        """Read a template.
+
+        Parameters
+        ----------
+        path
+            CSV or Parquet.
+        dimensions
+            Its columns of codes; all columns but period and indicator unless given.
+        totals
+            Dimension -> code of the total, where it is not one of the usual ones (:data:`TOTALS`).
+        """
+        from cellguard._io.frames import encode, read_frame
+
+        path = Path(path)
+        frame = read_frame(path)
+        period = next((c for c in frame if is_period(c) and c not in dimensions), None)
+        indicator = next((c for c in frame if c.lower() in _INDICATORS and c not in dimensions), None)
+        named = list(dimensions) or [c for c in frame if c not in (period, indicator)]
+        wrong: list[CellguardError] = [
+            UnknownCodeError(f"{path.name}: line 1: there is no column {c!r}.", hint=did_you_mean(c, frame))
+            for c in named
+            if c not in frame
+        ]
+        others = [c for c in frame if c not in (*named, period, indicator)]
+        wrong += [
+            InputError(
+                f"{path.name}: line 1: column {c!r} is no dimension of the publication.",
+                hint="describe it in [dimensions].",
+            )
+            for c in others
+        ]
+        if wrong or not named:
+            raise PublicationError.of(wrong or [InputError(f"{path.name}: there is no column of codes.")])
+        columns = {c: encode(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
+        wrong += [
+            InputError(f"{path.name}: line {row + 2}: no code in column {c!r}.")
+            for c, (_, index) in columns.items()
+            for row in np.flatnonzero(index < 0)[:_MOST].tolist()
+        ]
+        wrong += _twice(path, [index for _, index in columns.values()])
+        if wrong:
+            raise PublicationError.of(wrong)
+        found = {c: _total(columns[c][0], (totals or {}).get(c)) for c in named}
+        tables = _tables(columns, named, found, period, indicator)
+        return cls(
+            source=path.name, tables=tables, totals={c: t for c, t in found.items() if t is not None}, period=period
+        )
+
+
+def _total(codes: Sequence[str], given: str | None) -> str | None:
+    return given if given in codes else next((t for t in TOTALS if t in codes), None)
+
+
+def _twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
+    """Return rows that are listed before."""
+    cells = np.column_stack(columns)
+    order = np.lexsort(cells.T[::-1])
+    same = (cells[order[1:]] == cells[order[:-1]]).all(axis=1)
+    pairs = zip(order[:-1][same][:_MOST].tolist(), order[1:][same][:_MOST].tolist(), strict=True)
+    return [
+        InputError(f"{path.name}: line {again + 2}: the cell is listed before, in line {first + 2}.")
+        for first, again in pairs
+    ]
+
+
+def _tables(
+    columns: Mapping[str, tuple[list[str], IntArray]],
+    named: Sequence[str],
+    totals: Mapping[str, str | None],
+    period: str | None,
+    indicator: str | None,
+) -> tuple[TemplateTable, ...]:
+    """Find the tables: for each period and indicator the largest sets of dimensions that are not at their total."""
+    away = np.column_stack([_is_not(columns[c], totals[c]) for c in named])
+    codes = {c: np.array(listed, object)[index] for c, (listed, index) in columns.items()}
+    n = len(away)
+    of = [codes[c] if c else np.full(n, "", object) for c in (period, indicator)]
+    out = []
+    for when, what in dict.fromkeys(zip(*(x.tolist() for x in of), strict=True)):
+        mine = (of[0] == when) & (of[1] == what)
+        patterns = np.unique(away[mine], axis=0)
+        for pattern in patterns[::-1]:
+            if any((other >= pattern).all() and (other > pattern).any() for other in patterns):
+                continue  # a margin of a larger table
+            rows = np.flatnonzero(mine & ~(away & ~pattern).any(axis=1))
+            used = [c for c, on in zip(named, pattern.tolist(), strict=True) if on] or list(named[:1])
+            cells = tuple(zip(*(codes[c][rows].tolist() for c in used), strict=True))
+            out.append(TemplateTable(indicator=what, period=when, dimensions=tuple(used), codes=cells, lines=rows + 2))
+    return tuple(out)
+
+
+def _is_not(column: tuple[list[str], IntArray], total: str | None) -> Any:
+    codes, index = column
+    return np.array([code != total for code in codes])[index]

@@ -1,0 +1,212 @@
+"""Releases in formats that other systems read: SDMX-CSV and PX files; and what the office keeps of every cell.
+
+SDMX calls the status of a cell ``CONF_STATUS`` and tells by its code why a cell is withheld. For everybody it has one
+code, C; the sender's own file tells primary confidentiality by rule and secondary, and holds the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard._io.files import atomic_writer
+from cellguard._io.frames import beside, written
+from cellguard.nouns.figures import digits_of
+from cellguard.nouns.grid import known_empty
+from cellguard.nouns.release import Release, Suppression
+from cellguard.nouns.table import IntArray, Table
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+
+__all__ = ["TableView", "conf_status", "internal_columns", "sdmx_columns", "tables_of", "write_px"]
+
+FREE, CONFIDENTIAL, SMALL, ONE, TWO, CONCENTRATED, SECONDARY = "F", "C", "A", "O", "T", "M", "D"
+"""Codes of CL_CONF_STATUS: free; confidential; primary: small counts, dominance by one unit, by two units, other
+measures of concentration; secondary confidentiality set by the sender."""
+NORMAL, SUPPRESSED, CANNOT_EXIST = "A", "Q", "M"
+"""Codes of CL_OBS_STATUS: normal value; missing, suppressed; missing, data cannot exist."""
+
+
+class TableView(NamedTuple):
+    """One table of a release."""
+
+    table: Table
+    """Where its codes are."""
+    dims: tuple[int, ...]
+    """Its dimensions."""
+    rows: IntArray
+    """Its cells in the table."""
+    cells: IntArray
+    """Its cells in the release."""
+
+    def codes(self) -> dict[str, list[str]]:
+        """Return the codes of its cells, by dimension."""
+        codes = self.table.cell_codes(self.rows)
+        return {name: codes[name] for name in (self.table.dimensions[d] for d in self.dims)}
+
+
+def tables_of(release: Release, name: str, views: Sequence[tuple[str, Sequence[str]]] = ()) -> dict[str, TableView]:
+    """Return the tables of a release by name; linked ones, named with their dimensions by `views`, apart."""
+    table = release.table
+    out = {}
+    for part in table.parts or ():
+        mine = np.arange(part.table.n_cells)
+        out[part.name] = TableView(part.table, tuple(range(len(part.table.dimensions))), mine, part.cells)
+    if out:
+        return out
+    for title, dims in views if len(views) > 1 else ((name, table.dimensions),):
+        others = [d for d, own in enumerate(table.dimensions) if own not in dims]
+        cells = np.flatnonzero(~table.coordinates[:, others].any(axis=1))
+        out[title] = TableView(table, tuple(table.dimensions.index(d) for d in dims), cells, cells)
+    return out
+
+
+# ---------------------------------------------------------------- SDMX
+
+
+def conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
+    """Return the CONF_STATUS of each cell; why a cell is withheld, only if `internal`."""
+    table = release.table
+    out = np.full(table.n_cells, FREE, dtype=object)
+    if not isinstance(release, Suppression):
+        return out
+    out[release.suppressed] = CONFIDENTIAL
+    if not internal:
+        return out
+    names = [] if table.flags is None else list(zip(table.flags.names, table.flags.flagged, strict=True))
+    for wanted in (CONCENTRATED, TWO, ONE, SMALL):  # what is looked at last stays: the plainest reason
+        for name, cells in names:
+            if _code_of_rule(name) == wanted:
+                out[cells[release.suppressed[cells]]] = wanted
+    out[release.secondary] = SECONDARY
+    return out
+
+
+def _code_of_rule(name: str) -> str:
+    if name.startswith("minimum frequency"):
+        return SMALL
+    if name.startswith("dominance (1,"):
+        return ONE
+    if name.startswith("dominance (2,"):
+        return TWO
+    return CONCENTRATED if name.startswith(("dominance", "p%", "prior-posterior")) else CONFIDENTIAL
+
+
+def sdmx_columns(
+    release: Release, tables: Mapping[str, TableView], dataflow: str, *, internal: bool = False
+) -> dict[str, dict[str, Any]]:
+    """Return the columns of an SDMX-CSV file for each table; with true values and reasons if `internal`."""
+    table, values = release.table, release.point_values()
+    hidden = np.isnan(values)
+    shown = table.values if internal else values
+    status = np.where(hidden & ~internal, SUPPRESSED, np.where(known_empty(table), CANNOT_EXIST, NORMAL))
+    conf = conf_status(release, internal=internal)
+    out = {}
+    for title, view in tables.items():
+        cells = view.cells
+        about = {"OBS_VALUE": shown[cells], "OBS_STATUS": status[cells], "CONF_STATUS": conf[cells].tolist()}
+        flow = {"DATAFLOW": [dataflow] * len(cells)}
+        out[title] = beside(flow | view.codes(), about)
+    return out
+
+
+# ---------------------------------------------------------------- PX
+
+
+def write_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
+    """Write one table of a release as a PX file: the last dimension is the heading, the others are the stub."""
+    values = release.point_values()[view.cells]
+    with atomic_writer(path) as stream:
+        cast("IO[str]", stream).writelines(f"{line}\n" for line in _px(view, values, title))
+
+
+def _px(view: TableView, values: NDArray[np.float64], title: str) -> Iterator[str]:
+    table = view.table
+    dims = [_quoted(table.dimensions[d]) for d in view.dims]
+    digits = digits_of(values)
+    yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";\nLANGUAGE="en";'
+    yield f"DECIMALS={digits};\nSHOWDECIMALS={min(digits, 6)};"
+    yield f'MATRIX={_quoted(table.name[:20])};\nSUBJECT-CODE="";\nSUBJECT-AREA="";'
+    yield f'TITLE={_quoted(title)};\nCONTENTS={_quoted(title)};\nUNITS="";'
+    if dims[:-1]:
+        yield f"STUB={','.join(dims[:-1])};"
+    yield f"HEADING={dims[-1]};"
+    for d, name in zip(view.dims, dims, strict=True):
+        labels = table.hierarchies[d].labels if table.hierarchies else table.codes[d]
+        yield f"VALUES({name})={_listed(labels)};"
+        yield f"CODES({name})={_listed(table.codes[d])};"
+    yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
+    yield "DATA="
+    grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
+    texts = [text or '".."' for text in written(values)]
+    empty = known_empty(table)[view.rows] & (values == 0)
+    texts = ['"-"' if nothing else text for text, nothing in zip(texts, empty.tolist(), strict=True)]
+    grid[tuple(table.coordinates[view.rows][:, list(view.dims)].T)] = np.array(texts, dtype=object)
+    rows = grid.reshape(-1, grid.shape[-1])
+    yield " \n".join(" ".join(row) for row in rows.tolist()) + " ;"
+
+
+def _quoted(text: str) -> str:
+    clean = "".join(" " if c < " " else "'" if c == '"' else c for c in text)
+    return f'"{clean}"'
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ",".join(_quoted(text) for text in texts)
+
+
+# ---------------------------------------------------------------- what the office keeps
+
+
+def internal_columns(release: Release, audit: Audit | None) -> dict[str, Any]:
+    """Return every cell with its true value, what is published, which rules flag it, and whom it protects.
+
+    A secondary protects the sensitive cells whose tables of proof need it to differ from the truth.
+    """
+    table = release.table
+    reasons = ["; ".join(table.reasons(i)) if table.sensitive[i] else "" for i in range(table.n_cells)]
+    columns: dict[str, Any] = {"true_value": table.values, **release.columns(mark_primary=True)}
+    if table.counts is not None:
+        columns["contributors"] = table.counts
+    columns |= {"rules": reasons, "CONF_STATUS": conf_status(release, internal=True).tolist()}
+    if isinstance(release, Suppression):
+        columns["protects"] = _protected_by(release, audit)
+    return beside(table.cell_codes(), columns)
+
+
+_NAMED = 5
+"""So many sensitive cells are named; of more, their number is told."""
+
+
+def _protected_by(release: Suppression, audit: Audit | None) -> list[str]:
+    table = release.table
+    found: dict[int, dict[int, None]] = {}
+    for finding in audit.findings if audit is not None else ():
+        if finding.witnesses is None:
+            continue
+        moved = _moved(finding.witnesses)
+        rows = zip(finding.cells.tolist(), finding.low_witness.tolist(), finding.high_witness.tolist(), strict=True)
+        for cell, *witnesses in rows:
+            for row in witnesses:
+                for other in moved.get(row, ()):
+                    if other != cell and release.secondary[other]:
+                        found.setdefault(other, {})[cell] = None
+    out = [""] * table.n_cells
+    for secondary, cells in found.items():
+        names = [table.label(cell) for cell in sorted(cells)]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        out[secondary] = "; ".join(names[:_NAMED]) + more
+    return out
+
+
+def _moved(witnesses: Any) -> Mapping[int, list[int]]:
+    """Return the cells that each table of proof moves."""
+    matrix = witnesses.numerators
+    rows = range(matrix.shape[0])
+    plain = {row: matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].tolist() for row in rows}
+    return plain | {row: list(cells) for row, cells in witnesses.careful.items()}

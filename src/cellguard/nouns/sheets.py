@@ -1,0 +1,172 @@
+"""What is written of a release: a sheet or a file for each table, in the layout it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from cellguard._io.frames import beside
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
+
+__all__ = [
+    "ENDINGS",
+    "Sheet",
+    "file_name",
+    "linked_sheets",
+    "refuse_ending",
+    "save_release",
+    "sheets_of",
+    "write_columns",
+    "write_sheets",
+]
+
+
+class Sheet(NamedTuple):
+    """What is written of one table."""
+
+    codes: Mapping[str, Any]
+    published: Mapping[str, Any]
+    unsafe: bool
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
+        from cellguard.nouns.release import warned
+
+        columns = beside(self.codes, self.published)
+        return columns | (warned(columns) if self.unsafe else {})
+
+    def rows(self) -> list[list[tuple[Any, str]]]:
+        """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
+        columns, first = self.columns, len(self.codes)
+        last = first + len(self.published)
+        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
+        lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
+        for style, cells in zip(self.styles(), zip(*lists, strict=True), strict=True):
+            looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
+            shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
+            rows.append(list(zip(shown, looks, strict=True)))
+        return rows
+
+    def styles(self) -> list[str]:
+        """Return how each cell looks by what is published of it."""
+        if "status" in self.published:
+            marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
+            return [marked.get(str(status), "plain") for status in self.published["status"]]
+        if "lower" in self.published:
+            open_ = self.published["lower"] != self.published["upper"]
+            return [str(style) for style in np.where(open_, "changed", "plain")]
+        return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
+
+
+def sheets_of(release: Release, name: str, *, mark_primary: bool = False, unsafe: bool = False) -> dict[str, Sheet]:
+    """Return what is written, by table: of a publication each in the layout it came in."""
+    published = release.columns(mark_primary=mark_primary)
+    if not release.table.parts:
+        return {name: Sheet(release.table.cell_codes(), published, unsafe)}
+    return {
+        part.name: Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
+        for part in release.table.parts
+    }
+
+
+def linked_sheets(
+    release: Release, views: Sequence[tuple[str, Sequence[str]]], *, mark_primary: bool = False, unsafe: bool = False
+) -> dict[str, Sheet]:
+    """Return the linked tables of a release apart: those of its cells that are at the total of all other dimensions.
+
+    `views` are their names and dimensions.
+    """
+    from cellguard.nouns.exchange import tables_of
+
+    published = release.columns(mark_primary=mark_primary)
+    return {
+        name: Sheet(view.codes(), {n: x[view.cells] for n, x in published.items()}, unsafe)
+        for name, view in tables_of(release, release.table.name, views).items()
+    }
+
+
+def write_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:
+    """Write a workbook with a sheet for each table."""
+    from cellguard._io.xlsx import write_xlsx
+
+    write_xlsx(path, {title: sheet.rows() for title, sheet in sheets.items()})
+
+
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
+"""Endings of the files that a release can be saved as."""
+
+
+class Writer(Protocol):
+    """Writes a release to a place that was looked at before."""
+
+    def __call__(self, release: Release, *, mark_primary: bool, unsafe: bool) -> None: ...
+
+
+def save_release(path: str | Path, table: Table, layout: str | Path | None = None) -> Writer:
+    """Return what writes a release of the table to a place; refuse one that it cannot be written to."""
+    place = Path(path)
+    folder = not place.suffix and bool(table.parts)
+    refuse_ending(place, folder=folder)
+    if place.is_dir() and not folder:
+        raise InputError(f"{place}: is a folder; the name of a file is needed.")
+
+    if layout is not None and not place.name.lower().endswith(".xlsx"):
+        raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
+
+    def write(release: Release, *, mark_primary: bool, unsafe: bool) -> None:
+        if layout is not None:
+            from cellguard.nouns.layout import fill_workbook
+
+            if unsafe:
+                raise InputError("a layout has no place to say that a release is not safe.", hint="leave it out.")
+            fill_workbook(release, layout, place)
+            return
+        sheets = sheets_of(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
+        if place.name.lower().endswith(".xlsx"):
+            write_sheets(sheets, place)
+        elif folder:
+            place.mkdir(exist_ok=True)
+            for title, sheet in sheets.items():
+                write_columns(sheet.columns, place / f"{file_name(title)}.csv")
+        else:
+            whole = Sheet(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe)
+            write_columns(whole.columns, place)
+
+    return write
+
+
+def refuse_ending(place: Path, *, folder: bool = False) -> None:
+    """Refuse the name of a file that says a format in which no release is written."""
+    if folder or place.name.lower().endswith(ENDINGS):
+        return
+    raise InputError(
+        f"{place}: a release is written as {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}.",
+        hint="end the name of the file in one of them.",
+    )
+
+
+def write_columns(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
+    """Write columns by the ending of the file's name."""
+    from cellguard._io.frames import write_csv, write_parquet
+
+    if str(path).lower().endswith(".parquet"):
+        write_parquet(columns, path, private=private)
+    else:
+        write_csv(columns, path, guard=True, private=private)
+
+
+def file_name(title: str) -> str:
+    """Return the name of a table as one of a file.
+
+    >>> file_name("activity by region / 2024")
+    'activity by region _ 2024'
+    """
+    return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"

@@ -1,0 +1,144 @@
+"""A job for a table that is already added up: total codes, values, counts and largest contributions are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.publish.columns import Column
+from cellguard.publish.guess import TOTALS, VALUES, words_of
+
+__all__ = ["Ready", "ReadyDimension", "is_ready", "ready"]
+
+_COUNTS = ("nobs", "obs", "freq", "frequency", "count", "counts", "contributors", "n", "nb", "number", "units", "firms")
+_TOPS = ("max", "top", "largest", "maxscore", "dominant")
+_AMOUNTS = ("tot", "total", "sum", "response", "y")
+_MANY = 200
+"""Files beside the table that are looked at for a hierarchy."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadyDimension:
+    """A column of codes with a total."""
+
+    name: str
+    total: str
+    hierarchy: Path | None = None
+    """A file whose tree has all its codes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """What was recognised in a table that is already added up."""
+
+    dimensions: tuple[ReadyDimension, ...]
+    value: str
+    count: str | None
+    top: tuple[str, ...]
+    why: Mapping[str, str]
+    """Column -> what it was taken for."""
+    unconfirmed: tuple[str, ...] = ()
+    rows: int = 0
+    cells: int = 0
+    """How many cells the dimensions cross to; more than there are rows: the others are without data."""
+
+
+def is_ready(columns: Sequence[Column]) -> bool:
+    """Say whether the file is a table: codes of totals, and each combination of codes in one row only."""
+    coded = [c.index for c in columns if _coded(c) and not c.numeric]
+    return bool(coded) and len(np.unique(np.column_stack(coded), axis=0)) == len(coded[0])
+
+
+def ready(path: Path, columns: Sequence[Column]) -> Ready:
+    """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
+    why: dict[str, str] = {}
+    totals = {c.name: next(code for code in c.codes if code.strip().lower() in TOTALS) for c in columns if _coded(c)}
+    dims = []
+    for c in columns:
+        if c.name in totals:
+            tree = _tree(path, c, totals[c.name])
+            dims.append(ReadyDimension(name=c.name, total=totals[c.name], hierarchy=tree))
+            why[c.name] = f"dimension: {c.distinct} codes, total {totals[c.name]!r}"
+            why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
+    numbers = [c for c in columns if c.numeric and c.name not in totals]
+    count = _count(numbers)
+    value, sure = _value([c for c in numbers if c is not count])
+    if value is None and count is not None:  # a table of counts: they are the value
+        value, count, sure = count, None, True
+    if value is None:
+        raise InputError(f"{path}: no column of numbers looks like the value.", hint="a table has one number per cell.")
+    top = _top([c for c in numbers if c not in (count, value)], value)
+    why[value.name] = "value: " + ("by its name" if sure else "the largest numbers")
+    if count is not None:
+        why[count.name] = "count: whole numbers, by its name the contributors"
+    why |= {c.name: "top: a largest contribution, never above the value" for c in top}
+    for c in columns:
+        why.setdefault(c.name, "left alone")
+    return Ready(
+        dimensions=tuple(dims), value=value.name, count=None if count is None else count.name,
+        top=tuple(c.name for c in top), why=why, unconfirmed=() if sure else ("value",),
+        rows=max(c.filled for c in columns), cells=int(np.prod([c.distinct for c in columns if c.name in totals])),
+    )  # fmt: skip
+
+
+def _coded(c: Column) -> bool:
+    return any(code.strip().lower() in TOTALS for code in c.codes)
+
+
+def _count(numbers: Sequence[Column]) -> Column | None:
+    whole = [c for c in numbers if c.whole and not c.negative]
+    joined = {c.name: "".join(words_of(c.name)) for c in whole}
+    return next((c for word in _COUNTS for c in whole if word in (*words_of(c.name), joined[c.name])), None)
+
+
+def _value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
+    """Return the column of values, and whether its name says so; otherwise the largest numbers are."""
+    for word in (*VALUES, *_AMOUNTS):
+        named = [c for c in numbers if word in words_of(c.name) or (len(word) > 3 and word in c.name.lower())]
+        if named:
+            return named[0], True
+    if not numbers:
+        return None, False
+    return max(numbers, key=lambda c: float(np.nansum(np.abs(_numbers(c))))), len(numbers) == 1
+
+
+def _top(numbers: Sequence[Column], value: Column) -> list[Column]:
+    """Return the columns of largest contributions, the largest first: named so, and never above the value."""
+    whole = _numbers(value)
+    fits = []
+    for c in numbers:
+        x = _numbers(c)
+        both = np.isfinite(x) & np.isfinite(whole)
+        named = any(word in c.name.lower() for word in _TOPS)
+        if named and both.any() and bool((x[both] <= whole[both] * (1 + 1e-9) + 1e-9).all()):
+            fits.append((float(np.nansum(x)), c))
+    return [c for _, c in sorted(fits, key=lambda pair: -pair[0])]
+
+
+def _numbers(c: Column) -> FloatArray:
+    parsed = np.array([float(code.strip().replace(",", ".")) for code in c.codes] + [np.nan])
+    return np.asarray(parsed[c.index])
+
+
+def _tree(path: Path, column: Column, total: str) -> Path | None:
+    """Return the file beside the table whose hierarchy has all codes of a column, the smallest first."""
+    codes = {code for code in column.codes if code != total}
+    names = (".hrc", ".txt", ".csv")
+    files = sorted(f for f in path.parent.iterdir() if f.suffix.lower() in names and f.is_file() and f != path)
+    found = []
+    for file in files[:_MANY]:
+        try:
+            tree = Hierarchy.read(file, total=total)
+        except (CellguardError, OSError, ValueError):
+            continue
+        if codes <= set(tree.codes) and tree.n_levels > 2:
+            found.append((len(tree), file))
+    return min(found)[1] if found else None

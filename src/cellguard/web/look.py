@@ -1,0 +1,380 @@
+"""A table as people read it: axes with their trees, windows of cells, and everything about one cell.
+
+What a release shows is read from the files that were published, in the order of the table's cells; what the
+audit found stands in its own file. Nothing is computed twice, and a release of the command looks the same.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellguard._io.files import read_bytes
+from cellguard._io.frames import numbers, read_frame, texts
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.nouns.figures import number
+from cellguard.nouns.release import Status, Suppression
+from cellguard.nouns.sheets import file_name
+from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.publish.model import Job
+from cellguard.publish.read import JobFile
+from cellguard.web.places import confined
+from cellguard.web.projects import Project
+from cellguard.web.tables import Tables
+
+__all__ = ["KINDS", "Look", "View", "look_at"]
+
+KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
+"""What can be said of a cell; windows name them by their place here."""
+_MAX_WINDOW = 20_000
+_MAX_MARKED = 5_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One table: its own dimensions, and where its cells stand in the system."""
+
+    name: str
+    table: Table
+    cells: IntArray
+    """Place in the system of each of its cells."""
+    dimensions: tuple[int, ...]
+    """Which of the table's dimensions it shows; the others are at their total."""
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(len(codes) for codes in self.table.codes)
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """Return the sorted keys of all cells, and the cells in that order."""
+        keys = np.ravel_multi_index(tuple(self.table.coordinates.T.astype(np.int64)), self._sizes)
+        order = np.argsort(keys, kind="stable")
+        return keys[order], self.cells[order]
+
+    def find(self, coordinates: IntArray) -> IntArray:
+        """Return the cells of the system at some coordinates; -1 where the table has none."""
+        keys, cells = self._places
+        wanted = np.ravel_multi_index(tuple(coordinates.T), self._sizes)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, cells[at], -1)
+
+    def axes(self) -> list[dict[str, Any]]:
+        """Return each dimension with its codes in the order of their tree."""
+        return [self._axis(d) for d in self.dimensions]
+
+    def _axis(self, d: int) -> dict[str, Any]:
+        codes = self.table.codes[d]
+        if not self.table.hierarchies:
+            parent = np.where(np.arange(len(codes)) > 0, 0, -1)
+            labels: Sequence[str] = codes
+        else:
+            h = self.table.hierarchies[d]
+            parent, labels = h.parents[0], h.labels
+        order, depth = _walk(parent)
+        place = {code: k for k, code in enumerate(order)}
+        return {
+            "name": self.table.dimensions[d],
+            "index": d,
+            "id": order,
+            "code": [codes[i] for i in order],
+            "label": [labels[i] if labels[i] != codes[i] else "" for i in order],
+            "parent": [place.get(int(parent[i]), -1) for i in order],
+            "depth": [depth[i] for i in order],
+        }
+
+
+def _walk(parent: Any) -> tuple[list[int], dict[int, int]]:
+    """Return the codes of a tree with every code behind its parent and its elder sisters, and their depths."""
+    children: dict[int, list[int]] = {}
+    for i, up in enumerate(parent.tolist()):
+        children.setdefault(max(up, -1), []).append(i)
+    order: list[int] = []
+    depth: dict[int, int] = {}
+    left = [(i, 0) for i in reversed(children.get(-1, []))]
+    while left:
+        i, deep = left.pop()
+        order.append(i)
+        depth[i] = deep
+        left += [(child, deep + 1) for child in reversed(children.get(i, []))]
+    return order, depth
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A table with what is shown of every cell: the truth with its marks, or a release."""
+
+    table: Table
+    views: tuple[View, ...]
+    shown: tuple[str, ...]
+    """What stands in each cell."""
+    kinds: IntArray
+    """Place of each cell's kind in :data:`KINDS`."""
+    method: str = ""
+    """The method of the release; empty where there is none."""
+    audit: dict[str, Any] = field(default_factory=dict)
+    """The audit's file."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a page needs to draw the table without its cells."""
+        names, counts = np.unique(self.kinds, return_counts=True)
+        return {
+            "method": self.method,
+            "cells": self.table.n_cells,
+            "kinds": list(KINDS),
+            "counts": {KINDS[k]: int(n) for k, n in zip(names.tolist(), counts.tolist(), strict=True)},
+            "views": [{"name": view.name, "axes": view.axes()} for view in self.views],
+        }
+
+    def window(
+        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
+    ) -> dict[str, Any]:
+        """Return texts and kinds of the cells where some codes of two dimensions cross."""
+        if len(down) * max(len(across), 1) > _MAX_WINDOW:
+            raise InputError("that are more cells than one window shows.")
+        cells = self.views[view].find(self._coordinates(view, rows, columns, at, down, across))
+        shown = [self.shown[c] if c >= 0 else "" for c in cells.tolist()]
+        kinds = np.where(cells >= 0, self.kinds[cells], KINDS.index("nothing")).tolist()
+        width = max(len(across), 1)
+        return {
+            "texts": [shown[k : k + width] for k in range(0, len(shown), width)],
+            "kinds": [kinds[k : k + width] for k in range(0, len(kinds), width)],
+        }
+
+    def marked(
+        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
+    ) -> list[list[int]]:
+        """Return where marked cells stand among some codes of two dimensions: withheld, sensitive, or an interval."""
+        if len(down) * max(len(across), 1) > _MAX_MARKED:
+            raise InputError("the table is too large for that.")
+        cells = self.views[view].find(self._coordinates(view, rows, columns, at, down, across))
+        which = [KINDS.index(kind) for kind in ("sensitive", "primary", "secondary", "interval")]
+        places = np.flatnonzero((cells >= 0) & np.isin(self.kinds[cells], which))[:_MAX_WINDOW]
+        width = max(len(across), 1)
+        return np.stack([places // width, places % width], axis=1).tolist()  # type: ignore[no-any-return]
+
+    def _coordinates(
+        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
+    ) -> IntArray:
+        table = self.views[view].table
+        width = max(len(across), 1)
+        out = np.zeros((len(down) * width, len(table.dimensions)), np.int64)
+        for d, code in at.items():
+            out[:, d] = code
+        out[:, rows] = np.repeat(np.asarray(down, np.int64), width)
+        if columns is not None:
+            out[:, columns] = np.tile(np.asarray(across, np.int64), len(down))
+        sizes = np.array([len(codes) for codes in table.codes])
+        if ((out < 0) | (out >= sizes)).any():
+            raise UnknownCodeError("there is no such code.")
+        return out
+
+    def cell(self, view: int, codes: dict[int, int]) -> int:
+        """Return the cell with these codes."""
+        table = self.views[view].table
+        place = np.zeros((1, len(table.dimensions)), np.int64)
+        for d, code in codes.items():
+            if not (0 <= d < len(table.dimensions) and 0 <= code < len(table.codes[d])):
+                raise UnknownCodeError("there is no such code.")
+            place[0, d] = code
+        found = int(self.views[view].find(place)[0])
+        if found < 0:
+            raise UnknownCodeError("the table has no such cell.")
+        return found
+
+    def about(self, cell: int) -> dict[str, Any]:
+        """Return everything the office may know of a cell: the truth, the reasons, the ranges."""
+        t = self.table
+        codes = {d: found[0] for d, found in t.cell_codes([cell]).items()}
+        return {
+            "cell": cell,
+            "codes": codes,
+            "shown": self.shown[cell],
+            "kind": KINDS[int(self.kinds[cell])],
+            "true": number(float(t.values[cell])),
+            "value": float(t.values[cell]),
+            "sensitive": bool(t.sensitive[cell]),
+            "fixed": bool(t.fixed[cell]),
+            "contributors": None if t.counts is None else int(t.counts[cell]),
+            "reasons": self._reasons(cell),
+            "ranges": self._ranges(codes),
+        }
+
+    def _reasons(self, cell: int) -> list[str]:
+        found = list(self.table.reasons(cell))
+        for view in self.views if self.table.parts else ():
+            own = np.flatnonzero(view.cells == cell)
+            found += [reason for i in own.tolist() for reason in view.table.reasons(i)]
+        return list(dict.fromkeys(found))
+
+    def _ranges(self, codes: dict[str, str]) -> list[dict[str, Any]]:
+        """Return what each attacker can compute of a cell, as the audit wrote it."""
+        found = []
+        for attacker in self.audit.get("attackers", []):
+            found += [{"attacker": attacker["name"], **c} for c in attacker["cells"] if c.get("cell") == codes]
+        return found
+
+    def suppression(self) -> Suppression | None:
+        """Return the release, where cells were withheld."""
+        if self.method != "suppress":
+            return None
+        hidden = np.isin(self.kinds, [KINDS.index("primary"), KINDS.index("secondary")])
+        return Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
+
+    def protects(self, cell: int, time_limit_s: float = 10.0) -> dict[str, Any]:
+        """Say which sensitive cells would be known too closely if this withheld cell were published."""
+        release = self.suppression()
+        if release is None or self.kinds[cell] != KINDS.index("secondary"):
+            return {"cells": [], "known": False}
+        hidden = release.suppressed.copy()
+        hidden[cell] = False
+        opened = Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
+        found = opened.audit(time_limit_s=time_limit_s)
+        sure = sorted({int(c) for f in found.findings for c in f.cells[f.unsafe].tolist()})
+        return {
+            "cells": [{d: codes[0] for d, codes in self.table.cell_codes([c]).items()} for c in sure[:50]],
+            "more": max(0, len(sure) - 50),
+            "known": not found.unknown,
+        }
+
+
+def look_at(project: Project, tables: Tables, release: str | None) -> Look:
+    """Return the table of a project as it is, or one of its releases."""
+    if release is None:
+        file = project.job_file()
+        table = tables.flagged(file)
+        kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
+        kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
+        return Look(table, _views(table, file.job), _texts(table.values), kinds)
+    folder = project.release(release)
+    manifest = _json(folder / "internal" / "manifest.json")
+    file = _job_of(project, folder)
+    table = tables.flagged(file)
+    shown, kinds = _published(table, folder / "public", file.job)
+    audit = folder / "internal" / "audit.json"
+    found = _json(audit) if audit.is_file() else {}
+    return Look(table, _views(table, file.job), shown, kinds, str(manifest.get("method", "")), found)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(read_bytes(path, max_bytes=1 << 30))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{path.name}: is damaged.", hint="protect the table again.")
+    return found
+
+
+def _job_of(project: Project, folder: Path) -> JobFile:
+    """Return the job that a release was made by."""
+    text = read_bytes(folder / "internal" / "job.toml", max_bytes=16 << 20).decode("utf-8-sig")
+    raw = tomllib.loads(text)
+    outside = confined(raw, project.root, project.folder)
+    if outside:
+        raise InputError(outside[0].text, hint=outside[0].hint)
+    return JobFile(path=project.path, text=text, job=Job.model_validate(raw))
+
+
+def _views(table: Table, job: Job) -> tuple[View, ...]:
+    if table.parts:
+        return tuple(
+            View(part.name, part.table, part.cells, tuple(range(len(part.table.dimensions)))) for part in table.parts
+        )
+    if not table.dimensions:
+        return (_numbered(table),)
+    everything = np.arange(table.n_cells)
+    if not job.tables:
+        return (View(table.name, table, everything, tuple(range(len(table.dimensions)))),)
+    return tuple(
+        View(
+            entry.name or " by ".join(entry.dimensions),
+            table,
+            everything,
+            tuple(table.dimensions.index(d) for d in entry.dimensions),
+        )
+        for entry in job.tables
+    )
+
+
+def _numbered(table: Table) -> View:
+    """Show a table of raw equations as a list of cells."""
+    n = table.n_cells
+    listed = Table.from_equations(
+        np.zeros(n),
+        np.zeros((0, n)),
+        dimensions=("cell",),
+        codes=(tuple(str(i) for i in range(n)),),
+        coordinates=np.arange(n, dtype=np.int32).reshape(-1, 1),
+    )
+    return View(table.name, listed, np.arange(n), (0,))
+
+
+def _texts(values: FloatArray) -> tuple[str, ...]:
+    known = values[np.isfinite(values)]
+    digits = 0 if np.array_equal(known, np.rint(known)) else 2
+    return tuple(number(v, digits) for v in values.tolist())
+
+
+_COLUMNS = {"suppress": ("status", "value"), "intervals": ("lower", "upper")}
+"""Method -> what is published of a cell; a value unless it stands here."""
+
+
+def _published(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
+    """Read what was published, in the order of the system's cells."""
+    names = _COLUMNS.get(job.method.name, ("value",))
+    if not table.parts:
+        return _marked(table, _columns(folder, job.name, names, table.n_cells))
+    columns: dict[str, Any] = {
+        name: np.full(table.n_cells, "", dtype=object) if name == "status" else np.full(table.n_cells, np.nan)
+        for name in names
+    }
+    for part in table.parts:
+        for name, column in _columns(folder, file_name(part.name), names, part.table.n_cells).items():
+            columns[name][part.cells] = column
+    return _marked(table, columns)
+
+
+def _columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[str, Any]:
+    """Return what a published file says of its cells: the columns behind the codes."""
+    for mark in ("", "UNSAFE-"):
+        for path in (folder / f"{mark}{stem}.csv", folder / f"{mark}{stem}.parquet"):
+            if not path.is_file():
+                continue
+            frame = read_frame(path)
+            last = list(frame)[:-1] if mark else list(frame)
+            own = dict(zip(names, last[-len(names) :], strict=True))
+            found = {
+                k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
+            }
+            if any(len(column) != n for column in found.values()):
+                raise InputError(
+                    "the data have changed since this release was made: it has other cells.",
+                    hint="protect the table again, or put the old data back.",
+                )
+            return found
+    raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
+
+
+def _marked(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the texts and kinds of what is published."""
+    kinds = np.full(table.n_cells, KINDS.index("published"))
+    if "lower" in columns:
+        low, high = _texts(columns["lower"]), _texts(columns["upper"])
+        kinds[columns["lower"] != columns["upper"]] = KINDS.index("interval")
+        return tuple(a if a == b else f"{a} – {b}" for a, b in zip(low, high, strict=True)), kinds
+    shown = _texts(columns["value"])
+    if "status" not in columns:
+        kinds[:] = KINDS.index("changed")
+        return shown, kinds
+    hidden = columns["status"] != "published"
+    kinds[hidden & table.sensitive] = KINDS.index("primary")
+    kinds[hidden & ~table.sensitive] = KINDS.index("secondary")
+    return shown, kinds

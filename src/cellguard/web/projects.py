@@ -1,0 +1,281 @@
+"""Projects: a folder with a job file, its data, and what was made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._io.toml import toml_document
+from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
+from cellguard.publish.check import Mistake
+from cellguard.publish.model import Job
+from cellguard.publish.read import JobFile, examine
+from cellguard.web.places import DATA_ENDINGS, Root, confined
+
+__all__ = ["PARTS", "Project", "Projects", "mistake_facts"]
+
+PARTS = {
+    "data": ("name", "title", "unconfirmed", "data", "dimensions", "tables", "indicators", "equations", "tolerance"),
+    "rules": ("rules", "levels", "insiders", "nothing_sensitive", "attackers"),
+    "method": ("method", "seed", "compare", "attack"),
+    "protect": ("limits", "output", "seed", "title", "attack"),
+}
+"""Page -> the sections of the job that it edits."""
+_JOB = "job.toml"
+_PRIVATE = ".cellguard"
+_UPLOADS = "uploads"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,79}")
+_HEAD = "# Written by the page (cellguard serve). The same release without the page:  cellguard protect job.toml\n\n"
+_MAX_DEPTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with a job file."""
+
+    root: Root
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """What addresses call it: its folder, with ~ between the parts."""
+        inside = self.folder.relative_to(self.root.folder).as_posix()
+        return "~" if inside == "." else inside.replace("/", "~")
+
+    @property
+    def path(self) -> Path:
+        """The job file."""
+        return self.folder / _JOB
+
+    @property
+    def private(self) -> Path:
+        """What the page keeps for itself: progress and comparisons; only the owner reads it."""
+        path = self.folder / _PRIVATE
+        if path.is_symlink():
+            raise InputError(f"{_PRIVATE}: is a symbolic link.", hint="remove it.")
+        path.mkdir(mode=0o700, exist_ok=True)
+        return path
+
+    # ---------------------------------------------------------------- the job
+
+    def text(self) -> str:
+        """Return the job file as it is."""
+        try:
+            return read_bytes(self.path, max_bytes=16 << 20).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise FormatError.at(_JOB, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
+
+    def raw(self) -> dict[str, Any]:
+        """Return what the job file says, whatever its mistakes."""
+        try:
+            return tomllib.loads(self.text())
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise FormatError.at(_JOB, None, f"is not TOML: {error}.", hint="correct it in an editor.") from None
+
+    def examined(self, raw: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
+        """Return the job, if its shape is right, and every mistake; nothing outside of the folder is touched."""
+        outside = confined(raw, self.root, self.folder)
+        if outside:
+            return None, outside
+        job, mistakes = examine(dict(raw), self.folder)
+        if job is not None and job.data.table is not None and not mistakes:
+            mistakes += self._description_outside(job.data.table)
+        return job, mistakes
+
+    def _description_outside(self, name: str) -> list[Mistake]:
+        from cellguard.nouns.table import Table
+
+        try:
+            files = Table.files(self.folder / name)
+        except CellguardError as error:
+            return [Mistake(("data", "table"), error.message, error.hint)]
+        return [
+            Mistake(("data", "table"), f"{path.name}: lies outside of the folder.")
+            for path in files
+            if not self.root.holds(path)
+        ]
+
+    def job_file(self) -> JobFile:
+        """Return the job, ready to run; raises with the first mistake where there is one."""
+        text, raw = self.text(), self.raw()
+        job, mistakes = self.examined(raw)
+        if job is None or mistakes:
+            first = mistakes[0]
+            place = ".".join(str(part) for part in first.path)
+            raise InputError(f"{place}: {first.text}", hint=first.hint)
+        return JobFile(path=self.path, text=text, job=job)
+
+    def change(self, part: str, sections: Mapping[str, Any]) -> list[Mistake]:
+        """Put sections into the job; returns the mistakes in them, and then nothing is changed."""
+        allowed = PARTS[part]
+        for name in sections:
+            if name not in allowed:
+                raise UnknownCodeError(f"{name!r} is no section of the page {part!r}.")
+        raw = self.raw()
+        changed = {k: v for k, v in {**raw, **sections}.items() if v not in (None, {}, [])}
+        changed = {k: _without_nothing(v) for k, v in changed.items()}
+        _, mistakes = self.examined(changed)
+        wrong = [m for m in mistakes if m.path[:1] and m.path[0] in sections]
+        if not wrong:
+            self.write(changed)
+        return wrong
+
+    def write(self, raw: Mapping[str, Any]) -> None:
+        """Write the job file, in the order of the model's sections."""
+        order = {name: k for k, name in enumerate(Job.model_fields)}
+        ordered = dict(sorted(raw.items(), key=lambda item: order.get(item[0], len(order))))
+        self.write_text(_HEAD + toml_document(ordered, nested=("dimensions",)))
+
+    def write_text(self, text: str) -> None:
+        """Write the job file, atomically."""
+        with atomic_writer(self.path) as stream:
+            cast("IO[str]", stream).write(text)
+
+    # ---------------------------------------------------------------- files
+
+    def relative(self, path: Path) -> str:
+        """Return a path as the job names it."""
+        return Path(os.path.relpath(path, self.folder)).as_posix()
+
+    async def upload(self, name: str, content: AsyncIterator[bytes]) -> Path:
+        """Store an uploaded file for its owner alone; one that is cut short or too large leaves nothing."""
+        if not _NAME.fullmatch(name) or not name.lower().endswith(DATA_ENDINGS) or name == _JOB:
+            raise InputError(
+                f"{name[:80]!r}: a file of this name is not taken.",
+                hint=f"letters, digits, dots and dashes, with one of the endings {', '.join(DATA_ENDINGS)}.",
+            )
+        folder = self.folder / _UPLOADS
+        if folder.is_symlink():
+            raise InputError(f"{_UPLOADS}: is a symbolic link.", hint="remove it.")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / name
+        with atomic_writer(path, "wb", private=True) as stream:
+            async for chunk in content:
+                cast("IO[bytes]", stream).write(chunk)
+        try:
+            _refuse_bomb(path)
+        except BaseException:
+            path.unlink()
+            raise
+        return path
+
+    def remove_upload(self, name: str) -> None:
+        """Remove an uploaded file."""
+        path = self.folder / _UPLOADS / name
+        if not _NAME.fullmatch(name) or path.is_symlink() or not path.is_file():
+            raise UnknownCodeError(f"{name[:80]!r}: there is no such uploaded file.")
+        path.unlink()
+
+    def uploads(self) -> list[str]:
+        """Return the names of the uploaded files."""
+        folder = self.folder / _UPLOADS
+        if folder.is_symlink() or not folder.is_dir():
+            return []
+        return sorted(path.name for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+    def releases(self) -> list[Path]:
+        """Return the folders of releases, the newest first."""
+        found = [
+            path.parent.parent
+            for pattern in ("*", "*/*")
+            for path in self.folder.glob(f"{pattern}/internal/manifest.json")
+            if self.root.holds(path) and not any(p.startswith(".") for p in path.relative_to(self.folder).parts)
+        ]
+        return sorted(dict.fromkeys(found), key=lambda path: -(path / "internal" / "manifest.json").stat().st_mtime)
+
+    def release(self, name: str) -> Path:
+        """Return the folder of a release by its name."""
+        for path in self.releases():
+            if path.relative_to(self.folder).as_posix() == name:
+                return path
+        raise UnknownCodeError(f"there is no release {name[:80]!r}.")
+
+    def keep(self, name: str, content: Mapping[str, Any]) -> None:
+        """Keep something for the page, readable by its owner alone."""
+        with atomic_writer(self.private / name, private=True) as stream:
+            cast("IO[str]", stream).write(json.dumps(content, allow_nan=False))
+
+    def kept(self, name: str) -> dict[str, Any] | None:
+        """Return what was kept, if anything was and it can be read."""
+        path = self.folder / _PRIVATE / name
+        if path.is_symlink() or not self.root.holds(path):
+            return None
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+
+class Projects:
+    """The projects below the folder that was given at the start."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+
+    def all(self) -> list[Project]:
+        """Return every project, by name."""
+        found = []
+        for pattern in ["", *("*/" * depth for depth in range(1, _MAX_DEPTH + 1))]:
+            for path in self.root.folder.glob(f"{pattern}{_JOB}"):
+                parts = path.relative_to(self.root.folder).parts
+                hidden = any(p.startswith(".") or p == "internal" or "~" in p for p in parts)
+                if not hidden and path.is_file() and self.root.holds(path):
+                    found.append(Project(self.root, path.parent))
+        return sorted(found, key=lambda project: project.id)
+
+    def get(self, name: str) -> Project:
+        """Return a project by its name in addresses."""
+        for project in self.all():
+            if project.id == name:
+                return project
+        raise UnknownCodeError(f"there is no project {name[:80]!r}.", hint="go back to the list of projects.")
+
+    def new(self, name: str) -> Project:
+        """Make an empty project."""
+        if not _NAME.fullmatch(name) or name.endswith("."):
+            raise InputError(
+                "the name of a project has letters, digits, dots, dashes and blanks, and begins with a letter or digit."
+            )
+        folder = self.root.inside(name)
+        if folder.exists():
+            raise InputError(f"{name}: there is a folder of this name already.", hint="choose another name.")
+        folder.mkdir(mode=0o700)
+        project = Project(self.root, folder)
+        project.write({"name": name})
+        return project
+
+    def remove(self, name: str) -> None:
+        """Remove a project with everything in it."""
+        project = self.get(name)
+        if project.folder == self.root.folder:
+            raise InputError("the folder that was given at the start is not removed.")
+        shutil.rmtree(project.folder)
+
+
+def mistake_facts(mistakes: list[Mistake]) -> list[dict[str, Any]]:
+    """Return mistakes as JSON holds them."""
+    return [{"path": list(m.path), "text": m.text, "hint": m.hint} for m in mistakes]
+
+
+def _without_nothing(value: Any) -> Any:
+    """Leave out what is null: TOML has no word for it, and the page uses it for "as usual"."""
+    if isinstance(value, dict):
+        return {k: _without_nothing(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [_without_nothing(item) for item in value if item is not None]
+    return value
+
+
+def _refuse_bomb(path: Path) -> None:
+    """Refuse a small file that unpacks to a huge one; of Parquet files the reader does."""
+    if path.suffix == ".gz":
+        read_bytes(path, max_bytes=1 << 30)

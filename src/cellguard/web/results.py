@@ -1,0 +1,180 @@
+"""The HTTP interface, second half: tables to look at, releases, and their files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse
+from pydantic import BaseModel, ConfigDict
+
+from cellguard.exceptions import UnknownCodeError
+from cellguard.web.projects import Project
+from cellguard.web.signatures import sign, signature_of
+from cellguard.web.state import HasProject, HasState
+
+if TYPE_CHECKING:
+    from cellguard.web.look import Look
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/projects/{project}", tags=["results"])
+_REPORT = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+)
+"""A report is one file with its own style and script: it is shown in a box of its own, without an origin."""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Source(_Body):
+    """Which table: a release by its name, or the table as it is."""
+
+    release: str | None = None
+
+
+class Window(Source):
+    """A part of a table: codes of two dimensions, and one code of every other."""
+
+    view: int = 0
+    rows: int
+    columns: int | None = None
+    at: dict[int, int] = {}
+    down: list[int]
+    across: list[int] = []
+
+
+class Signing(_Body):
+    """Who signs, and what he says."""
+
+    release: str
+    who: str
+    remark: str = ""
+    read: bool = False
+
+
+class OneCell(Source):
+    """A cell by the places of its codes."""
+
+    view: int = 0
+    codes: dict[int, int]
+
+
+@router.post("/table")
+def table(state: HasState, project: HasProject, body: Source) -> dict[str, Any]:
+    """The axes of a table, with the trees of their codes; no cell."""
+    from cellguard.web.look import look_at
+
+    return look_at(project, state.tables, body.release).facts()
+
+
+@router.post("/table/window")
+def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]:
+    """What stands in a part of the table."""
+    look = _look(state, project, body)
+    return look.window(body.view, body.rows, body.columns, body.at, body.down, body.across)
+
+
+@router.post("/table/marked")
+def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
+    """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
+    look = _look(state, project, body)
+    return look.marked(body.view, body.rows, body.columns, body.at, body.down, body.across)
+
+
+@router.post("/table/cell")
+def one_cell(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
+    """Everything about one cell: why it is withheld, its range, its level. Confidential."""
+    look = _look(state, project, body)
+    return look.about(look.cell(body.view, body.codes))
+
+
+@router.post("/table/protects")
+def protects(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
+    """Which sensitive cells would be known too closely if this withheld cell were published."""
+    look = _look(state, project, body)
+    return look.protects(look.cell(body.view, body.codes))
+
+
+def _look(state: HasState, project: Project, body: Window | OneCell) -> Look:
+    from cellguard.web.look import look_at
+
+    look = look_at(project, state.tables, body.release)
+    if not 0 <= body.view < len(look.views):
+        raise UnknownCodeError("there is no such table.")
+    return look
+
+
+# ---------------------------------------------------------------- releases
+
+
+@router.get("/releases")
+def releases(project: HasProject) -> list[dict[str, Any]]:
+    """What was made before, the newest first."""
+    return [_facts(project, path) for path in project.releases()]
+
+
+def _facts(project: Project, folder: Path) -> dict[str, Any]:
+    path = folder / "internal" / "manifest.json"
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        manifest = {}
+    return {
+        "name": folder.relative_to(project.folder).as_posix(),
+        "made": path.stat().st_mtime,
+        "method": manifest.get("method"),
+        "status": manifest.get("status"),
+        "safe": manifest.get("safe"),
+        "repeatable": manifest.get("repeatable"),
+        "audit": manifest.get("audit"),
+        "seed": manifest.get("seed"),
+        "signed": signature_of(folder),
+        "cellguard": manifest.get("versions", {}).get("cellguard"),
+        "files": {
+            part: sorted(f.name for f in (folder / part).iterdir() if f.is_file() and not f.is_symlink())
+            for part in ("public", "internal")
+            if (folder / part).is_dir()
+        },
+    }
+
+
+@router.post("/releases/check")
+def check(project: HasProject, body: Source) -> dict[str, Any]:
+    """Check a release: every file unchanged, and the witnesses prove by exact arithmetic that it is safe."""
+    from cellguard.publish.manifest import check_manifest
+
+    folder = project.release(body.release or "")
+    found = check_manifest(folder / "internal" / "manifest.json")
+    proof = folder / "internal" / "witnesses.json.gz"
+    return {**found, "witnesses": proof.is_file()}
+
+
+@router.post("/releases/sign")
+def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
+    """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
+    return sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
+
+
+@router.get("/files/{part}/{name}")
+def download(project: HasProject, part: Literal["public", "internal"], name: str, release: str) -> FileResponse:
+    """A file of a release, to be saved."""
+    return FileResponse(_file(project, release, part, name), filename=name)
+
+
+@router.get("/report/{part}")
+def report(project: HasProject, part: Literal["public", "internal"], release: str) -> FileResponse:
+    """A report, to be read in the browser."""
+    path = _file(project, release, part, "report.html")
+    return FileResponse(path, media_type="text/html", headers={"content-security-policy": _REPORT})
+
+
+def _file(project: Project, release: str, part: str, name: str) -> Path:
+    folder = project.release(release) / part
+    if folder.is_dir() and name in {f.name for f in folder.iterdir() if f.is_file() and not f.is_symlink()}:
+        return folder / name
+    raise UnknownCodeError(f"there is no file {name[:80]!r} in this release.")

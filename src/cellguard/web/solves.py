@@ -1,0 +1,193 @@
+"""Long work in the background: a process for each, one at a time for a project, the others wait.
+
+The process tells what it does as lines of JSON on its standard output, and stops when told on its standard input;
+it ends when the server does. What it told is kept in the project for who comes back later.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from cellguard.exceptions import InputError
+from cellguard.web.projects import Project
+
+__all__ = ["KINDS", "Solve", "Solves"]
+
+KINDS = ("protect", "compare")
+_MAX_EVENTS = 5000
+_MAX_WAITING = 20
+
+
+@dataclass(eq=False)
+class Solve:
+    """One piece of long work."""
+
+    number: int
+    project: Project
+    kind: str
+    limit_s: float = 20.0
+    """Of a comparison: for each method."""
+    state: str = "waiting"
+    """waiting, running, stopping, or how it ended: done, refused (not safe), failed, stopped."""
+    events: list[dict[str, Any]] = field(default_factory=list)
+    begun: float = 0.0
+    ended: float = 0.0
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.state not in ("waiting", "running", "stopping")
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        seconds = (self.ended or time.time()) - self.begun if self.begun else 0.0
+        return {
+            "number": self.number,
+            "kind": self.kind,
+            "state": self.state,
+            "seconds": seconds,
+            "events": list(self.events),
+        }
+
+
+class Solves:
+    """All background work of the server."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: deque[Solve] = deque()
+        self._last: dict[tuple[str, str], Solve] = {}
+        self._running: dict[str, Solve] = {}
+        self._count = 0
+        self._closed = False
+
+    def begin(self, project: Project, kind: str, *, limit_s: float = 20.0) -> Solve:
+        """Begin work, or let it wait until what the project has under way is done."""
+        with self._lock:
+            if len(self._waiting) >= _MAX_WAITING:
+                raise InputError("too much work is waiting already.", hint="stop some of it, or wait.")
+            last = self._last.get((project.id, kind))
+            if last is not None and last.state == "waiting":
+                return last
+            self._count += 1
+            solve = Solve(self._count, project, kind, limit_s)
+            self._last[project.id, kind] = solve
+            self._waiting.append(solve)
+        self._start_what_can()
+        return solve
+
+    def last(self, project: Project, kind: str) -> dict[str, Any] | None:
+        """Return the latest work of a kind: of this server, or what an earlier one kept."""
+        solve = self._last.get((project.id, kind))
+        return solve.facts() if solve is not None else project.kept(f"{kind}.json")
+
+    def current(self, project: Project, kind: str) -> Solve | None:
+        """Return the latest work of a kind that this server began."""
+        return self._last.get((project.id, kind))
+
+    def busy(self, project: Project) -> bool:
+        """Say whether work is under way or waiting in a project."""
+        with self._lock:
+            return project.id in self._running or any(solve.project.id == project.id for solve in self._waiting)
+
+    def stop(self, project: Project, kind: str) -> None:
+        """Ask work to end with the best safe result it has; what waits does not begin."""
+        with self._lock:
+            solve = self._last.get((project.id, kind))
+            if solve is None or solve.over:
+                return
+            if solve.state == "waiting":
+                self._waiting.remove(solve)
+                solve.state = "stopped"
+                running = self._running.get(project.id)
+                if running is not None and running.kind == kind:  # what goes on is what the page shows
+                    self._last[project.id, kind] = running
+                return
+            solve.state = "stopping"
+        _tell(solve, "stop\n")
+
+    def close(self) -> None:
+        """End everything: what is half done leaves nothing behind but its checkpoints."""
+        with self._lock:
+            self._closed = True
+            self._waiting.clear()
+            running = list(self._running.values())
+        for solve in running:
+            if solve.process is not None:
+                solve.process.kill()
+                solve.process.wait()
+
+    def _start_what_can(self) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            ready = [solve for solve in self._waiting if solve.project.id not in self._running]
+            for solve in ready:
+                if solve.project.id in self._running:
+                    continue
+                self._waiting.remove(solve)
+                self._running[solve.project.id] = solve
+                solve.state, solve.begun = "running", time.time()
+                threading.Thread(target=self._follow, args=(solve,), daemon=True).start()
+
+    def _follow(self, solve: Solve) -> None:
+        """Start the process of a piece of work and listen to it until it ends."""
+        words = [sys.executable, "-m", "cellguard.web.worker", solve.kind, str(solve.project.path), str(solve.limit_s)]
+        with subprocess.Popen(  # noqa: S603 - our own module, and a path below the folder that was given
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a library's complaint may show values
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C at the terminal is for the server, which then ends it
+        ) as process:
+            solve.process = process
+            state = "failed"
+            for line in process.stdout or ():
+                state = _heard(solve, line) or state
+            process.wait()
+        if state == "failed" and not any("error" in event for event in solve.events):
+            ended = "stopped" if solve.state == "stopping" else "failed"
+            state = ended
+            solve.events.append({"error": {"message": "the process ended before its time.", "hint": None}})
+        solve.ended = time.time()
+        solve.state = state
+        with self._lock:
+            self._running.pop(solve.project.id, None)
+        if solve.project.path.is_file() and not self._closed:
+            solve.project.keep(f"{solve.kind}.json", solve.facts())
+        self._start_what_can()
+
+
+def _heard(solve: Solve, line: str) -> str | None:
+    """Note what the process told; returns how it ended, if it did."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(event, dict):
+        return None
+    ended = event.pop("ended", None)
+    if len(solve.events) < _MAX_EVENTS or ended is not None:
+        solve.events.append(event | {"t": round(time.time() - solve.begun, 3)})
+    return ended if isinstance(ended, str) else None
+
+
+def _tell(solve: Solve, text: str) -> None:
+    process = solve.process
+    if process is None or process.stdin is None:
+        return
+    try:
+        process.stdin.write(text)
+        process.stdin.flush()
+    except (OSError, ValueError):
+        pass  # it has just ended

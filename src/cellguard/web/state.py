@@ -1,0 +1,43 @@
+"""What requests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi import Path as InPath
+
+from cellguard.web.places import Root
+from cellguard.web.projects import Project, Projects
+from cellguard.web.security import Keys
+from cellguard.web.solves import Solves
+from cellguard.web.tables import Tables
+
+__all__ = ["HasProject", "HasState", "State"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """The folder, its projects, the work under way, and the tables in memory."""
+
+    root: Root
+    projects: Projects
+    solves: Solves
+    tables: Tables
+    keys: Keys
+
+
+def _state(request: Request) -> State:
+    state: State = request.app.state.cellguard
+    return state
+
+
+HasState = Annotated[State, Depends(_state)]
+
+
+def _project(state: HasState, project: Annotated[str, InPath(description="Name of the project.")]) -> Project:
+    return state.projects.get(project)
+
+
+HasProject = Annotated[Project, Depends(_project)]

@@ -1,0 +1,162 @@
+// Small helpers that every page uses: elements, texts, requests, fields with their messages.
+
+let texts = {};
+export async function loadTexts(language) {
+  texts = await (await fetch(`/texts/${language}.json`)).json();
+}
+
+/** The text of a key, with {name} filled in. */
+export function t(key, values = {}) {
+  const text = texts[key] ?? key;
+  return text.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
+}
+export const has = (key) => key in texts;
+
+/** An element: h("p", {class: "help"}, "text", other). Text is never read as HTML. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value !== "string" && name !== "list") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}
+
+export class Refused extends Error {
+  constructor(status, body) {
+    super(body.message ?? "");
+    this.status = status;
+    this.hint = body.hint ?? null;
+    this.mistakes = body.mistakes ?? null;
+  }
+}
+
+/** Ask the server; throws Refused with its message, hint and mistakes. */
+export async function api(method, path, body) {
+  const options = { method, headers: {} };
+  if (body instanceof Blob) options.body = body;
+  else if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["content-type"] = "application/json";
+  }
+  const answer = await fetch(`/api${path}`, options);
+  const text = await answer.text();
+  let content;
+  try { content = JSON.parse(text); } catch { content = { message: text.trim() }; }
+  if (!answer.ok) throw new Refused(answer.status, content);
+  return content;
+}
+
+let timer = null;
+/** Say something in passing, at the edge of the page and to screen readers. */
+export function say(text) {
+  const place = document.getElementById("status");
+  place.textContent = text;
+  place.classList.add("on");
+  clearTimeout(timer);
+  timer = setTimeout(() => place.classList.remove("on"), 2500);
+}
+
+export function note(kind, ...content) {
+  return h("div", { class: `note ${kind}`, role: kind === "bad" ? "alert" : null }, ...content);
+}
+
+/** What is shown of an error: its message, and the hint. */
+export function problem(error) {
+  const lines = [h("p", {}, h("strong", {}, t("app.error")), ": ", error.message || String(error))];
+  if (error.hint) lines.push(h("p", {}, `${t("app.hint")}: ${error.hint}`));
+  return note("bad", ...lines);
+}
+
+let count = 0;
+const fresh = (name) => `${name}-${(count += 1)}`;
+
+/** A field: label, control, a sentence of help, and a place for its mistake. `path` is where its value stands in the job. */
+export function field(label, control, { help = "", path = null, check = false } = {}) {
+  control.id ||= fresh("field");
+  const described = [];
+  const helpLine = help ? h("p", { class: "help", id: fresh("help") }, help) : null;
+  if (helpLine) described.push(helpLine.id);
+  const mistake = h("p", { class: "mistake", id: fresh("mistake"), hidden: true });
+  described.push(mistake.id);
+  control.setAttribute("aria-describedby", described.join(" "));
+  const name = check ? h("label", { for: control.id }, control, h("span", {}, label)) : h("label", { for: control.id }, label);
+  const box = h("div", { class: check ? "field check" : "field" }, name, check ? null : control, helpLine, mistake);
+  if (path) box.dataset.path = path.join("/");
+  box.control = control;
+  return box;
+}
+
+export function choice(options, value, attributes = {}) {
+  const control = h("select", attributes, options.map(([key, text]) => h("option", { value: key }, text)));
+  control.value = value ?? "";
+  return control;
+}
+export const text = (value, attributes = {}) => h("input", { type: "text", ...attributes, value: value ?? "" });
+export const number = (value, attributes = {}) =>
+  h("input", { type: "text", inputmode: "decimal", ...attributes, value: value ?? "" });
+export const tick = (value, attributes = {}) => h("input", { type: "checkbox", ...attributes, checked: Boolean(value) });
+
+/** A number as typed; text that is none goes to the server as it is, which says what is wrong with it. */
+export function numberOf(control) {
+  const typed = control.value.trim().replace(",", ".");
+  if (typed === "") return null;
+  const value = Number(typed);
+  return Number.isFinite(value) ? value : control.value.trim();
+}
+export const listOf = (control) => control.value.split(",").map((part) => part.trim()).filter(Boolean);
+
+/** Put mistakes beside their fields; what has no field goes to the list on top. */
+export function showMistakes(root, top, mistakes) {
+  for (const box of root.querySelectorAll(".field, fieldset.rule")) {
+    box.classList.remove("wrong");
+    box.querySelector(":scope > .mistake")?.setAttribute("hidden", "");
+    box.control?.removeAttribute("aria-invalid");
+  }
+  const rest = [];
+  let first = null;
+  for (const { path, text: words, hint } of mistakes) {
+    const said = hint ? `${words} ${hint}` : words;
+    let box = null;
+    for (let n = path.length; n > 0 && !box; n -= 1) {
+      const key = CSS.escape(path.slice(0, n).join("/"));
+      box = root.querySelector(`[data-path="${key}"]`);
+    }
+    const place = box?.querySelector(":scope > .mistake");
+    if (!place) { rest.push(`${path.join(" › ")}: ${said}`); continue; }
+    place.textContent = place.hidden ? said : `${place.textContent} ${said}`;
+    place.hidden = false;
+    box.classList.add("wrong");
+    box.control?.setAttribute("aria-invalid", "true");
+    first ??= box.control;
+  }
+  top.replaceChildren(...(rest.length ? [note("bad", h("ul", {}, rest.map((line) => h("li", {}, line))))] : []));
+  return first;
+}
+
+export const project = document.body.dataset.project;
+export const here = `/projects/${encodeURIComponent(project)}`;
+export const page = (step, query = "") => `/p/${encodeURIComponent(project)}/${step}${query}`;
+
+/** Wait until nothing changed for a moment. */
+export function later(action, ms = 250) {
+  let waiting = null;
+  return (...given) => { clearTimeout(waiting); waiting = setTimeout(() => action(...given), ms); };
+}
+
+export function when(seconds) {
+  return new Date(seconds * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+}
+export const figure = (value, digits = 1) =>
+  value === null || value === undefined ? "–" : Number(value).toLocaleString(document.documentElement.lang, { maximumFractionDigits: digits });

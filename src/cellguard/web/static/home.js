@@ -1,0 +1,52 @@
+// The list of projects.
+import { api, field, h, note, problem, t, text } from "./dom.js";
+
+export async function show(view) {
+  const projects = await api("GET", "/projects");
+  view.replaceChildren(list(view, projects), newProject());
+}
+
+function list(view, projects) {
+  if (!projects.length) return note("", h("p", {}, t("home.none")));
+  return h("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": t("home.title") }, h("table", { class: "plain" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("home.name")), h("th", { scope: "col" }, t("releases.status")), h("th", { scope: "col", class: "number" }, t("step.releases")), h("th", { scope: "col" }, h("span", { class: "visually-hidden" }, t("app.remove"))))),
+    h("tbody", {}, projects.map((entry) => h("tr", {},
+      h("th", { scope: "row" }, h("a", { href: `/p/${encodeURIComponent(entry.id)}/data` }, entry.folder)),
+      h("td", {}, entry.state ? t(`state.${entry.state}`) : t("state.none")),
+      h("td", { class: "number" }, String(entry.releases)),
+      h("td", {}, removal(view, entry)))))));
+}
+
+function removal(view, entry) {
+  const button = h("button", { class: "small danger", type: "button", "aria-label": `${t("home.remove")}: ${entry.folder}` }, t("app.remove"));
+  let asked = false;
+  button.addEventListener("click", async () => {
+    if (!asked) { asked = true; button.textContent = t("home.remove_sure"); return; }
+    try {
+      await api("DELETE", `/projects/${encodeURIComponent(entry.id)}`);
+      await show(view);
+    } catch (error) { view.prepend(problem(error)); }
+  });
+  return button;
+}
+
+function newProject() {
+  const name = text("", { name: "name", autocomplete: "off", required: true });
+  const box = field(t("home.name"), name, { help: t("home.name_help"), path: ["name"] });
+  const form = h("form", { class: "card" }, h("h2", {}, t("home.new")), h("div", { class: "fields" }, box),
+    h("div", { class: "row" }, h("button", { class: "main", type: "submit" }, t("home.create"))));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const made = await api("POST", "/projects", { name: name.value });
+      location.href = `/p/${encodeURIComponent(made.id)}/data`;
+    } catch (error) {
+      const line = box.querySelector(".mistake");
+      line.textContent = error.hint ? `${error.message} ${error.hint}` : error.message;
+      line.hidden = false;
+      box.classList.add("wrong");
+      name.focus();
+    }
+  });
+  return form;
+}

@@ -1,0 +1,26 @@
+// The page Look: which release, and what beside it.
+import { api, choice, field, h, here, note, page, t } from "./dom.js";
+import { tableView } from "./tableview.js";
+
+export async function show(view) {
+  const state = await api("GET", here);
+  const asked = new URLSearchParams(location.search);
+  const names = state.releases;
+  const first = names.includes(asked.get("release")) ? asked.get("release") : asked.has("release") ? "" : names[0] ?? "";
+  const second = names.includes(asked.get("beside")) ? asked.get("beside") : asked.get("beside") === "~" ? "~" : "";
+  const release = choice([...names.map((name) => [name, name]), ["", t("look.as_it_is")]], first);
+  const beside = choice([["", t("look.beside_none")], ...names.map((name) => [name, name]), ["~", t("look.as_it_is")]], second);
+  const box = h("div", { class: "card" });
+  const draw = async () => {
+    const query = new URLSearchParams({ release: release.value });
+    if (beside.value) query.set("beside", beside.value);
+    history.replaceState(null, "", page("look", `?${query}`));
+    box.replaceChildren();
+    await tableView(box, { release: release.value || null, beside: beside.value === "" ? undefined : beside.value === "~" ? null : beside.value });
+  };
+  release.addEventListener("change", draw);
+  beside.addEventListener("change", draw);
+  if (state.mistakes.length && !names.length) { view.append(note("", h("p", {}, t("app.first_data"), " ", h("a", { href: page("data") }, t("step.data"))))); return; }
+  view.append(note("", h("p", {}, t("app.confidential"))), h("div", { class: "fields card" }, field(t("look.release"), release), field(t("look.beside"), beside)), box);
+  await draw();
+}

@@ -1,0 +1,191 @@
+// A table with its tools: which dimensions lie where, search, folding, and everything about the chosen cell.
+import { api, choice, field, h, here, note, page, problem, say, t, text } from "./dom.js";
+import { Grid } from "./grid.js";
+import { rangePicture } from "./charts.js";
+
+const prepared = ({ name, ...axis }) => ({ ...axis, title: name });
+
+/** Put a table into a box. release: name or null; beside: a second release or undefined; decisions: whether cells can be decided. */
+export async function tableView(box, { release, beside, decisions = true }) {
+  const loading = h("p", { class: "quiet" }, t("app.loading"));
+  box.append(loading);
+  let sources;
+  try {
+    const wanted = beside === undefined ? [release] : [release, beside];
+    sources = await Promise.all(wanted.map(async (name) => ({ name, facts: await api("POST", `${here}/table`, { release: name }) })));
+  } catch (error) { loading.replaceWith(problem(error)); return; }
+  loading.remove();
+  new Panel(box, sources, decisions);
+}
+
+class Panel {
+  constructor(box, sources, decisions) {
+    this.sources = sources;
+    this.decisions = decisions;
+    const { views } = sources[0].facts;
+    this.view = choice(views.map((view, k) => [String(k), view.name]), "0");
+    this.rows = h("select");
+    this.columns = h("select");
+    this.filters = h("div", { class: "fields" });
+    this.detail = h("aside", { class: "card", "aria-live": "polite", "aria-label": t("look.cell") }, h("p", { class: "quiet" }, t("look.hint")));
+    this.grids = sources.map((source) => this.gridOf(source));
+    this.sync();
+    this.search = text("", { type: "search" });
+    this.said = h("span", { class: "quiet", role: "status" });
+    this.step = -1;
+    this.search.addEventListener("input", () => { this.step = -1; this.next(); });
+    this.search.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); this.next(); } });
+    const tools = h("div", { class: "row" }, h("button", { type: "button", class: "small", onclick: () => this.swap() }, t("look.swap")),
+      h("button", { type: "button", class: "small", onclick: () => this.grids.forEach((grid) => grid.foldAll(true)) }, t("look.fold_all")),
+      h("button", { type: "button", class: "small", onclick: () => this.grids.forEach((grid) => grid.foldAll(false)) }, t("look.unfold_all")),
+      h("button", { type: "button", class: "small", onclick: () => this.nextMarked() }, t("look.next_withheld")));
+    const searching = h("div", { class: "row end" }, field(t("look.search"), this.search), h("button", { type: "button", class: "small", onclick: () => this.next() }, t("look.search_next")), this.said);
+    box.append(h("div", { class: "fields" }, views.length > 1 ? field(t("look.table"), this.view) : "", field(t("look.rows"), this.rows), field(t("look.columns"), this.columns)), this.filters, searching, tools,
+      this.legend(), h("div", { class: this.grids.length > 1 ? "looking below" : "looking" }, h("div", { class: this.grids.length > 1 ? "beside two-up" : "beside" }, this.grids.map((grid, k) =>
+        h("div", {}, this.grids.length > 1 ? h("h3", {}, sources[k].name ?? t("look.as_it_is")) : "", grid.box))), this.detail));
+    this.view.addEventListener("change", () => this.chooseView());
+    this.rows.addEventListener("change", () => this.chooseAxes());
+    this.columns.addEventListener("change", () => this.chooseAxes());
+    this.chooseView();
+  }
+
+  gridOf(source) {
+    const body = () => ({ release: source.name, view: Number(this.view.value), rows: this.rowAxis.index, columns: this.columnAxis?.index ?? null, at: this.at() });
+    const grid = new Grid({
+      label: source.name ?? t("look.as_it_is"), kinds: source.facts.kinds, wide: this.sources.some((each) => each.facts.counts.interval),
+      ask: (down, across) => api("POST", `${here}/table/window`, { ...body(), down, across }),
+      opened: (codes) => this.open(source, codes),
+    });
+    grid.failed = (error) => this.detail.replaceChildren(problem(error));
+    grid.body = body;
+    return grid;
+  }
+
+  sync() {
+    if (this.grids.length < 2) return;
+    this.grids.forEach((grid, k) => { grid.scrolled = (top, left) => {
+      const other = this.grids[1 - k].box;
+      if (Math.abs(other.scrollTop - top) > 1 || Math.abs(other.scrollLeft - left) > 1) other.scrollTo(left, top);
+    }; });
+  }
+
+  chooseView() {
+    this.axes = this.sources[0].facts.views[Number(this.view.value)].axes.map(prepared);
+    const options = this.axes.map((axis, k) => h("option", { value: String(k) }, axis.title));
+    this.rows.replaceChildren(...options);
+    this.columns.replaceChildren(h("option", { value: "" }, t("look.no_columns")), ...options.map((option) => option.cloneNode(true)));
+    const long = this.axes.reduce((best, axis, k) => (axis.id.length > this.axes[best].id.length ? k : best), 0);
+    this.rows.value = String(long);
+    this.columns.value = this.axes.length > 1 ? String(long === 0 ? 1 : 0) : "";
+    this.chooseAxes();
+  }
+
+  swap() {
+    if (this.columns.value === "") return;
+    [this.rows.value, this.columns.value] = [this.columns.value, this.rows.value];
+    this.chooseAxes();
+  }
+
+  chooseAxes() {
+    if (this.columns.value === this.rows.value) this.columns.value = this.axes.length > 1 ? String((Number(this.rows.value) + 1) % this.axes.length) : "";
+    this.rowAxis = this.axes[Number(this.rows.value)];
+    this.columnAxis = this.columns.value === "" ? null : this.axes[Number(this.columns.value)];
+    this.others = this.axes.filter((axis) => axis !== this.rowAxis && axis !== this.columnAxis).map((axis) => {
+      const control = choice(axis.id.map((id, k) => [String(id), `${"  ".repeat(axis.depth[k])}${axis.label[k] ? `${axis.code[k]} ${axis.label[k]}` : axis.code[k]}`]), String(axis.id[0]));
+      control.addEventListener("change", () => this.grids.forEach((grid) => grid.refreshCells()));
+      return { axis, control };
+    });
+    this.filters.replaceChildren(...this.others.map(({ axis, control }) => field(axis.title, control)));
+    this.grids.forEach((grid) => grid.lay(this.rowAxis, this.columnAxis));
+  }
+
+  at() { return Object.fromEntries(this.others.map(({ axis, control }) => [axis.index, Number(control.value)])); }
+
+  next() {
+    const words = this.search.value.trim();
+    if (!words) { this.said.textContent = ""; return; }
+    this.step += 1;
+    const [k, n] = this.grids.map((grid) => grid.search(words, this.step))[0];
+    this.said.textContent = n ? t("look.search_found", { k, n }) : t("look.search_none");
+  }
+
+  async nextMarked() {
+    const [grid] = this.grids;
+    try {
+      const found = await api("POST", `${here}/table/marked`, { ...grid.body(), down: grid.rows.seen.map((k) => grid.rows.id[k]), across: grid.columns ? grid.across.map((k) => grid.columns.id[k]) : [] });
+      const [r, c] = grid.at;
+      const next = found.find(([y, x]) => y > r || (y === r && x > c)) ?? found[0];
+      if (!next) return;
+      this.grids.forEach((each) => each.go(...next));
+      grid.openCell(...next);
+    } catch (error) { this.detail.replaceChildren(problem(error)); }
+  }
+
+  legend() {
+    const { counts } = this.sources[0].facts;
+    return h("ul", { class: "legend", "aria-label": t("look.legend") }, Object.entries(counts).map(([kind, n]) => h("li", {}, h("span", { class: kind }, n.toLocaleString()), t(`kind.${kind}`))));
+  }
+
+  // ------------------------------------------------------------ one cell
+
+  async open(source, codes) {
+    const body = { release: source.name, view: Number(this.view.value), codes: { ...this.at(), ...codes } };
+    try {
+      const cell = await api("POST", `${here}/table/cell`, body);
+      this.detail.replaceChildren(...this.about(source, cell, body));
+    } catch (error) { this.detail.replaceChildren(problem(error)); }
+  }
+
+  about(source, cell, body) {
+    const pairs = [...Object.entries(cell.codes), [t("look.shown"), source.name === null ? null : cell.shown || "x"], [t("look.true"), cell.true], [t("look.contributors"), cell.contributors]];
+    const out = [h("h2", {}, t("look.cell")), h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
+      h("p", {}, h("strong", {}, t(`kind.${cell.kind}`)))];
+    if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, reason))));
+    if (cell.kind === "secondary") out.push(this.protects(body));
+    out.push(...this.ranges(source, cell));
+    if (this.decisions && !this.sources[0].facts.views[1]) out.push(this.deciding(cell));
+    return out;
+  }
+
+  protects(body) {
+    const place = h("div", {}, h("p", {}, t("look.secondary")));
+    const button = h("button", { type: "button" }, t("look.protects"));
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try {
+        const found = await api("POST", `${here}/table/protects`, body);
+        const words = found.cells.length ? t("look.protects_found") : found.known ? t("look.protects_none") : t("look.protects_open");
+        place.append(h("p", {}, words), h("ul", {}, found.cells.map((codes) => h("li", {}, Object.values(codes).join(" · ")))));
+      } catch (error) { place.append(problem(error)); }
+    });
+    place.append(button);
+    return place;
+  }
+
+  ranges(source, cell) {
+    if (source.name === null || !(cell.kind === "primary" || cell.sensitive)) return [];
+    const known = cell.ranges.filter((range) => range.lowest !== null || range.highest !== null);
+    if (!known.length) return [h("p", { class: "quiet" }, t("look.range_none"))];
+    const [first, ...more] = known;
+    return [h("h3", {}, t("look.range")), h("p", {}, `${t("look.range_of")} ${first.attacker}`), rangePicture(first, cell.value), h("p", { class: "help" }, t("look.range_picture")),
+      more.length ? h("p", { class: "quiet" }, t("look.attackers_more", { n: more.length })) : ""];
+  }
+
+  deciding(cell) {
+    const said = h("div");
+    const kinds = ["none", "protect", "publish", "withhold"];
+    const control = choice(kinds.map((kind) => [kind, t(`look.decide_${kind}`)]), "none");
+    api("GET", here).then((state) => {
+      const same = (codes) => Object.entries(cell.codes).every(([name, code]) => codes[name] === code);
+      control.value = state.decisions.find((entry) => same(entry.codes))?.decision ?? "none";
+    });
+    control.addEventListener("change", async () => {
+      try {
+        await api("POST", `${here}/decisions`, { codes: cell.codes, decision: control.value });
+        said.replaceChildren(note("good", h("p", {}, t("look.decided")), h("a", { href: page("protect") }, t("look.again"))));
+        say(t("app.saved"));
+      } catch (error) { said.replaceChildren(error.mistakes ? note("bad", h("p", {}, error.mistakes.map((m) => m.text).join(" "))) : problem(error)); }
+    });
+    return h("div", {}, field(t("look.decide"), control, { help: t("look.decide_help") }), said);
+  }
+}

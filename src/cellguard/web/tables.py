@@ -1,0 +1,98 @@
+"""Tables in memory: made from the job once, and again only where something changed.
+
+What is heavy to load is loaded with the first table: the first page comes at once.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cellguard.publish.read import JobFile
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
+
+__all__ = ["Tables", "rule_counts"]
+
+_KEPT = 3
+"""Tables kept: the one of the page that is open, and two releases side by side."""
+_MOST_CODES = 15
+_MADE_FROM = {"name", "data", "dimensions", "tables", "indicators", "equations", "tolerance", "limits"}
+"""Sections of the job that decide the cells; rules and levels only mark them."""
+
+
+class Tables:
+    """The tables that were made last; others are made again when they are asked for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: OrderedDict[str, Any] = OrderedDict()
+
+    def tabulated(self, file: JobFile) -> Any:
+        """Return the cells of a job."""
+        from cellguard.publish.steps import inputs, tabulated, top_needed
+
+        content = file.job.model_dump(mode="json", include=_MADE_FROM)
+        files = [_version(path) for path in inputs(file)]
+        key = json.dumps(["cells", str(file.path.parent), content, top_needed(file.job), files], sort_keys=True)
+        return self.get(key, lambda: tabulated(file))
+
+    def flagged(self, file: JobFile) -> Table:
+        """Return the cells of a job with the sensitive ones marked."""
+        from cellguard.publish.steps import flagged, inputs
+
+        files = [_version(path) for path in inputs(file)]
+        key = json.dumps(["table", str(file.path.parent), file.job.model_dump(mode="json"), files], sort_keys=True)
+        table: Table = self.get(key, lambda: flagged(self.tabulated(file), file))
+        return table
+
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return what has a key, made where it is not there."""
+        with self._lock:
+            if key in self._found:
+                self._found.move_to_end(key)
+                return self._found[key]
+        made = make()
+        with self._lock:
+            self._found[key] = made
+            while len(self._found) > 2 * _KEPT:
+                self._found.popitem(last=False)
+        return made
+
+
+def _version(path: Path) -> tuple[str, int, int]:
+    about = path.stat()
+    return str(path), about.st_mtime_ns, about.st_size
+
+
+def rule_counts(table: Table) -> dict[str, Any]:
+    """Return how many cells each rule flags, and where the sensitive cells are."""
+    flags = table.flags
+    rules = []
+    if flags is not None:
+        parts = zip(flags.names, flags.reasons, flags.flagged, strict=True)
+        rules = [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in parts]
+    return {
+        "cells": table.n_cells,
+        "relations": table.n_relations,
+        "sensitive": int(table.sensitive.sum()),
+        "rules": rules,
+        "dimensions": _by_dimension(table),
+    }
+
+
+def _by_dimension(table: Table) -> list[dict[str, Any]]:
+    """Count the sensitive cells of each code, the fullest first; totals are left out."""
+    import numpy as np
+
+    found = []
+    for d, name in enumerate(table.dimensions):
+        counts = np.bincount(table.coordinates[table.sensitive, d], minlength=len(table.codes[d]))
+        order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:_MOST_CODES]
+        found.append({"name": name, "codes": [[table.codes[d][i], int(counts[i])] for i in order]})
+    return found

@@ -1,0 +1,42 @@
+"""The words of the page: one file for each language."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+__all__ = ["LANGUAGES", "chosen", "texts_of"]
+
+LANGUAGES = {"en": "English", "de": "Deutsch"}
+"""Code -> how the language calls itself; each has a file in the folder ``texts``."""
+
+
+@cache
+def texts_of(language: str) -> dict[str, str]:
+    """Return every text of a language by its key, ``page.name``."""
+    path = resources.files("cellguard.web") / "texts" / f"{language}.toml"
+    return dict(_flat("", tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+def _flat(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
+    out: list[tuple[str, str]] = []
+    for name, entry in entries.items():
+        out += _flat(f"{before}{name}.", entry) if isinstance(entry, dict) else [(f"{before}{name}", str(entry))]
+    return out
+
+
+def chosen(cookie: str | None, accepted: str) -> str:
+    """Return the language of a request: the one that was chosen, or the first that the browser asks for.
+
+    >>> chosen(None, "fr,de-CH;q=0.8,en;q=0.5"), chosen("en", "de"), chosen("xx", "")
+    ('de', 'en', 'en')
+    """
+    if cookie in LANGUAGES:
+        return str(cookie)
+    for entry in accepted.split(","):
+        code = entry.partition(";")[0].strip().lower()[:2]
+        if code in LANGUAGES:
+            return code
+    return "en"

@@ -1,0 +1,111 @@
+"""The pages: a frame from a template, filled by its own small module in the browser."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Cookie, Header, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+
+from cellguard.exceptions import UnknownCodeError
+from cellguard.web.state import HasState
+from cellguard.web.texts import LANGUAGES, chosen, texts_of
+
+__all__ = ["STEPS", "router"]
+
+router = APIRouter(include_in_schema=False)
+STEPS = ("data", "rules", "method", "protect", "look", "sign", "releases")
+"""The pages of a project, in their order."""
+_KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_YEAR_S = 31_536_000
+_ON = '<!doctype html><title>cellguard</title><link rel="icon" href="/static/icon.svg">'
+_ON += '<meta http-equiv="refresh" content="0;url=/">'
+Language = Annotated[str | None, Cookie(alias="cellguard-language")]
+Accepted = Annotated[str, Header(alias="accept-language")]
+
+
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("cellguard.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _page(name: str, language: str, **facts: Any) -> HTMLResponse:
+    texts = texts_of(language)
+    content = {"t": texts, "language": language, "languages": LANGUAGES, "steps": STEPS, "project": None, "step": None}
+    return HTMLResponse(_templates().get_template(name).render(content | facts))
+
+
+@router.get("/enter")
+def enter(state: HasState, token: str = "") -> Response:
+    """Take the token of the link, give the cookie, and go on to an address without a secret.
+
+    The way on is a page of its own, not a redirection: a strict cookie is not sent on a way that began elsewhere.
+    """
+    if not state.keys.opens(token):
+        return PlainTextResponse("This link is no longer valid: start `cellguard serve` again.\n", status_code=401)
+    answer = HTMLResponse(_ON)
+    answer.set_cookie(state.keys.cookie, state.keys.session, httponly=True, samesite="strict", path="/")
+    return answer
+
+
+@router.get("/")
+def home(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
+    """List the projects."""
+    return _page("home.html", chosen(language, accepted), folder=state.root.folder.name)
+
+
+@router.get("/language/{code}")
+def choose_language(code: str, request: Request) -> Response:
+    """Choose a language, and go back."""
+    if code not in LANGUAGES:
+        raise UnknownCodeError("there is no such language.")
+    back = request.query_params.get("back", "/")
+    answer = RedirectResponse(back if back.startswith("/") and back[1:2] not in ("/", "\\") else "/", status_code=303)
+    answer.set_cookie("cellguard-language", code, max_age=_YEAR_S, samesite="strict", path="/")
+    return answer
+
+
+@router.get("/p/{project}")
+def begin(state: HasState, project: str) -> Response:
+    """Go to the first page of a project."""
+    return RedirectResponse(f"/p/{state.projects.get(project).id}/data", status_code=303)
+
+
+@router.get("/p/{project}/{step}")
+def step_page(
+    state: HasState, project: str, step: str, language: Language = None, accepted: Accepted = ""
+) -> HTMLResponse:
+    """Show a page of a project."""
+    if step not in STEPS:
+        raise UnknownCodeError("there is no such page.")
+    found = state.projects.get(project)
+    return _page("step.html", chosen(language, accepted), project=found.id, step=step)
+
+
+@router.get("/texts/{code}.json")
+def texts(code: str) -> dict[str, str]:
+    """Return every text of a language, for the modules in the browser."""
+    if code not in LANGUAGES:
+        raise UnknownCodeError("there is no such language.")
+    return texts_of(code)
+
+
+@router.get("/static/{name}")
+def static(name: str) -> Response:
+    """Serve a file of the package."""
+    folder = resources.files("cellguard.web") / "static"
+    known = {entry.name: entry for entry in folder.iterdir()}
+    kind = _KINDS.get(name[name.rfind(".") :])
+    if name not in known or kind is None:
+        raise UnknownCodeError("there is no such file.")
+    return Response(known[name].read_bytes(), media_type=kind)

@@ -1,0 +1,91 @@
+"""Limits of suppression are a status, and large tables are cleaned up by other routes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard import generate
+from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.ranges import ranges
+from cellguard.methods.suppress import improve
+from cellguard.methods.suppress.construct import construct
+from cellguard.methods.suppress.improve import Search
+from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.reroute import Routes
+from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.release import Status
+
+
+def table_of(seed: int, *, insider: bool = False) -> cg.Table:
+    table = generate.hierarchical(seed, branching=((3, 3), (4,), (3, 2)))
+    if not insider:
+        return table
+    known = np.flatnonzero(~table.sensitive & ~table.fixed & (table.values > 0))[:2]
+    knows = Attacker(name="one of them", cells=known, lb=table.values[known], ub=table.values[known])
+    return table.with_(attackers=(EXTERNAL, knows))
+
+
+@pytest.fixture
+def every_table_is_heavy(monkeypatch):
+    monkeypatch.setattr(improve, "_MANY_ROWS", 5)
+    monkeypatch.setattr(improve, "_MANY_REQUESTS", 1)
+    monkeypatch.setattr(improve, "_RIGID", 1000)
+
+
+@pytest.mark.parametrize("insider", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_other_routes_keep_a_pattern_safe_and_make_it_cheaper(seed, insider):
+    problem = Problem.of(table := table_of(seed, insider=insider), forced=table.sensitive)
+    search = Search(problem=problem, rng=np.random.default_rng(0))
+    nothing = np.zeros((0, len(search.space)))
+    rows, found, failed = construct(search.protector, search.forced_rows, nothing, largest_first=True)
+    assert not failed
+    pattern = search.space.pattern(rows)
+    routes = Routes(problem, pattern, (search.space, np.array(found)), Deadline.never())
+    routes.clean(Deadline.never())
+    assert problem.verdicts(routes.pattern)[0].all()
+    assert problem.cost(routes.pattern) <= problem.cost(pattern)
+    assert not (routes.pattern & ~pattern).any()
+    again = Routes(problem, problem.usable | problem.forced, routes.movements, Deadline.never())
+    assert again.improve(np.random.default_rng(1), Deadline.never(), 10) == 10
+    assert problem.verdicts(again.pattern)[0].all()
+    assert problem.cost(again.pattern) <= problem.cost(routes.pattern)
+
+
+def test_the_verb_uses_them_and_repeats_itself(every_table_is_heavy):
+    table = table_of(4)
+    first, second = (cg.suppress(table, method="heuristic", rounds=5, seed=3) for _ in range(2))
+    assert first.audit().safe
+    assert first.details["rounds"] == 5
+    assert (first.suppressed == second.suppressed).all()
+
+
+@pytest.mark.parametrize("method", ["heuristic", "auto", "exact"])
+def test_a_limit_of_nothing_is_a_status(method):
+    release = cg.suppress(table_of(1), method=method, time_limit_s=0.0)
+    assert release.status is Status.TIME_LIMIT
+    assert not release.published or release.audit().safe
+
+
+def test_a_passed_deadline_confirms_nothing():
+    problem = Problem.of(table := table_of(2), forced=table.sensitive)
+    assert not problem.verdicts(problem.usable | problem.forced, Deadline.after(0.0))[0].all()
+
+
+def test_many_attackers_are_judged_as_each_alone():
+    problem = Problem.of(table := table_of(0, insider=True), forced=table.sensitive)
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        pattern = problem.forced | (problem.usable & (rng.random(table.n_cells) < 0.3))
+        met, _ = problem.verdicts(pattern)
+        for k in np.unique(problem.requests.attacker).tolist():
+            alone = np.flatnonzero(problem.requests.attacker == k)
+            down, up = problem.room(k)
+            r = problem.requests.some(alone)
+            found = ranges(
+                problem.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), np.zeros(table.n_cells),
+                r.cell, lower=r.lower, upper=r.upper, sliding=r.sliding,
+            )  # fmt: skip
+            assert (met[alone] == found.safe).all()

@@ -1,0 +1,279 @@
+"""The HTTP interface: it edits the job, runs it, and gives the bytes that the command gives."""
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+
+import pytest
+from pages import project_in, served, survey_in, wait_for
+
+from cellguard.web.texts import LANGUAGES, texts_of
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    project_in(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(place):
+    with served(place) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def done(client):
+    client.post("/api/projects/demo/work/protect")
+    found = wait_for(client, "demo")
+    assert found["state"] == "done", found
+    return found
+
+
+def endless_in(folder):
+    """Make a project whose search goes on until it is stopped."""
+    place = project_in(folder)
+    (place / "job.toml").write_text((place / "job.toml").read_text().replace("rounds = 3", "rounds = 1000000"))
+    return place
+
+
+def files(folder, without=()):
+    return {p.name: p.read_bytes() for p in sorted(folder.iterdir()) if p.name not in without}
+
+
+def test_the_page_and_the_command_give_the_same_bytes(client, place, done):
+    words = [sys.executable, "-m", "cellguard", "protect", "job.toml", "--out", "by-command", "--quiet"]
+    subprocess.run(words, cwd=place / "demo", check=True, capture_output=True)
+    ours, theirs = place / "demo" / "release", place / "demo" / "by-command"
+    assert files(ours / "public") == files(theirs / "public")
+    changing = ("report.html", "timing.json")
+    assert files(ours / "internal", changing) == files(theirs / "internal", changing)
+
+
+def test_a_release_of_the_command_is_looked_at_like_one_of_the_page(client, place, done):
+    facts = client.post("/api/projects/demo/table", json={"release": "release"}).json()
+    assert facts["method"] == "suppress"
+    assert facts["counts"]["primary"] == done["events"][-1]["result"]["primary"]
+    assert facts["counts"]["secondary"] == done["events"][-1]["result"]["secondary"]
+
+
+def test_the_progress_was_told_and_is_found_again(client, place, done):
+    phases = [event["phase"] for event in done["events"] if "phase" in event]
+    assert phases == ["tabulate", "flag", "protect", "audit", "write"]
+    kept = json.loads((place / "demo" / ".cellguard" / "protect.json").read_text())
+    assert kept["events"] == done["events"]
+    text = client.get("/api/projects/demo/work/protect/events").text
+    assert text.count("data:") == len(done["events"]) + 1
+    assert 'event: state\ndata: "done"' in text
+
+
+def test_why_a_cell_is_withheld(client, done):
+    source = {"release": "release"}
+    axes = client.post("/api/projects/demo/table", json=source).json()["views"][0]["axes"]
+    window = {**source, "rows": 0, "columns": 1, "down": axes[0]["id"], "across": axes[1]["id"]}
+    found = client.post("/api/projects/demo/table/window", json=window).json()
+    kinds = client.post("/api/projects/demo/table", json=source).json()["kinds"]
+    marked = client.post("/api/projects/demo/table/marked", json=window).json()
+    hidden = [
+        (r, c)
+        for r, line in enumerate(found["kinds"])
+        for c, k in enumerate(line)
+        if kinds[k] in ("primary", "secondary")
+    ]
+    assert [tuple(place) for place in marked] == hidden
+    assert all(found["texts"][r][c] == "x" for r, c in hidden)
+    seen = set()
+    for r, c in hidden:
+        where = {**source, "codes": {0: axes[0]["id"][r], 1: axes[1]["id"][c]}}
+        cell = client.post("/api/projects/demo/table/cell", json=where).json()
+        seen.add(cell["kind"])
+        if cell["kind"] == "primary":
+            assert cell["reasons"]
+            assert cell["ranges"][0]["lowest"] <= cell["value"] <= cell["ranges"][0]["highest"]
+        else:
+            told = client.post("/api/projects/demo/table/protects", json=where).json()
+            assert told["known"]
+    assert "primary" in seen
+
+
+def test_a_changed_rule_changes_the_counts_at_once(client):
+    rules = [{"rule": "min_frequency", "n": n, "percent": 10} for n in (1, 5, 50)]
+    counts = []
+    for rule in rules:
+        begin = time.perf_counter()
+        found = client.post("/api/projects/demo/counts", json={"sections": {"rules": [rule]}}).json()
+        counts.append((found["sensitive"], time.perf_counter() - begin))
+    assert counts[0][0] < counts[1][0] < counts[2][0]
+    assert max(seconds for _, seconds in counts[1:]) < 2.0  # 1 s on a machine that does nothing else
+
+
+def test_wrong_input_is_told_beside_its_field_and_changes_nothing(client, place):
+    before = (place / "demo" / "job.toml").read_bytes()
+    wrong = {
+        "rules": ({"rules": [{"rule": "p_percent", "p": "ten"}]}, ["rules", 0, "p"]),
+        "method": ({"method": {"name": "round", "base": -1}}, ["method", "base"]),
+        "data": ({"dimensions": {"reginn": {}}}, ["dimensions", "reginn"]),
+        "protect": ({"output": {"formats": []}}, ["output", "formats"]),
+    }
+    for part, (sections, path) in wrong.items():
+        answer = client.put(f"/api/projects/demo/job/{part}", json={"sections": sections})
+        assert answer.status_code == 422
+        assert path in [mistake["path"] for mistake in answer.json()["mistakes"]]
+    assert (place / "demo" / "job.toml").read_bytes() == before
+
+
+def test_a_section_of_another_page_is_refused(client):
+    assert client.put("/api/projects/demo/job/rules", json={"sections": {"output": {}}}).status_code == 404
+
+
+def test_a_draft_is_the_one_of_cellguard_init(client, place):
+    client.post("/api/projects", json={"name": "drafted"})
+    client.post("/api/projects/drafted/data", json={"file": "enterprises.csv"})
+    words = [sys.executable, "-m", "cellguard", "init", "../enterprises.csv", "--out", "other.toml"]
+    subprocess.run(words, cwd=place / "drafted", check=True, capture_output=True)
+    assert (place / "drafted" / "job.toml").read_text() == (place / "drafted" / "other.toml").read_text()
+    (place / "drafted" / "other.toml").unlink()
+
+
+def test_examples_are_codes_and_never_amounts_or_names(client):
+    columns = client.post("/api/projects/demo/columns", json={"file": "enterprises.csv"}).json()["columns"]
+    shown = {column["name"] for column in columns if column["examples"]}
+    assert shown == {"region", "activity", "size"}
+
+
+def test_decisions_are_lines_of_the_job(client, place):
+    cell = {"region": "Total", "size": "0 to 9"}
+    for decision, expected in (
+        ("protect", "manual"),
+        ("publish", "a_priori"),
+        ("withhold", "a_priori"),
+        ("none", None),
+    ):
+        answer = client.post("/api/projects/demo/decisions", json={"codes": cell, "decision": decision})
+        assert answer.status_code == 200, answer.text
+        job = tomllib.loads((place / "demo" / "job.toml").read_text())
+        made = [rule["rule"] for rule in job["rules"] if rule["rule"] in ("manual", "a_priori")]
+        assert made == ([expected] if expected else [])
+        assert client.post("/api/projects/demo/counts", json={"sections": {}}).status_code == 200
+
+
+def test_signing_binds_to_what_was_signed(client, place, done):
+    def sign(**given):
+        return client.post(
+            "/api/projects/demo/releases/sign", json={"release": "release", "who": "A. Meyer", "read": True, **given}
+        )
+
+    assert sign(who=" ").status_code == 422
+    assert sign(read=False).status_code == 422
+    assert sign().status_code == 200
+    told = {entry["name"]: entry for entry in client.get("/api/projects/demo/releases").json()}
+    assert told["release"]["signed"]["unchanged"]
+    path = place / "demo" / "release" / "public" / "turnover.csv"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"\n")
+    assert sign().status_code == 422
+    checked = client.post("/api/projects/demo/releases/check", json={"release": "release"}).json()
+    assert not checked["accepted"]
+    path.write_bytes(whole)
+    assert sign().status_code == 200
+
+
+def test_reports_are_shown_in_a_box_without_an_origin(client, done):
+    answer = client.get("/api/projects/demo/report/internal?release=release")
+    assert answer.headers["content-security-policy"].startswith("sandbox allow-scripts;")
+    assert "allow-same-origin" not in answer.headers["content-security-policy"]
+
+
+def test_one_solve_at_a_time_and_a_stop_that_leaves_nothing(tmp_path):
+    place = endless_in(tmp_path)
+    with served(tmp_path) as client:
+        first = client.post("/api/projects/demo/work/protect").json()
+        second = client.post("/api/projects/demo/work/protect").json()
+        assert (first["state"], second["state"]) == ("running", "waiting")
+        assert client.post("/api/projects/demo/work/protect").json()["number"] == second["number"]
+        client.delete("/api/projects/demo/work/protect")
+        shown = client.get("/api/projects/demo/work/protect").json()
+        assert (shown["number"], shown["state"]) == (first["number"], "running")
+        assert client.delete("/api/projects/demo").status_code == 422  # the first one is still at work
+    assert not (place / "release" / "public").exists()
+
+
+def test_stop_gives_the_best_safe_result(tmp_path):
+    endless_in(tmp_path)
+    with served(tmp_path) as client:
+        client.post("/api/projects/demo/work/protect")
+        for _ in range(600):
+            events = client.get("/api/projects/demo/work/protect").json()["events"]
+            if any("best" in event for event in events):
+                break
+            time.sleep(0.1)
+        client.delete("/api/projects/demo/work/protect")
+        found = wait_for(client, "demo")
+        assert found["state"] == "done", found["events"][-1]
+        assert client.get("/api/projects/demo/releases").json()[0]["safe"] is True
+
+
+def test_a_server_that_is_killed_takes_its_work_with_it(tmp_path):
+    import psutil
+
+    place = endless_in(tmp_path)
+    with served(tmp_path) as client:
+        client.post("/api/projects/demo/work/protect")
+        for _ in range(100):
+            children = psutil.Process(client.server.pid).children(recursive=True)
+            if children:
+                break
+            time.sleep(0.1)
+        client.server.kill()
+        gone, alive = psutil.wait_procs(children, timeout=20)
+        assert gone
+        assert not alive
+    assert not (place / "release" / "public").exists()
+
+
+def test_languages_have_the_same_texts():
+    english = texts_of("en")
+    for code in LANGUAGES:
+        own = texts_of(code)
+        assert set(own) == set(english)
+        for key, text in own.items():
+            assert text.strip()
+            assert set(_filled(text)) == set(_filled(english[key])), key
+
+
+def _filled(text):
+    import re
+
+    return re.findall(r"\{(\w+)\}", text)
+
+
+def test_every_text_that_a_module_asks_for_is_there():
+    import re
+    from importlib import resources
+
+    known = texts_of("en")
+    for path in (resources.files("cellguard.web") / "static").iterdir():
+        if path.name.endswith(".js"):
+            for key in re.findall(r'\bt\("([a-z_.]+)"', path.read_text(encoding="utf-8")):
+                assert key in known, f"{path.name}: {key}"
+
+
+def test_the_interface_is_described(client):
+    described = client.get("/api/openapi.json").json()
+    assert {"/api/projects", "/api/projects/{project}/work/{kind}", "/api/projects/{project}/table/window"} <= set(
+        described["paths"]
+    )
+    for methods in described["paths"].values():
+        for entry in methods.values():
+            assert entry["description"] or entry["summary"]
+
+
+def test_nothing_of_the_data_is_said_on_the_terminal(tmp_path):
+    survey_in(tmp_path)
+    words = [sys.executable, "-m", "cellguard", "serve", str(tmp_path / "nothing"), "--no-open"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "no such folder" in done.stderr
