@@ -19,7 +19,8 @@ PIP = $(BIN)python -m pip --disable-pip-version-check --quiet
 TEST_OPTIONS ?=
 # The compiled core: a changed source is compiled again by whatever needs it.
 CORE := CMakeLists.txt $(wildcard src/core/*)
-BUILD_TOOLS = cmake ninja $(shell sed -n 's/^requires = \[\(.*\)\].*/\1/p' pyproject.toml | tr -d ',')
+# The build sees what is installed, not an environment of its own; setuptools and wheel build Spark, which has no wheels.
+BUILD_TOOLS = cmake ninja setuptools wheel $(shell sed -n 's/^requires = \[\(.*\)\].*/\1/p' pyproject.toml | tr -d ',')
 INSTALL = $(PIP) install $(BUILD_TOOLS) && $(PIP) install --no-build-isolation --editable
 
 .DEFAULT_GOAL := help
