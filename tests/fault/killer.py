@@ -22,10 +22,9 @@ from cellguard.publish.run import run
 for heavy in ("duckdb", "highspy", "pyarrow.csv", "pyarrow.parquet", "scipy.optimize", "scipy.sparse.csgraph"):
     import_module(heavy)
 for module in (
-    "audit",
-    "suppress",
-    "tabulate",
-    "_suppress.improve",
+    "check.audit",
+    "data.tabulate",
+    "methods.suppress.improve",
     "_engine.ranges",
     "_io.xlsx",
     "_io.jj",
