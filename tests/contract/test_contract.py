@@ -105,13 +105,13 @@ def test_recorded_options_make_it_again(method, tmp_path):
 @pytest.mark.parametrize("limit", [0.0, 0.01])
 def test_a_limit_is_kept_with_an_honest_status(method, limit):
     table = grid(40, 30)
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         release = protect(method, table, time_limit_s=limit)
     except cg.CellguardError as error:
         assert error.hint  # noqa: PT017
         return
-    assert time.perf_counter() - begin < 3.0 + limit
+    assert time.process_time() - begin < 3.0 + limit  # work done, however busy the machine is
     if release.published:
         assert cg.audit(release).safe
     else:

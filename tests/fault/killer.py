@@ -98,7 +98,9 @@ def main(folder: Path, kills: int, seed: int) -> dict[str, object]:
     seconds = time.monotonic() - begin
     whole = contents(out)
     killed, resumed, wrong = 0, 0, []
-    for k in range(kills):
+    for k in range(3 * kills):
+        if killed == kills:
+            break
         shutil.rmtree(out)
         allowed = [whole]
         if k % 2:  # over a release of last month
@@ -111,7 +113,10 @@ def main(folder: Path, kills: int, seed: int) -> dict[str, object]:
         pid = start(job)
         time.sleep(rng.uniform(0.0, 1.05 * seconds))
         os.kill(pid, signal.SIGKILL)
-        killed += finish(pid) == -signal.SIGKILL
+        hit = finish(pid) == -signal.SIGKILL
+        killed += hit
+        if not hit:  # the machine is less busy than when the run was timed
+            seconds *= 0.8
         wrong += [f"kill {k}: {w}" for w in left_over(out, allowed)]
         resumed += bool(list((out / ".work").glob("*.npz"))) if (out / ".work").exists() else 0
         if finish(start(job)) != 0:

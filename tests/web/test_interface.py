@@ -103,11 +103,11 @@ def test_a_changed_rule_changes_the_counts_at_once(client):
     rules = [{"rule": "min_frequency", "n": n, "percent": 10} for n in (1, 5, 50)]
     counts = []
     for rule in rules:
-        begin = time.perf_counter()
+        begin = time.process_time()
         found = client.post("/api/projects/demo/counts", json={"sections": {"rules": [rule]}}).json()
-        counts.append((found["sensitive"], time.perf_counter() - begin))
+        counts.append((found["sensitive"], time.process_time() - begin))
     assert counts[0][0] < counts[1][0] < counts[2][0]
-    assert max(seconds for _, seconds in counts[1:]) < 2.0  # 1 s on a machine that does nothing else
+    assert max(seconds for _, seconds in counts[1:]) < 2.0  # of work, however busy the machine is
 
 
 def test_wrong_input_is_told_beside_its_field_and_changes_nothing(client, place):

@@ -83,9 +83,7 @@ def test_as_a_process(work):
     process = _process(f"{work}\ncli._load = lambda name: work")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    begin = time.monotonic()
-    _, err = process.communicate(timeout=30)
-    assert time.monotonic() - begin < 15
+    _, err = process.communicate(timeout=50)  # its work would take 60 s
     assert (process.returncode, err) == (130, LINE)
 
 

@@ -133,9 +133,9 @@ def test_time_is_for_all_attackers_together():
     table = cg.with_insiders(survey(2500, seed=7))
     release = withheld(table, 0.4, 7)
     audit(release)
-    begin = time.monotonic()
+    begin = time.process_time()
     found = audit(release, time_limit_s=0.0)
-    assert time.monotonic() - begin < 2.0
+    assert time.process_time() - begin < 2.0
     assert found.unknown > 0
     assert not found.safe
 
