@@ -1,7 +1,8 @@
 # Every target sets up what it needs in .venv, from nothing but Python 3.11 or later, a C++ compiler and make.
 #   make demo       protect a bundled example and show the result
 #   make serve      open the page for people who do not program (SERVE=FOLDER names its folder)
-#   make test       all tests, with coverage
+#   make test       the tests, with coverage, on WORKERS processes (2)
+#   make test-long  the suites that take longer, named apart: web, databases, r, docs, adversary (make test-web, ...)
 #   make check      lint, format, types, layers
 #   make sanitize   tests of the compiled core with every access to memory checked
 #   make bench      speed and quality figures
@@ -17,6 +18,9 @@ BIN ?= $(VENV)/bin/
 SETUP ?= $(VENV)/.dev
 PIP = $(BIN)python -m pip --disable-pip-version-check --quiet
 TEST_OPTIONS ?=
+WORKERS ?= 2
+# Suites of their own: a browser, database servers, R, every example of the manual, and a campaign of strange tables.
+LONG := web databases r docs adversary
 # The compiled core: a changed source is compiled again by whatever needs it.
 CORE := CMakeLists.txt $(wildcard src/core/*)
 # The build sees what is installed, not an environment of its own; setuptools and wheel build Spark, which has no wheels.
@@ -24,7 +28,7 @@ BUILD_TOOLS = cmake ninja setuptools wheel $(shell sed -n 's/^requires = \[\(.*\
 INSTALL = $(PIP) install $(BUILD_TOOLS) && $(PIP) install --no-build-isolation --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check sanitize format bench adversary docs wheel clean
+.PHONY: help demo serve test test-long $(LONG:%=test-%) check sanitize format bench adversary docs wheel clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -38,7 +42,14 @@ serve: $(if $(SETUP),$(VENV)/.web)
 	@$(BIN)cellguard serve "$(SERVE)"
 
 test: $(SETUP)
-	$(BIN)python -m pytest --cov --cov-report=term:skip-covered $(TEST_OPTIONS)
+	$(BIN)python -m pytest --numprocesses=$(WORKERS) --cov --cov-report=term:skip-covered \
+	    $(LONG:%=--ignore=tests/%) $(TEST_OPTIONS)
+
+# One process each where a suite has a server of its own.
+test-long: $(LONG:%=test-%)
+test-web test-databases test-r: WORKERS = 0
+$(LONG:%=test-%): test-%: $(SETUP)
+	$(BIN)python -m pytest --numprocesses=$(WORKERS) tests/$* $(TEST_OPTIONS)
 
 check: $(SETUP)
 	@failed=0; for command in "ruff check --quiet ." "ruff format --check ." "mypy" "lint-imports"; do \
