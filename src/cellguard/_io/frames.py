@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._io.files import MAX_BYTES, atomic_writer, read_bytes
 from cellguard._io.sheet import is_workbook, read_sheet
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
 _TOO_WIDE = "records lie below each other, a column for each of their properties; keep the columns that are needed."
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Columns = Mapping[str, Any]
 
 

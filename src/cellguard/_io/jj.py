@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
 __all__ = ["read_jj", "write_jj"]
@@ -58,7 +59,7 @@ def read_jj(path: str | Path) -> dict[str, Any]:
     return parsed
 
 
-def _numbers(text: bytes) -> NDArray[np.float64] | None:
+def _numbers(text: bytes) -> FloatArray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy warns, then stops, at text it cannot read
@@ -72,7 +73,7 @@ def _count(number: float, most: float) -> int | None:
     return int(number) if number == np.floor(number) and 0 <= number <= most else None
 
 
-def _parse(x: NDArray[np.float64], text: bytes) -> dict[str, Any] | None:
+def _parse(x: FloatArray, text: bytes) -> dict[str, Any] | None:
     if len(x) < 3 or x[0] != 0:
         return None
     n = _count(x[1], (len(x) - 3) / _FIELDS)
@@ -119,7 +120,7 @@ def _parse(x: NDArray[np.float64], text: bytes) -> dict[str, Any] | None:
     return {**columns, **levels, "relations": T, "rhs": rhs, "fixed": status == 3, "sensitive": sensitive}
 
 
-def _row_starts(x: NDArray[np.float64], at: int, m: int) -> NDArray[np.int64] | None:
+def _row_starts(x: FloatArray, at: int, m: int) -> IntArray | None:
     """Return where each relation begins; its length stands behind its right-hand side."""
     starts = np.empty(m, np.int64)
     end = len(x)
@@ -134,7 +135,7 @@ def _row_starts(x: NDArray[np.float64], at: int, m: int) -> NDArray[np.int64] | 
     return starts if at == end else None
 
 
-def _follows_grammar(text: bytes, n: int, lengths: NDArray[np.int64]) -> bool:
+def _follows_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
     """Check that words, status letters, colons and brackets stand where the grammar has them.
 
     The numbers alone would not tell ``1s`` from ``10``, nor a misplaced bracket from a blank.
@@ -156,7 +157,7 @@ def _follows_grammar(text: bytes, n: int, lengths: NDArray[np.int64]) -> bool:
     )
 
 
-def _relation_marks(lengths: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _relation_marks(lengths: IntArray) -> NDArray[np.uint8]:
     """Return the kinds of the marks of relations: ``rhs K :``, then ``cell ( sign )`` for each part."""
     size = 3 + 4 * lengths
     start = np.cumsum(size) - size
@@ -243,7 +244,7 @@ def _relation_mistake(line: str, n: int) -> str | None:
     return None
 
 
-def _text(column: NDArray[np.float64]) -> list[str]:
+def _text(column: FloatArray) -> list[str]:
     """Return each number in its shortest form that reads back exactly; whole ones without a point."""
     with np.errstate(invalid="ignore"):
         whole = (column == np.floor(column)) & (np.abs(column) < 2**53)

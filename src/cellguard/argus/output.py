@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import IO, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._io.argus.data import write_columns
 from cellguard._io.argus.lists import write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import atomic_writer
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.argus.microdata import Made
 from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
 from cellguard.nouns.table import Table
@@ -31,7 +31,7 @@ STATUS |= {"secondary": 11, "empty": 14}
 """What tau-ARGUS calls the status of a cell."""
 
 
-def status_numbers(made: Made, release: Release | None) -> NDArray[np.int64]:
+def status_numbers(made: Made, release: Release | None) -> IntArray:
     """Return the status of each cell as tau-ARGUS numbers it."""
     table = made.table
     out = np.full(table.n_cells, STATUS["safe"])
@@ -79,7 +79,7 @@ def sbs_letters(made: Made, release: Release | None) -> list[str]:
     return [str(letter) for letter in out]
 
 
-def _by_several(table: Table) -> NDArray[np.bool_]:
+def _by_several(table: Table) -> BoolArray:
     """Return the cells that only a rule about several contributors together flags, such as dominance of two."""
     several, one = np.zeros(table.n_cells, bool), np.zeros(table.n_cells, bool)
     for name, cells in [] if table.flags is None else zip(table.flags.names, table.flags.flagged, strict=True):
@@ -212,7 +212,7 @@ def _intermediate(path: Path, options: Mapping[str, bool], made: Made, release: 
         variables.append(variable)
         columns[variable.name] = texts
 
-    def numbers(x: NDArray[np.float64]) -> list[str]:
+    def numbers(x: FloatArray) -> list[str]:
         return [repr(v) if not float(v).is_integer() else str(int(v)) for v in x.tolist()]
 
     files = []

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
 from cellguard.exceptions import InputError
@@ -32,7 +33,7 @@ from cellguard.nouns.levels import (
     with_respondents,
 )
 from cellguard.nouns.release import Adjustment, Release, Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard._engine.ranges.ranges import Ranges

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.hierarchy import nearest_codes
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table, residuals
+from cellguard.nouns.table import Table, residuals
 
 if TYPE_CHECKING:
     from cellguard._io.release_columns import PublishedColumns

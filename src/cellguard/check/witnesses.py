@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
 from cellguard.exceptions import FormatError, ReleaseError
 from cellguard.nouns.attacker import Attacker
@@ -106,7 +106,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     return out
 
 
-def _parts(release: Release) -> NDArray[np.int64]:
+def _parts(release: Release) -> IntArray:
     """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from cellguard._types import BoolArray
 from cellguard.cli._common import Internal, Json, TableFile, load_table, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from cellguard.nouns.table import Table
 
 __all__ = ["command", "describe"]
@@ -90,7 +88,7 @@ def _levels(table: Table) -> dict[str, dict[str, float]]:
     return out
 
 
-def _problems(table: Table, determined: NDArray[np.bool_]) -> list[str]:
+def _problems(table: Table, determined: BoolArray) -> list[str]:
     """Say what is allowed in a table and yet probably a mistake, in words, with the first cell of each kind."""
     import numpy as np
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cellguard._types import BoolArray
 from cellguard.cli._common import (
     Json,
     NoSafeReleaseError,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from cellguard.check.attack import CountRule
     from cellguard.nouns.release import Suppression
-    from cellguard.nouns.table import BoolArray, Table
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 

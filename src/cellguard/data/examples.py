@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.release import Intervals, Perturbation, Release, Rounding, Status, Suppression
@@ -37,8 +38,6 @@ __all__ = [
     "unroundable_cube",
 ]
 
-FloatArray = NDArray[np.float64]
-
 
 def _printed(rows: ArrayLike) -> FloatArray:
     """Return a printed table (totals last) in the order of the grid (totals first)."""
@@ -48,7 +47,7 @@ def _printed(rows: ArrayLike) -> FloatArray:
     return a.ravel()
 
 
-def _margins(table: Table) -> NDArray[np.bool_]:
+def _margins(table: Table) -> BoolArray:
     return np.asarray((table.coordinates == 0).any(axis=1))
 
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import aggregate
+from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.assemble import coordinates, derive_relations
 from cellguard.nouns.hierarchy import Hierarchy
@@ -24,8 +24,6 @@ from cellguard.nouns.table import Table
 
 __all__ = ["KINDS", "census", "cube", "frequency", "generate", "geography", "hierarchical", "onehier"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Generator = np.random.Generator
 
 _OCCURRENCES = (
@@ -393,7 +391,7 @@ def _divided(rng: Generator, totals: IntArray, n: int) -> FloatArray:
 
 def _counted(
     dims: Mapping[str, Hierarchy],
-    cells: NDArray[np.int32],
+    cells: Coordinates,
     values: FloatArray,
     name: str,
     threshold: int,

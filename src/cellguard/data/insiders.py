@@ -9,17 +9,14 @@ audit treat like any other (salazar2004 section 2).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.table import Table
 
 __all__ = ["insiders", "knows_contributors", "with_insiders"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
@@ -68,7 +65,7 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
 
 
 _NAME = "insider"
-Knowledge = tuple[IntArray, IntArray, FloatArray, NDArray[np.bool_]]
+Knowledge = tuple[IntArray, IntArray, FloatArray, BoolArray]
 """Who knows something of which cell, how much is his own, and whether he is alone there; ordered by who."""
 
 
@@ -172,9 +169,7 @@ def _by_counts(table: Table) -> Knowledge:
     return _with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
 
 
-def _with_totals(
-    table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]
-) -> Knowledge:
+def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
     """Add what everybody knows of the totals over his cells: they are at least what he gave."""
     from scipy.sparse import coo_array, csr_array
 
@@ -211,7 +206,7 @@ def _with_totals(
     return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(more.nnz, bool)]))
 
 
-def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_]) -> Knowledge:
+def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
     order = np.lexsort((cell, who))
     return who[order], cell[order].astype(np.int64), amount[order], alone[order]
 
@@ -229,7 +224,7 @@ class _Neighbours:
 
 
 def _attacker(
-    table: Table, name: str, cell: IntArray, amount: FloatArray, alone: NDArray[np.bool_], near: _Neighbours | None
+    table: Table, name: str, cell: IntArray, amount: FloatArray, alone: BoolArray, near: _Neighbours | None
 ) -> Attacker:
     """Return the attacker: what he knows, and the sensitive cells near it that he does not."""
     # where contributions may be negative, a part says nothing about the whole

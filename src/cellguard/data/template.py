@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import IntArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 
 __all__ = ["TOTALS", "Template", "TemplateTable", "is_period"]
 
-IntArray = NDArray[np.int64]
 
 _PERIODS = ("time_period", "period", "ref_period", "time", "year", "quarter", "month", "jahr", "annee", "année", "ano")
 _INDICATORS = ("indicator", "indicators", "indic", "indicateur", "variable", "measure", "merkmal", "indicador")

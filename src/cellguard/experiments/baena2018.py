@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._types import FloatArray
 from cellguard.check.audit import audit
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
@@ -16,7 +17,7 @@ from cellguard.experiments._framework import Experiment, Settings, Unit, publish
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.methods.intervals.verb import intervals
 from cellguard.methods.suppress.verb import suppress
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
 __all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4"]

@@ -11,13 +11,14 @@ import numpy as np
 
 from cellguard import generate
 from cellguard._engine.counts import twoway
+from cellguard._types import BoolArray, IntArray
 from cellguard.check.attack import CountRule, matching_attack, weighing_attack
 from cellguard.check.attack.counts import grid_of
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
 from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_matching
 from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import BoolArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["RULE", "TABLES2TO5", "sizes"]
 

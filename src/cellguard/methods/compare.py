@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError
 from cellguard.methods.method import Method
 from cellguard.methods.registry import METHODS, method_called
 from cellguard.nouns.publication import Publication, required_table
 from cellguard.nouns.release import Intervals, Release
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit

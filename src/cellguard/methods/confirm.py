@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.check.read_release import check_release
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Release
-from cellguard.nouns.table import FloatArray, IntArray
 
 __all__ = ["ATTEMPTS", "AUDIT_TIME_S", "missed", "raised"]
 

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.levels import Levels, attackers_of
 from cellguard.nouns.table import Table
 
 __all__ = ["Demand", "asked_cells", "demands_of", "trivial_limits"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

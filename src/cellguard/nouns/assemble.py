@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import additive
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Crossings", "cell_name", "coordinates", "derive_relations", "from_frame", "from_leaves"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Coordinates = NDArray[np.int32]
 Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
 
 _STATUS = {
@@ -162,7 +160,7 @@ def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
         raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
 
 
-def cell_name(hierarchies: Mapping[str, Hierarchy], row: NDArray[np.int32]) -> str:
+def cell_name(hierarchies: Mapping[str, Hierarchy], row: Coordinates) -> str:
     """Return how messages call a cell."""
     return "(" + ", ".join(f"{d}={h.codes[i]}" for (d, h), i in zip(hierarchies.items(), row, strict=True)) + ")"
 
@@ -270,7 +268,7 @@ class _Reader:
         weights = read("weights", np.abs(values))
         return {"sensitive": sensitive, "fixed": fixed, "counts": counts, "weights": weights, **bounds, **levels}
 
-    def empty(self, table: Table, given: FloatArray) -> NDArray[np.bool_]:
+    def empty(self, table: Table, given: FloatArray) -> BoolArray:
         """Return the cells without contributors: by their counts, or, where these are not known, by having no row."""
         if table.counts is not None:
             contributors = table.counts
@@ -281,7 +279,7 @@ class _Reader:
             contributors = self.filled(rows, table.relations, missing="zero")
         return np.asarray(contributors == 0)
 
-    def _status(self, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _status(self, name: str) -> tuple[BoolArray, BoolArray]:
         from cellguard._io.frames import encode
 
         words, index = encode(_column(self.given, name))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -36,19 +37,19 @@ class Attacker:
 
     name: str
     """How reports call the attacker."""
-    cells: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    cells: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))
     """Indices of the cells on which the attacker has tighter bounds than the table's."""
-    lb: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    lb: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Lower bounds known for `cells`."""
-    ub: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    ub: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Upper bounds known for `cells`."""
-    sensitive: NDArray[np.int64] | None = None
+    sensitive: IntArray | None = None
     """Cells to be protected against this attacker; None for the table's sensitive cells and levels."""
-    lower: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    lower: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Lower protection levels of `sensitive` against this attacker."""
-    upper: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    upper: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Upper protection levels of `sensitive` against this attacker."""
-    sliding: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    sliding: FloatArray = field(default_factory=lambda: np.zeros(0))
     """Sliding protection levels of `sensitive` against this attacker."""
     derived: bool = False
     """Whether he was found from the table itself, as a respondent is (:func:`cellguard.data.insiders`)."""

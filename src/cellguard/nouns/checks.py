@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import AdditivityError, InputError, LevelError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "residuals"]
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _LARGEST = 1e100
 """Sums of larger values could overflow, and then every relation would seem to hold."""

@@ -15,8 +15,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import WEIGHTS
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Keeper", "by_clusters", "joined", "kept_by"]
 
-IntArray = NDArray[np.int64]
 Task = tuple[int, Table, dict[str, Any]]
 """A cluster's number, its table, and the options of the verb for it."""
 
@@ -90,7 +89,7 @@ def _run(
     verb: Callable[..., Release],
     args: Sequence[Any],
     tasks: Iterable[Task],
-    effort: NDArray[np.float64],
+    effort: FloatArray,
     options: Mapping[str, Any],
 ) -> Iterator[tuple[int, Release]]:
     """Yield the release of each cluster as it is finished."""

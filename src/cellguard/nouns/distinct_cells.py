@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate, relations_between
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from cellguard.nouns.publication import Equation, Part, Publication
 
 __all__ = ["assemble", "clusters", "restricted"]
-
-IntArray = NDArray[np.int64]
 
 
 def assemble(
@@ -104,7 +102,7 @@ def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
 
 def _coordinates(
     part: Part, names: dict[str, dict[str, str]], codes: dict[str, tuple[str, ...]], indicators: Sequence[str]
-) -> NDArray[np.int32]:
+) -> Coordinates:
     """Return a table's cells in the publication's codes; a dimension it lacks is at its total, or at its population."""
     table = part.table
     out = np.zeros((table.n_cells, len(codes)), np.int32)
@@ -123,7 +121,7 @@ def _coordinates(
 
 
 def _across(
-    meanings: Meanings, codes: dict[str, tuple[str, ...]], sizes: Sequence[int], cells: NDArray[np.int32]
+    meanings: Meanings, codes: dict[str, tuple[str, ...]], sizes: Sequence[int], cells: Coordinates
 ) -> csr_array:
     """Return what the trees of all tables imply between cells of different tables."""
     families = []
@@ -141,7 +139,7 @@ def _equations(
     equations: Sequence[Equation],
     codes: dict[str, tuple[str, ...]],
     sizes: Sequence[int],
-    cells: NDArray[np.int32],
+    cells: Coordinates,
     listed: IntArray,
 ) -> list[tuple[Equation, csr_array]]:
     """Return one relation for every cell in which all indicators of an equation are published."""
@@ -166,7 +164,7 @@ def _equations(
     return out
 
 
-def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
+def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, BoolArray]:
     order = np.argsort(listed, kind="stable")
     place = np.minimum(np.searchsorted(listed[order], keys), len(listed) - 1)
     return order[place], listed[order][place] == keys
@@ -174,7 +172,7 @@ def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, NDArray[np.bool_]
 
 def _false_equations(
     joint: Sequence[tuple[Equation, csr_array]],
-    values: NDArray[np.float64],
+    values: FloatArray,
     label: Callable[[int], str],
     tolerance: float,
 ) -> list[CellguardError]:

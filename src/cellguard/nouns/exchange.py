@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from cellguard._io.files import atomic_writer
 from cellguard._io.frames import beside, written
+from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.figures import digits_of
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Suppression
-from cellguard.nouns.table import IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -125,7 +126,7 @@ def write_px(release: Release, view: TableView, path: Path, *, title: str) -> No
         cast("IO[str]", stream).writelines(f"{line}\n" for line in _px(view, values, title))
 
 
-def _px(view: TableView, values: NDArray[np.float64], title: str) -> Iterator[str]:
+def _px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
     table = view.table
     dims = [_quoted(table.dimensions[d]) for d in view.dims]
     digits = digits_of(values)

@@ -6,11 +6,11 @@ from math import floor, isfinite, isnan, log10
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from cellguard._types import FloatArray
 
 __all__ = ["NO_BOUND", "digits_of", "figure", "number", "percentage"]
 
-FloatArray = NDArray[np.float64]
 
 NO_BOUND = "no bound computed"
 """What is said of the gap where nothing is proven about the best release."""

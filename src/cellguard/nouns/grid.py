@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.figures import digits_of, number
 from cellguard.nouns.release import Intervals, Release, Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Cell", "Grid", "Head", "cells_of", "grids_of", "known_empty", "published_texts", "texts_of"]
 

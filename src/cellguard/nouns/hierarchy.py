@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Hierarchy", "Relations", "nearest_codes"]
 
-IntArray = NDArray[np.int64]
 ABSENT = -2
 """Stands for the parent of a code that a tree does not have."""
 MAX_LEVELS = 100

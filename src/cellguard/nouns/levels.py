@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ __all__ = [
     "with_respondents",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 LEVEL_TOLERANCE = Fraction(1, 10**6)
 """A level is met when this share of it, at most, is missing."""
@@ -65,13 +63,13 @@ class Levels:
     sliding: FloatArray
     """The range must be at least this wide."""
 
-    def some(self, which: NDArray[np.bool_]) -> Levels:
+    def some(self, which: BoolArray) -> Levels:
         """Return those of some of the cells."""
         return Levels(
             cells=self.cells[which], lower=self.lower[which], upper=self.upper[which], sliding=self.sliding[which]
         )
 
-    def any(self) -> NDArray[np.bool_]:
+    def any(self) -> BoolArray:
         """Which of the cells have a level at all."""
         return np.asarray((self.lower > 0) | (self.upper > 0) | (self.sliding > 0))
 
@@ -205,7 +203,7 @@ def _smallest_width(table: Table) -> FloatArray:
     return width
 
 
-def _asked_cells(table: Table) -> NDArray[np.bool_]:
+def _asked_cells(table: Table) -> BoolArray:
     """Return the cells that must be protected against somebody."""
     asked = table.sensitive.copy()
     for attacker in table.attackers:

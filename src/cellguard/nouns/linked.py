@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import cell_name, derive_relations
 from cellguard.nouns.attacker import EXTERNAL, Attacker
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["distinct_relations", "from_linked", "merged_fields", "moved_relations"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Coordinates = NDArray[np.int32]
 
 
 def from_linked(tables: Sequence[Table], **description: Any) -> Table:

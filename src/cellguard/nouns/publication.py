@@ -17,8 +17,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.table import Table
@@ -37,7 +37,6 @@ __all__ = [
     "takes_publications",
 ]
 
-IntArray = NDArray[np.int64]
 _log = logging.getLogger("cellguard")
 INDICATOR = "indicator"
 """Name of the dimension that tells indicators apart, where there are several."""
@@ -185,7 +184,7 @@ class Publication:
         meanings = Meanings.of(given)
         return assemble(cls, given, found, meanings, tolerance=tolerance, name=name)
 
-    def standing(self) -> NDArray[np.float64]:
+    def standing(self) -> FloatArray:
         """Return what each distinct cell weighs for readers: the priorities of all tables that show it, added up."""
         return standing(self.table)
 
@@ -273,7 +272,7 @@ def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
     return {(parts[i].name, parts[j].name): n for i, j, n in found}
 
 
-def standing(table: Table) -> NDArray[np.float64]:
+def standing(table: Table) -> FloatArray:
     """Return the priorities of all tables that show a cell, added up; 1 for each cell where there are no tables."""
     if table.parts is None:
         return np.ones(table.n_cells)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.checks import residuals
 
@@ -26,8 +26,6 @@ __all__ = ["additive", "shared_values"]
 
 _TWO_VALUES = "a cell that tables share must have one value; make both tables from the same data."
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Place = Callable[[int, int], str]
 """How messages call the place of a cell: its table's number, and the cell's number in it."""
 

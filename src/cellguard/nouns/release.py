@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 _log = logging.getLogger("cellguard")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.assemble import derive_relations, from_frame
 from cellguard.nouns.attacker import EXTERNAL, Attacker
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["columns", "files_of", "read_table", "write_table"]
 
-FloatArray = NDArray[np.float64]
 
 _COLUMNS = {
     "status": "status", "lower": "lower", "upper": "upper", "sliding": "sliding",

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import Check, residuals
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from cellguard.nouns.hierarchy import Hierarchy
 
 __all__ = ["Levels", "Table", "residuals"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,7 +72,7 @@ class Table:
     """Names of the dimensions; empty for a table of raw equations."""
     codes: tuple[tuple[str, ...], ...] = ()
     """The codes of each dimension, totals included."""
-    coordinates: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    coordinates: Coordinates = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     """One row per cell: the index of its code in each dimension."""
     hierarchies: tuple[Hierarchy, ...] = ()
     """The hierarchy of each dimension, when known: they imply the relations."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray
 from cellguard.exceptions import UnknownCodeError, did_you_mean
 
 __all__ = ["WEIGHTS", "weights_by_value"]
-
-FloatArray = NDArray[np.float64]
 
 
 def _inverse(size: FloatArray) -> FloatArray:

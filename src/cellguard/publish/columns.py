@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import IntArray
 from cellguard.exceptions import InputError
 
 __all__ = ["Column", "look", "nested_in", "same_as"]
@@ -42,7 +42,7 @@ class Column:
     """Records that have none."""
     codes: tuple[str, ...] = field(repr=False)
     """The different entries, where there are not too many."""
-    index: NDArray[np.int64] = field(repr=False)
+    index: IntArray = field(repr=False)
     """The place of each record's entry among them; -1 where there is none."""
 
     @property

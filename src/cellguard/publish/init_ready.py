@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
@@ -21,8 +21,6 @@ _TOPS = ("max", "top", "largest", "maxscore", "dominant")
 _AMOUNTS = ("tot", "total", "sum", "response", "y")
 _MANY = 200
 """Files beside the table that are looked at for a hierarchy."""
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

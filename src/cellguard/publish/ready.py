@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._io.frames import encode, numbers, read_frame
+from cellguard._types import IntArray
 from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
@@ -19,7 +19,6 @@ from cellguard.publish.model import Job, TableSection
 
 __all__ = ["ready"]
 
-IntArray = NDArray[np.int64]
 
 _MOST = 20
 """So many mistakes of a file are told one by one."""

@@ -18,11 +18,12 @@ import numpy as np
 
 from cellguard._io.files import read_bytes
 from cellguard._io.frames import numbers, read_frame, texts
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.nouns.figures import number
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.sheets import file_name
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.web.places import confined

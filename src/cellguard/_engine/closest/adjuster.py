@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
@@ -24,12 +23,10 @@ from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Adjuster", "Closest", "adjuster_of"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _GAP = 1e-7
 """A smaller proven gap is called optimal: what rounding leaves of zero."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["SparseCholesky"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _WIDEST = 96
 """Columns of a supernode: wide enough for fast products, narrow enough for the cache."""

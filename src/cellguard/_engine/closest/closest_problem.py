@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
@@ -19,12 +18,9 @@ from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import Inequalities, Point, Program
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.space.reduce import Reduction
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Movers", "Problem", "Request"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 class Movers:

@@ -13,7 +13,6 @@ import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
@@ -23,13 +22,10 @@ from cellguard._engine.closest.directions_mixed import MixedSenses
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.threads import blas_threads
+from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
 __all__ = ["Choice", "Senses", "choose"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-SenseArray = NDArray[np.int8]
 
 _ROUGH = 1e-7
 """Tolerance of the convex programs of the search."""
@@ -63,7 +59,7 @@ class Choice:
 class _Node:
     bound: float
     number: int
-    senses: SenseArray = field(compare=False)
+    senses: ByteArray = field(compare=False)
     v: FloatArray = field(compare=False)
 
 
@@ -119,27 +115,27 @@ class Senses:
 
     # ------------------------------------------------------------------ convex programs
 
-    def start(self) -> SenseArray:
+    def start(self) -> ByteArray:
         """No sense chosen yet (0), except where there is no choice."""
         s = np.zeros(len(self.mover), np.int8)
         s[~self.may_rise] = -1
         s[~self.may_sink] = 1
         return s
 
-    def rising(self, s: SenseArray) -> BoolArray:
+    def rising(self, s: ByteArray) -> BoolArray:
         """Which cells rise."""
         m = self.k.movers
         out = np.zeros(m.n_cells, bool)
         out[m.cell] = self._sense_of_movers(s)[m.mover] * np.sign(m.ratio) > 0
         return out
 
-    def _sense_of_movers(self, s: SenseArray) -> SenseArray:
+    def _sense_of_movers(self, s: ByteArray) -> ByteArray:
         """Senses of all movers; 0 for those that need none."""
         out = np.zeros(self.k.movers.n, np.int8)
         out[self.mover] = s
         return out
 
-    def solve(self, s: SenseArray) -> tuple[float, float, FloatArray]:
+    def solve(self, s: ByteArray) -> tuple[float, float, FloatArray]:
         """Return distance, bound and movers with the senses chosen so far; envelopes stand for the others."""
         m, rises = self.k.movers, self.rising(s)
         decided = np.zeros(m.n_cells, bool)
@@ -161,7 +157,7 @@ class Senses:
 
     # ------------------------------------------------------------------ heuristics
 
-    def dive(self, deadline: float) -> SenseArray:
+    def dive(self, deadline: float) -> ByteArray:
         """Choose senses where the envelopes lean, the plainest ones first, until all are chosen."""
         s = self.start()
         while (s == 0).any():
@@ -192,7 +188,7 @@ class Senses:
         cost = m.sums((d.absolute + d.largest)[m.cell] * m.size)[self.mover] * (self.up + self.down)
         return cost + m.sums(d.square[m.cell] * m.size**2)[self.mover] * (self.up + self.down) ** 2
 
-    def improve(self, s: SenseArray, value: float, deadline: float) -> tuple[SenseArray, float]:
+    def improve(self, s: ByteArray, value: float, deadline: float) -> tuple[ByteArray, float]:
         """Decide blocks of movers exactly while the others keep their senses, until no block gains or time is up.
 
         Blocks alternate between neighbours, movers that share relations, and random ones.
@@ -223,7 +219,7 @@ class Senses:
                 queue += self.rng.permutation(near.indices[near.indptr[i] : near.indptr[i + 1]]).tolist()
         return np.array(block)
 
-    def _decide(self, s: SenseArray, block: IntArray, value: float, deadline: float) -> tuple[SenseArray, float]:
+    def _decide(self, s: ByteArray, block: IntArray, value: float, deadline: float) -> tuple[ByteArray, float]:
         """Return the best senses of a block, the others as they are."""
         trial = s.copy()
         trial[block] = 0
@@ -236,8 +232,8 @@ class Senses:
     # ------------------------------------------------------------------ proofs
 
     def branch(
-        self, s: SenseArray, best: SenseArray, value: float, deadline: float, *, gap: float, node_limit: int = 1 << 30
-    ) -> tuple[SenseArray, float]:
+        self, s: ByteArray, best: ByteArray, value: float, deadline: float, *, gap: float, node_limit: int = 1 << 30
+    ) -> tuple[ByteArray, float]:
         """Branch and bound over envelopes, best bound first; return the best senses and the bound."""
         objective, bound, v = self.solve(s)
         if bound == np.inf:
@@ -283,7 +279,7 @@ class Senses:
         depth = np.where(node.senses == 0, 1.0 - np.abs(self._at(node.v)), 0.0)
         return np.where(depth > 1e-6, depth * weight, 0.0)
 
-    def mixed(self, s: SenseArray, best: SenseArray, deadline: float, *, gap: float) -> tuple[SenseArray, float]:
+    def mixed(self, s: ByteArray, best: ByteArray, deadline: float, *, gap: float) -> tuple[ByteArray, float]:
         """Decide what is undecided by a mixed-integer program; return the senses and the bound."""
         program, free = self._program(s)
         rises, bound = program.solve(self.solve(best)[2], deadline - clock.now(), gap)
@@ -292,7 +288,7 @@ class Senses:
         out[free] = np.where(rises, 1, -1) if rises is not None else best[free]
         return out, bound
 
-    def _program(self, s: SenseArray, far: float = _FAR) -> tuple[MixedSenses, IntArray]:
+    def _program(self, s: ByteArray, far: float = _FAR) -> tuple[MixedSenses, IntArray]:
         program, free = MixedSenses(self.k.movers, self.d, self.low, self.high), np.flatnonzero(s == 0)
         for sense, level in ((1, self.up), (-1, self.down)):
             program.hold(self.mover[s == sense], sense, level[s == sense])
@@ -343,7 +339,7 @@ class _Hunt:
         self.bound = np.inf if search.hopeless.any() else 0.0
         self.in_time = True
 
-    def _offer(self, s: SenseArray, value: float | None = None) -> None:
+    def _offer(self, s: ByteArray, value: float | None = None) -> None:
         value = self.search.solve(s)[0] if value is None else value
         if value < self.value:
             self.best, self.value = s, value

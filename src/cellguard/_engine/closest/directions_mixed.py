@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import block_array, csr_array, diags_array
 
 from cellguard._engine.closest.closest_problem import Movers
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["MixedSenses"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _FAR = 1e6
 """From here on a limit is meant in typical levels, the same for all movers."""

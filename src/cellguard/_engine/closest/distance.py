@@ -14,13 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Certificate", "Distance", "certify"]
+from cellguard._types import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+__all__ = ["Certificate", "Distance", "certify"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

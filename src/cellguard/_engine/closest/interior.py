@@ -21,14 +21,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Inequalities", "InteriorPoint", "Point", "Program", "Projection"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""

@@ -11,16 +11,14 @@ import os
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array, tril
 
 from cellguard._engine.closest.cholesky import SparseCholesky
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
 """Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""

@@ -6,15 +6,11 @@ section 5, soft constraints): always feasible.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
+from cellguard._types import FloatArray
 
 __all__ = ["closest_soft"]
-
-FloatArray = NDArray[np.float64]
 
 
 def closest_soft(

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "MAX_LINES",
@@ -31,8 +32,6 @@ __all__ = [
     "optimal_share",
 ]
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 MAX_LINES = 62
 """Rows or columns that fit a bit mask."""
@@ -291,9 +290,7 @@ def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     return enough()
 
 
-def optimal_share(
-    tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int
-) -> NDArray[np.float64]:
+def optimal_share(tables: IntArray, pattern: BoolArray, law: CountLaw, costs: IntArray, *, limit: int) -> FloatArray:
     """Return for each candidate the share of the drawn costs under which the pattern is its optimum."""
     # A candidate for which a part of the pattern suffices has no share; no draw is needed to tell.
     shares = np.zeros(len(tables))

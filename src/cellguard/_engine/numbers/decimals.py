@@ -7,13 +7,12 @@ how much: only one of x / 1.1 and x / 0.9 has two decimals.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from cellguard._types import FloatArray
 
 __all__ = ["decimal_unit", "in_units", "of_units"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _DIGITS = 6
 """Values with more decimals are measurements or estimates: they have no grid that anybody would notice."""

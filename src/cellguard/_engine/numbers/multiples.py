@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Lattice", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 LARGEST = 2.0**53
 """Whole numbers up to here are exact in floating point."""

@@ -9,18 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._engine.space.reduce import Reduction
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["AttackerProgram", "MovementProgram", "Push"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _NOISE = 1e-11
 """Reduced costs below this share of the largest cost are rounding."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.implied import expand
@@ -15,12 +14,10 @@ from cellguard._engine.ranges.ranges import cell_component, entries, ranges
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.verdicts import Found, Verdicts
 from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["certified"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _MARGIN = 1e-10
 """A share stays so far inside what a view allows: then floating point shows that it does."""

@@ -12,17 +12,14 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Coalitions"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _SETTLES = 0.1
 """Coalitions become smaller when a round settles less than this share of what is open."""

@@ -19,18 +19,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.attacker_program import AttackerProgram, Push
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Attack", "Cut", "Separator"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 Side = Literal["lower", "upper", "sliding"]
 
 

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Solved", "careful_movement"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Whole = NDArray[np.object_]
 """Whole numbers of any length."""
 

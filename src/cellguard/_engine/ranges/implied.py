@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Tightened", "expand", "implied_room", "tightened_room"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _PASSES = 3
 """Rounds of taking what relations leave; later ones tighten by ever less."""

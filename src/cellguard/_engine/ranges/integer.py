@@ -5,18 +5,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.parts import Request
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System
 from cellguard._engine.solvers.lp import LinearProgram, Solution
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["search_whole"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 def search_whole(

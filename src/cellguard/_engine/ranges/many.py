@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.certified import certified
@@ -23,11 +22,9 @@ from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import Found, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Verdicts", "Views", "ranges_for"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 def ranges_for(

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.ranges.range_search import Part, Reach, search
 from cellguard._engine.ranges.system import System
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Request", "part_of", "search_all"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 PART_SIZE = 400
 """Small components are searched together, up to so many variables."""

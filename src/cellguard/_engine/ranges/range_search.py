@@ -6,17 +6,14 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
 from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["LEVEL_TOLERANCE", "Part", "Reach", "search"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 LEVEL_TOLERANCE = 1e-6
 """A level is met when this share of it, at most, is missing."""

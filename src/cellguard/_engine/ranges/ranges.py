@@ -12,7 +12,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.attacker_program import AttackerProgram
@@ -21,12 +20,9 @@ from cellguard._engine.ranges.parts import Request, search_all
 from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE, Reach
 from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["AttackerProgram", "Ranges", "cell_component", "entries", "ranges"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,15 +9,13 @@ around it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["SmallMovements"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _AROUND = (8, 60, 300)
 """Columns in the program around a variable, when fewer did not suffice."""

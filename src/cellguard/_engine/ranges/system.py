@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["System", "free_cells"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 FIXED_TOLERANCE = 1e-12
 """A cell whose interval is narrower than this share of its value is published."""

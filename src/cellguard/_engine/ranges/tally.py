@@ -7,18 +7,15 @@ down. So one movement answers many questions at once.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Tally"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _KEEP = 1.0 - LEVEL_TOLERANCE / 2
 """What is looked for: half of the tolerance is left for making witnesses exact."""

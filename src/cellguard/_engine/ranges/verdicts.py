@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE
@@ -14,12 +13,9 @@ from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Found", "Verdicts"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,16 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.ranges.implied import Tightened
 from cellguard._engine.ranges.system import System, free_cells
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Questions", "Views"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

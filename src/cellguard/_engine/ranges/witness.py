@@ -15,17 +15,14 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.ranges.exact_fractions import Solved, careful_movement
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["ExactMovements", "exact_movements", "refine"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _FINE = (720720, 27720, 2520, 60, 1)
 """Vertices of tables are mostly whole or have small denominators: these grids hold them exactly."""

@@ -14,15 +14,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Row
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["BinaryProgram", "LazySolution", "solve_lazy"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _TRIVIAL = 1e-9
 """A row that asks for no more than this holds anyway."""

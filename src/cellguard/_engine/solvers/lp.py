@@ -7,15 +7,12 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, sparray
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InternalError
 
 __all__ = ["LinearProgram", "Solution", "SolveStatus", "weak_duality_bound"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class SolveStatus(StrEnum):
@@ -76,7 +73,7 @@ class LinearProgram:
         crossover: bool = True,
         tolerance: float = 1e-9,
         threads: int = 1,
-        integer: NDArray[np.bool_] | None = None,
+        integer: BoolArray | None = None,
     ) -> None:
         import highspy
 
@@ -183,7 +180,7 @@ class LinearProgram:
             self.solver.deleteRows(len(rows), np.asarray(rows, np.int32))
             self.n_rows -= len(rows)
 
-    def variable_types(self, integer: NDArray[np.bool_]) -> Any:
+    def variable_types(self, integer: BoolArray) -> Any:
         """Return HiGHS's own marks of whole and other variables."""
         kinds = self._highs.HighsVarType
         return np.where(integer, int(kinds.kInteger), int(kinds.kContinuous)).astype(np.uint8)

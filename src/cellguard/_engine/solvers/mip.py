@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import sparray
 
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["MixedSolution", "solve_mixed"]
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

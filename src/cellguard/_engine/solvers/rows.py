@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.solvers.lp import LinearProgram, Solution, weak_duality_bound
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Pool", "Relaxation", "Row", "matrix"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pyscipopt import SCIP_RESULT, Conshdlr, quicksum
 
 from cellguard._engine.solvers.branch_and_cut import BinaryProgram
 from cellguard._engine.solvers.rows import Row
+from cellguard._types import FloatArray
 
 __all__ = ["RowsOnTheWay", "quicksum"]
-
-FloatArray = NDArray[np.float64]
 
 
 class RowsOnTheWay(Conshdlr):

@@ -16,8 +16,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Family", "aggregate", "block_keys", "coordinates_of", "keys_of", "locate", "relations_between"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 Family = tuple[IntArray, IntArray, IntArray]
 """Relations of the codes of one dimension: totals, indptr, parts."""
-Rows = tuple[IntArray, IntArray, NDArray[np.float64]]
+Rows = tuple[IntArray, IntArray, FloatArray]
 """Lengths, cells and signs of relations."""
 
 _DENSE_LOOKUP = 1 << 24
@@ -38,7 +36,7 @@ _MOST_CELLS = 1 << 28
 """More cells than this are a mistake in the request: their relations would not fit into memory."""
 
 
-def keys_of(coordinates: NDArray[np.int32], sizes: Sequence[int]) -> IntArray:
+def keys_of(coordinates: Coordinates, sizes: Sequence[int]) -> IntArray:
     """Return the place of each cell in the grid of all combinations."""
     if prod(sizes) >= 1 << 62:
         raise InputError(f"the grid of {len(sizes)} dimensions with {tuple(sizes)} codes is too large to number.")
@@ -49,7 +47,7 @@ def keys_of(coordinates: NDArray[np.int32], sizes: Sequence[int]) -> IntArray:
     return key
 
 
-def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> NDArray[np.int32]:
+def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
     """Return the code indices of the cells at some places of the grid."""
     out = np.empty((len(keys), len(sizes)), np.int32)
     rest = keys
@@ -85,7 +83,7 @@ class _Places:
     def __init__(self, keys: IntArray, grid: int) -> None:
         self.grid = grid
         self.same = len(keys) == grid and bool((keys == np.arange(grid)).all())
-        self.table: NDArray[np.int32] | None = None
+        self.table: Coordinates | None = None
         if self.same:
             return
         if grid <= _DENSE_LOOKUP:
@@ -112,7 +110,7 @@ def locate(keys: IntArray, wanted: IntArray, sizes: Sequence[int]) -> IntArray:
 
 
 def relations_between(
-    coordinates: NDArray[np.int32], sizes: Sequence[int], families: Sequence[Family], *, absent_is_zero: bool = False
+    coordinates: Coordinates, sizes: Sequence[int], families: Sequence[Family], *, absent_is_zero: bool = False
 ) -> tuple[csr_array, IntArray]:
     """Return the relations between published cells, and the dimension each belongs to.
 
@@ -159,7 +157,7 @@ def relations_between(
 
 
 def _steps(
-    keys: IntArray, code: NDArray[np.int32], family: Family, stride: int, places: _Places, *, zero: bool = False
+    keys: IntArray, code: Coordinates, family: Family, stride: int, places: _Places, *, zero: bool = False
 ) -> Rows:
     """Return the relations of one dimension that hold between published cells."""
     totals, indptr, parts = family
@@ -205,7 +203,7 @@ def _complete(total: IntArray, length: IntArray, part: IntArray, *, zero: bool =
 
 
 def _across(
-    keys: IntArray, coordinates: NDArray[np.int32], families: Sequence[Family], strides: IntArray, places: _Places
+    keys: IntArray, coordinates: Coordinates, families: Sequence[Family], strides: IntArray, places: _Places
 ) -> list[Rows]:
     """Return the relations that leap over unpublished margins; none when the whole grid is published."""
     if len(keys) == places.grid:
@@ -237,7 +235,7 @@ def _leaps(keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArra
     out = []
     for low, cell in cells.items():
         above = sorted((high for high in cells if high != low and high & low == low), key=int.bit_count)
-        adds_up: dict[int, NDArray[np.bool_]] = {}
+        adds_up: dict[int, BoolArray] = {}
         for high in above:
             offset = np.zeros(1, np.int64)
             for d in _bits(high ^ low, len(offsets)):
@@ -254,7 +252,7 @@ def _leaps(keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArra
 
 def _bridges(
     keys: IntArray,
-    coordinates: NDArray[np.int32],
+    coordinates: Coordinates,
     cells: dict[int, IntArray],
     below: Sequence[IntArray],
     strides: IntArray,
@@ -300,7 +298,7 @@ def _equal_sums(one: tuple[IntArray, IntArray, int], other: tuple[IntArray, IntA
 
 
 def aggregate(
-    leaves: FloatArray, sums: Sequence[csr_array], coordinates: NDArray[np.int32], sizes: Sequence[int]
+    leaves: FloatArray, sums: Sequence[csr_array], coordinates: Coordinates, sizes: Sequence[int]
 ) -> FloatArray:
     """Return the value of each cell as the sum of leaf cells.
 

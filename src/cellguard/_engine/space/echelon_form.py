@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["EchelonForm", "anchors"]
+from cellguard._types import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+__all__ = ["EchelonForm", "anchors"]
 
 
 def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:

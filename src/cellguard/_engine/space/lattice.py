@@ -12,16 +12,13 @@ from fractions import Fraction
 from math import gcd, lcm
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Lattice"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _LARGEST_DENOMINATOR = 1000
 

@@ -11,17 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from cellguard._engine.space.reduce import Reduction
+from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
 __all__ = ["Network", "adjacency"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +80,7 @@ class Network:
 
     def narrow(
         self, cell: IntArray, sign: FloatArray, level: FloatArray, upper: FloatArray, lower: FloatArray
-    ) -> tuple[FloatArray, NDArray[np.int8]]:
+    ) -> tuple[FloatArray, ByteArray]:
         """Look for the cut that keeps each arc from moving by its level, if there is one.
 
         Returns

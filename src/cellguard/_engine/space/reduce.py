@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Merged", "Reduction", "reduce"]
+from cellguard._types import BoolArray, FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+__all__ = ["Merged", "Reduction", "reduce"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from cellguard._io.argus.rda import Metadata, Variable
 from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["codes_of", "numbers_of", "read_columns", "write_columns"]
-
-FloatArray = NDArray[np.float64]
 
 
 def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
@@ -66,15 +65,13 @@ def _fixed(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int
     return columns
 
 
-def _lines(data: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _lines(data: NDArray[Any]) -> tuple[IntArray, IntArray]:
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     starts = np.concatenate([[0], ends[:-1] + 1])
     return starts, ends - starts
 
 
-def _check_lengths(
-    path: str | Path, data: NDArray[Any], starts: NDArray[np.int64], lengths: NDArray[np.int64], needed: int
-) -> None:
+def _check_lengths(path: str | Path, data: NDArray[Any], starts: IntArray, lengths: IntArray, needed: int) -> None:
     longest = max(needed, int(lengths[0]))
     wrong = np.flatnonzero((lengths < needed) | (lengths > longest))
     for row in wrong:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["KNOWLEDGE", "CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
 

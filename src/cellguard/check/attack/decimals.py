@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine.numbers.decimals import decimal_unit, in_units, of_units
+from cellguard._types import FloatArray
 from cellguard.check.attack.intruder import attacked_cells
 from cellguard.exceptions import InputError
 from cellguard.nouns.release import Adjustment, Release
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["DecimalIntruder", "usual_shares"]
 

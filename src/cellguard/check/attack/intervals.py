@@ -24,10 +24,10 @@ import numpy as np
 
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.ranges.ranges import ranges
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Intervals
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["INTERVAL_KNOWLEDGE", "IntervalAttack", "interval_attack"]
 

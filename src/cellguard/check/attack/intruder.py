@@ -9,10 +9,10 @@ import numpy as np
 from numpy.random import Generator
 
 from cellguard._engine.numbers.decimals import decimal_unit
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.nouns.levels import movement_levels
 from cellguard.nouns.release import Adjustment, Release
-from cellguard.nouns.table import FloatArray, IntArray
 from cellguard.nouns.weights import weights_by_value
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import FloatArray, IntArray
 
 __all__ = ["list_candidates"]
 

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from cellguard._engine.counts import twoway
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.check.attack.parameters import over_all_parameters
 from cellguard.check.attack.sampling import inner_cells, sample
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["MatchingAttack", "matching_attack"]
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from cellguard._engine.counts import twoway
+from cellguard._types import BoolArray
 from cellguard.check.attack.counts import CountRule, Grid
-from cellguard.nouns.table import BoolArray
 
 __all__ = ["over_all_parameters"]
 

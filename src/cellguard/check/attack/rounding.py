@@ -34,10 +34,10 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.numbers.multiples import off_base
 from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels
 from cellguard.nouns.release import Perturbation, Rounding
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["KNOWLEDGE", "MethodAttack", "method_attack"]
 

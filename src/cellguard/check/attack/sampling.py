@@ -14,10 +14,11 @@ import numpy as np
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.space.lattice import Lattice
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import CountRule
 from cellguard.check.attack.listing import list_candidates
 from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Sampled", "as_counted", "inner_cells", "sample"]
 

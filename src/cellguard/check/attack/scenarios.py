@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.check.attack.decimals import DecimalIntruder
 from cellguard.check.attack.intruder import Knowledge, ProgramIntruder
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.release import Release
-from cellguard.nouns.table import FloatArray, IntArray
 
 __all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of"]
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from cellguard._engine.counts import twoway
 from cellguard._engine.space.lattice import Lattice
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError
 from cellguard.nouns.release import Suppression
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["WeighingAttack", "weighing_attack"]
 

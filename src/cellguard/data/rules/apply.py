@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cellguard._types import IntArray
 from cellguard.data.rules.rule import Custom, Manual, Rule
 from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError, LevelError
@@ -27,7 +27,7 @@ class Flags:
     """The rules with their parameters."""
     reasons: tuple[str, ...] = ()
     """Why each rule flags a cell."""
-    flagged: tuple[NDArray[np.int64], ...] = ()
+    flagged: tuple[IntArray, ...] = ()
     """The cells that each rule flagged."""
 
     def of(self, cell: int) -> tuple[str, ...]:

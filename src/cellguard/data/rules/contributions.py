@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cellguard.data.rules.statistics import CellStatistics, FloatArray
+from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def with_contributions(
     return table.with_known_zeros(empty) if known_zeros else table
 
 
-def _rows(table: Table, columns: dict[str, Any]) -> NDArray[np.int64]:
+def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
     from cellguard._engine.space.cell_grid import keys_of, locate
     from cellguard._io.frames import encode
@@ -106,7 +106,7 @@ def _rows(table: Table, columns: dict[str, Any]) -> NDArray[np.int64]:
     return locate(keys_of(table.coordinates, sizes), keys_of(np.column_stack(index), sizes), sizes)
 
 
-def _refuse(table: Table, bad: NDArray[np.bool_], what: str, hint: str | None = None) -> None:
+def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
     if bad.any():
         more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
         raise InputError(f"{table.label(int(np.argmax(bad)))}{more}: {what}", hint=hint)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cellguard.data.rules.statistics import CellStatistics, FloatArray
+from cellguard._types import BoolArray, FloatArray
+from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ __all__ = [
     "Zero",
 ]
 
-BoolArray = NDArray[np.bool_]
 DEFAULT_PERCENT = 10.0
 """Level, in per cent of the value, of a rule that flags magnitudes without measuring them: the usual p of p%."""
 _ROUNDING = 1e-12

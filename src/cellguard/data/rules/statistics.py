@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cellguard._types import ByteArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 
 __all__ = ["CellStatistics"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,9 +38,9 @@ class CellStatistics:
     """How many of the largest contributions `top` is sure to hold (with weights: how many units)."""
     protected: FloatArray | None = None
     """Largest contribution of a respondent without a waiver, NaN when all waived; None when nobody could."""
-    request: NDArray[np.int8] | None = None
+    request: ByteArray | None = None
     """Which kind of protection the largest contributor asked for: 0 none, 1 or 2; None when nobody could ask."""
-    contributors: NDArray[np.int64] | None = None
+    contributors: IntArray | None = None
     """Who gave `top`, as numbers without a meaning outside this table; -1 where there are no more."""
     shadow: bool = False
     """Whether the contributions are those of another variable than the published one."""

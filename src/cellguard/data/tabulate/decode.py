@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import keys_of
 from cellguard._io.frames import encode
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.request import Finest, Roles
-from cellguard.data.tabulate.rollup import Cells, FloatArray, IntArray, Items
+from cellguard.data.tabulate.rollup import Cells, Items
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.nouns.hierarchy import ABSENT, Hierarchy, nearest_codes
 
@@ -91,7 +91,7 @@ class _Codes:
         self.position = [{code: i for i, code in enumerate(h.codes)} for h in hierarchies]
         self.is_leaf = [np.isin(np.arange(len(h)), h.leaves) for h in hierarchies]
 
-    def coordinates(self, table: pa.Table, records: IntArray | None = None) -> NDArray[np.int32]:
+    def coordinates(self, table: pa.Table, records: IntArray | None = None) -> Coordinates:
         """Return a row of code indices per row of the table; codes that do not fit are refused."""
         columns = [self._column(d, table.column(f"d{d}"), records) for d in range(len(self.names))]
         return np.column_stack(columns).astype(np.int32)
@@ -121,7 +121,7 @@ class _Codes:
         codes: Sequence[str],
         index: IntArray,
         records: IntArray,
-        wrong: NDArray[np.bool_],
+        wrong: BoolArray,
         what: str,
         h: Hierarchy,
     ) -> None:
@@ -183,8 +183,8 @@ def decode(
 
 
 def _joined(
-    keys: IntArray, coordinates: NDArray[np.int32], sums: FloatArray, largest: FloatArray
-) -> tuple[IntArray, IntArray, NDArray[np.int32], FloatArray, FloatArray]:
+    keys: IntArray, coordinates: Coordinates, sums: FloatArray, largest: FloatArray
+) -> tuple[IntArray, IntArray, Coordinates, FloatArray, FloatArray]:
     """Add up rows of one cell; happens when null and a missing code are one."""
     distinct, first, place = np.unique(keys, return_index=True, return_inverse=True)
     place = place.ravel()

@@ -12,10 +12,10 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard.data.tabulate.rollup import FloatArray, IntArray, group, layers
+from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
+from cellguard.data.tabulate.rollup import group, layers
 from cellguard.nouns.hierarchy import Hierarchy
 
 __all__ = ["Judged", "Shared", "judge"]
@@ -25,7 +25,7 @@ __all__ = ["Judged", "Shared", "judge"]
 class Shared:
     """A row per holding and finest cell, of holdings that are in several."""
 
-    coordinates: NDArray[np.int32]
+    coordinates: Coordinates
     who: IntArray
     x: FloatArray
     """Sum of the contributions, with their sign."""
@@ -37,8 +37,8 @@ class Shared:
     """Sum of the weights."""
     n: FloatArray
     """Number of records."""
-    waived: NDArray[np.bool_]
-    request: NDArray[np.int8]
+    waived: BoolArray
+    request: ByteArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Judged:
     item_key: IntArray
     item_value: FloatArray
     item_weight: FloatArray
-    item_request: NDArray[np.int8]
+    item_request: ByteArray
     item_who: IntArray
 
 

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard._io.frames import columns_of, to_frame
+from cellguard._types import IntArray
 from cellguard.data.tabulate.verb import tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.assemble import derive_relations
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
-
-IntArray = NDArray[np.int64]
 
 __all__ = ["Asked", "parts_of_records", "parts_of_template"]
 

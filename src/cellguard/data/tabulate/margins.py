@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
 from cellguard.data.tabulate.holdings import Judged
 from cellguard.data.tabulate.request import Roles, Scale
-from cellguard.data.tabulate.rollup import Cells, FloatArray, IntArray, Items
+from cellguard.data.tabulate.rollup import Cells, Items
 
 __all__ = ["Part", "exact", "in_order", "statistics_of", "with_records"]
 
@@ -110,7 +111,7 @@ def _with_judged(
     return joined, new_ptr, chosen
 
 
-def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
     """Return lists as rows of equal length, and which entries are there."""
     length = np.diff(ptr)
     listed = np.arange(int(length.max(initial=0))) < length[:, None]
@@ -119,7 +120,7 @@ def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[A
     return out, listed
 
 
-def _first(ptr: IntArray, chosen: IntArray, x: NDArray[np.int8]) -> NDArray[np.int8]:
+def _first(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
     padded, _ = _padded(ptr, chosen, x)
     return padded[:, 0] if padded.shape[1] else np.zeros(len(ptr) - 1, np.int8)
 
@@ -127,7 +128,7 @@ def _first(ptr: IntArray, chosen: IntArray, x: NDArray[np.int8]) -> NDArray[np.i
 # ---------------------------------------------------------------- into the table's order
 
 
-def _places(cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray]:
+def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray]:
     """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
     free = np.ones(len(cells), dtype=bool)
     out = []
@@ -142,7 +143,7 @@ def _places(cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part
     return out
 
 
-def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> NDArray[np.int32]:
+def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
     found = []
     for part in parts:
@@ -154,7 +155,7 @@ def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> NDArray[np.int3
 
 
 def in_order(
-    cells: NDArray[np.int32], sizes: Sequence[int], parts: Sequence[Part]
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
     where = _places(cells, sizes, parts)

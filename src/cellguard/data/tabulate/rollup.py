@@ -8,9 +8,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import keys_of
+from cellguard._types import ByteArray, Coordinates, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Items", "group", "layers", "roll_up"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Coordinates = NDArray[np.int32]
 
 _DENSE = 1 << 27
 """Grids up to this size are numbered with an array, larger ones by sorting."""
@@ -33,7 +30,7 @@ class Items:
 
     value: FloatArray
     weight: FloatArray
-    request: NDArray[np.int8]
+    request: ByteArray
     who: IntArray
     """Number of the contributor; the same number is the same contributor."""
 

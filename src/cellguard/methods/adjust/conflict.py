@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, hstack
 
 from cellguard._engine import clock
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Conflict", "find_conflict"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

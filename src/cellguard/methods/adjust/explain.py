@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.adjust.conflict import Conflict, find_conflict
 from cellguard.methods.adjust.senses import Need
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["explain"]
 

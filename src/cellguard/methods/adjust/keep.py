@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._types import BoolArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
-from cellguard.nouns.table import BoolArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Keep", "kept_cells"]
 

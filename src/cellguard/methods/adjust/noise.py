@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-__all__ = ["with_noise"]
+from cellguard._types import FloatArray
 
-FloatArray = NDArray[np.float64]
+__all__ = ["with_noise"]
 
 
 def with_noise(

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.closest.distance import Distance
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
 __all__ = ["NORMS", "distance_of"]

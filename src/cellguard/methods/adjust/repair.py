@@ -7,8 +7,9 @@ import numpy as np
 from cellguard._engine.closest.adjuster import Adjuster, adjuster_of
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.adjust.senses import Need
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["REPAIRS", "flipped", "room_of", "with_fixed_cells_freed"]
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.levels import attackers_of, movement_levels
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Need", "fixed_senses", "identities", "needs"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._types import FloatArray
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.release import Adjustment
-from cellguard.nouns.table import FloatArray
 
 __all__ = ["Sensitivity", "sensitivity"]
 

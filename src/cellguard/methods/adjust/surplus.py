@@ -19,9 +19,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._types import FloatArray
 from cellguard.methods.adjust.repair import room_of
 from cellguard.methods.adjust.senses import Need, identities
-from cellguard.nouns.table import FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["with_secret", "with_surplus"]
 

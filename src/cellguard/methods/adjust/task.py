@@ -15,6 +15,7 @@ from cellguard._engine.closest.adjuster import Adjuster, Closest, adjuster_of
 from cellguard._engine.closest.directions import Choice, Senses, choose
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import ReleaseError
 from cellguard.methods.adjust.explain import explain
 from cellguard.methods.adjust.noise import with_noise
@@ -23,7 +24,7 @@ from cellguard.methods.adjust.senses import Need, fixed_senses
 from cellguard.methods.adjust.surplus import with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
 from cellguard.nouns.release import Adjustment, Status
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Task", "with_given_senses", "with_optimal_senses"]
 

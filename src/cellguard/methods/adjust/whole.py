@@ -13,18 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine import clock
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["whole_columns", "whole_movement"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _REACH = (0, 1, 4)
 """Whole numbers further out than the two next to the closest movement, tried one after the other."""

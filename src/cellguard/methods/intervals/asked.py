@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.lattice import Lattice, Width
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Asked"]
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import Asked
 from cellguard.methods.intervals.grid import Grid, Published
 from cellguard.methods.intervals.lattice import Lattice
@@ -18,7 +19,7 @@ from cellguard.methods.intervals.movements import Cover, Ground, Known
 from cellguard.methods.intervals.problem import Ends, left
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Classes", "classes"]
 

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.lattice import Lattice
 from cellguard.methods.intervals.problem import Problem
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Grid", "Published", "only"]
 

@@ -27,17 +27,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
+from cellguard._types import FloatArray
 from cellguard.methods.intervals.newton import Requests, State
 from cellguard.methods.intervals.newton_copies import OutOfTimeError
 
 __all__ = ["Requests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
 
-FloatArray = NDArray[np.float64]
 
 _MOST_ITERATIONS = 120
 _ROUGH = 0.08

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from cellguard.nouns.table import FloatArray, Table
+from cellguard._types import FloatArray
+from cellguard.nouns.table import Table
 
 __all__ = ["POSITIONS", "Lattice", "Width", "grain_of", "pieces"]
 

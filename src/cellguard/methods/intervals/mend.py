@@ -8,11 +8,12 @@ from typing import TypeVar
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._types import IntArray
 from cellguard.check.audit import audit
 from cellguard.methods.intervals.grid import only
 from cellguard.methods.intervals.problem import Ends, Problem, left
 from cellguard.nouns.release import Intervals, Status
-from cellguard.nouns.table import IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["accepted", "exposed_cells", "widened"]
 

@@ -22,9 +22,9 @@ from scipy.sparse import csr_array, hstack
 from cellguard._engine import clock
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.intervals.asked import Asked
 from cellguard.methods.intervals.lattice import Width, grain_of, pieces
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Cover", "Ground", "Known", "Movement"]
 

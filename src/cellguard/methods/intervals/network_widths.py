@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine import clock
 from cellguard._engine.solvers.rows import Pool, Relaxation, Row
 from cellguard._engine.space.network import Network
+from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
 __all__ = ["Asked", "NetworkWidths"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _TOGETHER = 256
 """Movements that are looked at between two looks at the clock."""
@@ -160,9 +157,7 @@ class NetworkWidths:
         x = x / short * self.unit
         return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
 
-    def _narrow(
-        self, each: Asked, x: FloatArray, part: slice, level: FloatArray
-    ) -> tuple[FloatArray, NDArray[np.int8]]:
+    def _narrow(self, each: Asked, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
         upper, lower = self._room(each, x)
         return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
 
 __all__ = ["Requests", "State"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _CORRECTORS = 2
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve_triangular
 from scipy.sparse import csr_array
 
 from cellguard._core import schur
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Copies", "NullSpaceCopies", "OutOfTimeError", "RangeCopies", "make_copies", "robust_cholesky"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.requests import Variables, needs
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
+
+from cellguard._types import FloatArray
 
 __all__ = ["Widener", "joint_movement"]
 
-FloatArray = NDArray[np.float64]
 
 _SIMPLEX = 1000
 """With more cells one program from scratch is solved sooner by the interior point."""

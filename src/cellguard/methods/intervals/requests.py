@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard._engine.space.network import Network

@@ -8,7 +8,8 @@ import secrets
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard._types import FloatArray, IntArray
+from cellguard.nouns.table import Table
 
 __all__ = ["Secret", "drawn_seed"]
 

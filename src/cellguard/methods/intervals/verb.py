@@ -15,6 +15,7 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.methods.intervals.classes import classes
 from cellguard.methods.intervals.grid import Published
@@ -25,7 +26,7 @@ from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["intervals"]
 

@@ -6,21 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine import clock
 from cellguard._engine.ranges.cuts import Cut, Separator
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, weak_duality_bound
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.perturb.limits import Limits
 
 __all__ = ["Outcome", "solve"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _ROUNDS = 500
 _CUTS_PER_ROUND = 200

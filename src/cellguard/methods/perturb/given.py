@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["given_movements", "refuse_given"]
 

@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.demands import Demand, trivial_limits
 
 __all__ = ["Limits", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance"]
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 _APART = (0.1, 0.5)
 """A sensitive cell moves at least this share, drawn between the two, of half the width that it needs."""

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError, LevelError
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.perturb.given import given_movements, refuse_given
@@ -25,7 +26,7 @@ from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
-from cellguard.nouns.table import BoolArray, FloatArray, Table, residuals
+from cellguard.nouns.table import Table, residuals
 
 if TYPE_CHECKING:
     from cellguard.methods.demands import Demand

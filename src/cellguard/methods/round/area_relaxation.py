@@ -11,19 +11,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.solvers.mip import solve_mixed
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.grid import Grid
 from cellguard.methods.round.model import Pieces, make_pieces
 
 __all__ = ["Relaxation", "make_whole"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 _IMPRECISE = 1e-4

@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import BoolArray, IntArray
 
 __all__ = ["Blocks", "find_blocks"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,11 +14,11 @@ mended by small programs with the violated cuts.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cellguard._core.areas import decide_one, decide_parts
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.area_relaxation import Relaxation, make_whole
 from cellguard.methods.round.exact import Outcome
 from cellguard.methods.round.grid import Grid, Prices
@@ -29,8 +29,6 @@ from cellguard.methods.round.problem import Problem
 
 __all__ = ["solve_by_areas"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _THOROUGH = (100, 400, 1600)
 """Passes over the families: steps that a relaxation takes after every decision."""

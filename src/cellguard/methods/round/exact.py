@@ -14,21 +14,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from cellguard._engine import clock
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.solvers.mip import MixedSolution, solve_mixed
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.model import Model, make_model
 from cellguard.methods.round.problem import Problem
 
 __all__ = ["Outcome", "solve_exactly"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _SMALL = 3000
 """Programs of so many columns are given to the branch-and-bound whole."""

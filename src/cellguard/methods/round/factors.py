@@ -10,12 +10,11 @@ Whatever this finds is checked exactly by :mod:`cellguard.methods.round.blocks` 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-__all__ = ["relation_classes"]
+from cellguard._types import IntArray
 
-IntArray = NDArray[np.int64]
+__all__ = ["relation_classes"]
 
 
 def relation_classes(relations: csr_array) -> IntArray:

@@ -6,17 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._engine.space.network import adjacency
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.blocks import Blocks
 from cellguard.methods.round.problem import Problem
 
 __all__ = ["Cells", "Grid", "Prices", "cross_section", "make_grid"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 Network = tuple[IntArray, IntArray, IntArray, IntArray]
 """Tail and head of each column, and for each node its columns (:func:`cellguard._engine.space.network.adjacency`)."""
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import ranges
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.round.problem import Problem
 
 __all__ = ["LevelCuts", "LevelsOpenError"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _MANY = 100
 """Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""

@@ -14,17 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.problem import Problem
 
 __all__ = ["Model", "Pieces", "make_model", "make_pieces"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

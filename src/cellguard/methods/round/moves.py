@@ -9,12 +9,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from cellguard._core.areas import cancel_pairs
+from cellguard._types import IntArray
 from cellguard.methods.round.area_relaxation import make_whole
 from cellguard.methods.round.grid import Grid, Prices, cross_section
 
 __all__ = ["Moves"]
 
-IntArray = NDArray[np.int64]
 
 _FAR_PAIRS = 20_000
 """Pairs of areas of different families that are tried in a sweep."""

@@ -6,17 +6,15 @@ The area with the fewest undecided cells goes first: rounding it moves the other
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cellguard._core.areas import halve
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.area_relaxation import Relaxation
 from cellguard.methods.round.grid import Grid, Prices
 
 __all__ = ["OutOfTimeError", "decide_one_by_one"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _UNDECIDED = 0.02
 """A relaxed cell this far from a whole number is undecided."""

@@ -16,16 +16,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.numbers.multiples import Lattice, ends, whole_residuals
+from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Problem", "make_problem", "reach"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _NEAR = 1e-9
 """A quotient this close to a whole number, relatively, is one."""

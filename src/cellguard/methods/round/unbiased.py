@@ -15,17 +15,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["exploration", "shares_up", "steered", "tossed", "transition"]
 
-FloatArray = NDArray[np.float64]
 
 _PRIOR_WEIGHT = 5.0
 """So many imagined cells of each pair keep the estimate sensible where the table has few."""
 
 
-def _residues(values: FloatArray, base: float) -> NDArray[np.int64]:
+def _residues(values: FloatArray, base: float) -> IntArray:
     return np.asarray(np.rint(values) % base, np.int64)
 
 

@@ -24,13 +24,14 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.numbers.multiples import Lattice, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Rounding, Status, unit_of_table
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.methods.demands import Demand

@@ -14,8 +14,8 @@ from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray
 
 __all__ = ["Protector", "cheapest", "plans"]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._types import BoolArray, IntArray
 from cellguard.check.audit import audit
 from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.table import BoolArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Verdict", "judge"]
 

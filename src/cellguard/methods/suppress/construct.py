@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
-from cellguard.nouns.table import BoolArray, FloatArray
 
 __all__ = ["construct"]
 

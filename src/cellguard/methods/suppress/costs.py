@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.nouns.table import BoolArray, FloatArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["costs"]
 

@@ -10,9 +10,9 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard._engine.solvers.branch_and_cut import BinaryProgram, LazySolution, solve_lazy
 from cellguard._engine.solvers.rows import Relaxation, Row
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.inequalities import Inequalities
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray
 
 __all__ = ["Exact"]
 

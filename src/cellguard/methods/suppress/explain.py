@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import Problem
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["explain"]
 

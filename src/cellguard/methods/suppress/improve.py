@@ -9,13 +9,13 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard._engine.clock import Deadline
+from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.pattern import Movements, Proof, clean, prove
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray
 
 __all__ = ["Search"]
 

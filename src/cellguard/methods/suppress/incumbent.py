@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._engine.clock import Deadline
+from cellguard._types import BoolArray
 from cellguard.methods.suppress.problem import Problem
-from cellguard.nouns.table import BoolArray
 
 __all__ = ["Incumbent"]
 

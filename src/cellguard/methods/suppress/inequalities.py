@@ -17,8 +17,8 @@ from cellguard._engine import clock
 from cellguard._engine.ranges.attacker_program import MovementProgram
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Pool, Row
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Inequalities"]
 

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from cellguard._engine import clock
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["jointly"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import Problem
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Ledger", "Movement"]
 

@@ -14,11 +14,11 @@ from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
 from cellguard._engine import clock
+from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import cheapest, plans
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
 from cellguard.methods.suppress.pattern import clean, prove
-from cellguard.nouns.table import FloatArray, IntArray
 
 __all__ = ["LargeSearch"]
 

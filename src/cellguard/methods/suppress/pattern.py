@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine import clock
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import Problem
 from cellguard.methods.suppress.space import Known, Levels, Space
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Movements", "Part", "Proof", "clean", "prove"]
 

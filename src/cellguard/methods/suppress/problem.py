@@ -15,9 +15,10 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.methods.suppress.requests import Requests, asked_of, room
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

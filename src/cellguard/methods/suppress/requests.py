@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
-from cellguard.nouns.table import FloatArray, IntArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["Asked", "Requests", "asked_of", "room"]
 

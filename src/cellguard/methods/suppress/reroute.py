@@ -13,11 +13,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import Deadline
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector, cheapest, plans
 from cellguard.methods.suppress.pattern import Movements
 from cellguard.methods.suppress.problem import Problem
 from cellguard.methods.suppress.space import Space
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Routes"]
 

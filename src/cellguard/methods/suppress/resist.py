@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cellguard._engine.counts import twoway
+from cellguard._types import BoolArray
 from cellguard.check.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.levels import Levels, attackers_of, required_levels, with_respondents
 from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.table import BoolArray, Table
+from cellguard.nouns.table import Table
 
 __all__ = ["check_counts", "optimal_counts", "random_costs", "resist_matching", "rule_applies"]
 

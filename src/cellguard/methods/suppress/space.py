@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import Problem
-from cellguard.nouns.table import BoolArray, FloatArray, IntArray
 
 __all__ = ["Known", "Levels", "Space"]
 

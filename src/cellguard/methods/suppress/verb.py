@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from cellguard._engine import clock
 from cellguard._engine.clock import Deadline
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.table import BoolArray, Table
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.methods.suppress.exact import Exact

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard.nouns.table import FloatArray, Table
+from cellguard._types import FloatArray
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit, Finding
