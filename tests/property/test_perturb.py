@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 import cellguard as cg
 from cellguard.exceptions import LevelError
 from cellguard.methods.demands import asked_cells, demands_of
-from cellguard.methods.perturb.limits import Limits, draw_to_multiples, make_limits
+from cellguard.methods.perturb.cell_limits import CellLimits, draw_to_multiples, make_limits
 from cellguard.nouns.levels import required_levels
 from cellguard.nouns.release import Status
 
@@ -48,7 +48,7 @@ def random_table(rows: int, columns: int, seed: int, *, insider: bool = False) -
     )
 
 
-def drawn_limits(t: cg.Table, seed: int = 0) -> Limits:
+def drawn_limits(t: cg.Table, seed: int = 0) -> CellLimits:
     """What the method may do: no farther than a base, drawn to multiples, sensitive cells on their side."""
     needs = [required_levels(t, attacker) for attacker in t.attackers]
     rng = np.random.default_rng(seed)
@@ -60,7 +60,7 @@ def drawn_limits(t: cg.Table, seed: int = 0) -> Limits:
     ).sided()  # fmt: skip
 
 
-def giant_model(t: cg.Table, limits: Limits) -> float:
+def giant_model(t: cg.Table, limits: CellLimits) -> float:
     """Published movements z, and for each attacker and sensitive cell two tables f, g that prove its range."""
     n, d = t.n_cells, limits.distance
     copies = [(k, int(p)) for k in range(len(t.attackers)) for p in t.sensitive_cells]

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic as now
 
-__all__ = ["Deadline", "left", "now", "until"]
+__all__ = ["Deadline", "OutOfTimeError", "left", "now", "until"]
+
+
+class OutOfTimeError(Exception):
+    """The deadline came within a step; what was begun is given up."""
 
 
 @dataclass(frozen=True, slots=True)

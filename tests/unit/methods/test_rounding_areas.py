@@ -14,7 +14,7 @@ from cellguard._core.flows import FAR, cheapest_flow, negative_cycle
 from cellguard._engine.numbers.multiples import lattice
 from cellguard._engine.space.network import adjacency
 from cellguard.data.generate import census, cube, geography
-from cellguard.methods.round.area_relaxation import Relaxation
+from cellguard.methods.round.area_relaxation import AreaRelaxation
 from cellguard.methods.round.blocks import find_blocks
 from cellguard.methods.round.grid import Prices, make_grid
 from cellguard.methods.round.problem import make_problem
@@ -142,7 +142,7 @@ def test_a_relaxation_follows_what_is_decided():
     )  # fmt: skip
     grid = make_grid(problem, find_blocks(table.relations))
     areas = grid.parts[grid.top]
-    free = Relaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
+    free = AreaRelaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
     assert free.solve()
     assert free.bound == pytest.approx(
         free.constant + grid.scale * (free.pieces.cost @ free.y), abs=1e-3
@@ -151,7 +151,7 @@ def test_a_relaxation_follows_what_is_decided():
     free.settle(0, whole)
     free.follow(4000)
     np.testing.assert_array_equal(free.x[0], whole)
-    again = Relaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
+    again = AreaRelaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)
     again.pieces.upper[again.area == 0] = 0.0
     again.rhs = free.sides
     again.solve()

@@ -12,7 +12,7 @@ from cellguard._engine.ranges import range_search as search
 from cellguard._engine.space.echelon_form import EchelonForm
 from cellguard.methods.suppress import improve, pattern
 from cellguard.methods.suppress.joint_movement import jointly
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Space
 from cellguard.nouns.levels import attackers_of
 
@@ -22,7 +22,7 @@ def small() -> cg.Table:
 
 
 def space_of(table: cg.Table) -> Space:
-    problem = Problem.of(table, forced=table.sensitive)
+    problem = SuppressionProblem.of(table, forced=table.sensitive)
     return Space.of(problem, problem.usable)
 
 
@@ -64,7 +64,7 @@ def test_a_search_that_starts_jointly_ends_safe(monkeypatch, attackers):
 
 def test_cleaning_goes_on_where_it_stopped(monkeypatch):
     table = small()
-    problem = Problem.of(table, forced=table.sensitive)
+    problem = SuppressionProblem.of(table, forced=table.sensitive)
     proof = pattern.prove(problem, problem.usable | problem.forced)
     monkeypatch.setattr(pattern, "_TRIES", 5)
     left, _ = pattern.clean(proof)
@@ -75,7 +75,7 @@ def test_cleaning_goes_on_where_it_stopped(monkeypatch):
 
 def test_what_the_deadline_leaves_untried_stays_and_is_safe():
     table = small()
-    problem = Problem.of(table, forced=table.sensitive)
+    problem = SuppressionProblem.of(table, forced=table.sensitive)
     proof = pattern.prove(problem, problem.usable | problem.forced)
     assert proof.safe
     everything, _ = pattern.clean(proof, deadline=clock.now() - 1.0)
@@ -86,7 +86,7 @@ def test_what_the_deadline_leaves_untried_stays_and_is_safe():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_compiled_search_agrees_with_the_programs(monkeypatch, seed):
     table = generate.hierarchical(seed)
-    problem = Problem.of(table, forced=table.sensitive)
+    problem = SuppressionProblem.of(table, forced=table.sensitive)
     some = problem.forced | (problem.usable & (np.random.default_rng(seed).random(table.n_cells) < 0.5))
     by_programs = problem.verdicts(some)[0]
     monkeypatch.setattr(search, "_LARGE", 0)

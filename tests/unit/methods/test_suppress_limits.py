@@ -12,7 +12,7 @@ from cellguard._engine.ranges.ranges import ranges
 from cellguard.methods.suppress import improve
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.improve import Search
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.reroute import Routes
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.release import Status
@@ -37,7 +37,7 @@ def every_table_is_heavy(monkeypatch):
 @pytest.mark.parametrize("insider", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_other_routes_keep_a_pattern_safe_and_make_it_cheaper(seed, insider):
-    problem = Problem.of(table := table_of(seed, insider=insider), forced=table.sensitive)
+    problem = SuppressionProblem.of(table := table_of(seed, insider=insider), forced=table.sensitive)
     search = Search(problem=problem, rng=np.random.default_rng(0))
     nothing = np.zeros((0, len(search.space)))
     rows, found, failed = construct(search.protector, search.forced_rows, nothing, largest_first=True)
@@ -70,12 +70,12 @@ def test_a_limit_of_nothing_is_a_status(method):
 
 
 def test_a_passed_deadline_confirms_nothing():
-    problem = Problem.of(table := table_of(2), forced=table.sensitive)
+    problem = SuppressionProblem.of(table := table_of(2), forced=table.sensitive)
     assert not problem.verdicts(problem.usable | problem.forced, Deadline.after(0.0))[0].all()
 
 
 def test_many_attackers_are_judged_as_each_alone():
-    problem = Problem.of(table := table_of(0, insider=True), forced=table.sensitive)
+    problem = SuppressionProblem.of(table := table_of(0, insider=True), forced=table.sensitive)
     rng = np.random.default_rng(5)
     for _ in range(5):
         pattern = problem.forced | (problem.usable & (rng.random(table.n_cells) < 0.3))

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
-from cellguard._engine.closest.closest_problem import Movers, Problem
+from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
 from cellguard._engine.closest.distance import Certificate, Distance, certify
 from cellguard._engine.closest.interior import InteriorPoint, Projection
 from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
@@ -103,7 +103,7 @@ class Adjuster:
         """The solver for large tables with square distances."""
         return IterativeNormal(self.movers.relations)
 
-    def _projection_of(self, problem: Problem) -> Projection:
+    def _projection_of(self, problem: ClosestProblem) -> Projection:
         large = self.movers.n > _LARGE and self.movers.relations.shape[0] > _LARGE // 20
         return self.iterative if large and problem.curved else self.projection
 
@@ -180,7 +180,7 @@ class Adjuster:
         if (lower <= 0).all() and (upper >= 0).all():
             still = np.zeros(self.n)
             return self._finish(still, still, np.zeros((2, self.n)), 0, (lower, upper, distance, None, soft))
-        problem = Problem(self.movers, lower, upper, distance, soft=soft)
+        problem = ClosestProblem(self.movers, lower, upper, distance, soft=soft)
         if (problem.lower > problem.upper).any():
             return self._nothing()
         to_vertex = vertex and problem.flat
@@ -199,7 +199,7 @@ class Adjuster:
             return found
         return self._nothing()
 
-    def feasible(self, problem: Problem, deadline: float = float("inf")) -> bool:
+    def feasible(self, problem: ClosestProblem, deadline: float = float("inf")) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
         lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
         return lp.solve(time_limit_s=clock.left(deadline)).status is not SolveStatus.INFEASIBLE

@@ -15,12 +15,12 @@ from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard._engine.closest.distance import Distance
-from cellguard._engine.closest.interior import Inequalities, Point, Program
+from cellguard._engine.closest.interior import Point, PointInequalities, Program
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Movers", "Problem", "Request"]
+__all__ = ["ClosestProblem", "ClosestRequest", "Movers"]
 
 
 class Movers:
@@ -65,7 +65,7 @@ class Movers:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Request:
+class ClosestRequest:
     """Movers that must leave the open interval (-down, up), either way: the envelope of their distance counts."""
 
     mover: IntArray
@@ -95,7 +95,7 @@ class _Pairs:
         return slice(begin, begin + n)
 
 
-class Problem:
+class ClosestProblem:
     """One problem between movers, in units of a typical movement."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Problem:
         distance: Distance,
         *,
         soft: FloatArray | None = None,
-        request: Request | None = None,
+        request: ClosestRequest | None = None,
     ) -> None:
         self.m, self.d, self.soft, self.request = movers, distance, soft, request
         self.cell_lower, self.cell_upper = lower, upper
@@ -211,7 +211,7 @@ class Problem:
         return Program(
             linear=linear,
             quadratic=quadratic,
-            rows=Inequalities(
+            rows=PointInequalities(
                 mover=np.concatenate(mover),
                 sign=np.concatenate(sign),
                 aux=np.concatenate(aux),

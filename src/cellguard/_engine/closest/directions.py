@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.closest_problem import Problem, Request
+from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import InteriorPoint
@@ -143,8 +143,8 @@ class Senses:
         lower = np.where(decided & rises & (self.cell_up > 0), self.cell_up, self.room[0])
         upper = np.where(decided & ~rises & (self.cell_down > 0), -self.cell_down, self.room[1])
         free = s == 0
-        request = Request(mover=self.mover[free], down=self.down[free], up=self.up[free]) if free.any() else None
-        problem = Problem(m, lower, upper, self.d, request=request)
+        request = ClosestRequest(mover=self.mover[free], down=self.down[free], up=self.up[free]) if free.any() else None
+        problem = ClosestProblem(m, lower, upper, self.d, request=request)
         self.nodes += 1
         nowhere = np.full(m.n, np.nan)
         if (problem.lower > problem.upper).any():

@@ -25,7 +25,7 @@ import numpy as np
 from cellguard._engine import clock
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Inequalities", "InteriorPoint", "Point", "Program", "Projection"]
+__all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
 
 
 _FAR, _NEAR = 100.0, 0.01
@@ -57,7 +57,7 @@ class Projection(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Inequalities:
+class PointInequalities:
     """Rows ``sign v[mover] + lift a[aux] >= side``; `lift` 0 where there is no auxiliary."""
 
     mover: IntArray
@@ -77,7 +77,7 @@ class Program:
 
     linear: FloatArray
     quadratic: FloatArray
-    rows: Inequalities
+    rows: PointInequalities
     aux_cost: FloatArray
     aux_quadratic: FloatArray
     constant: float = 0.0

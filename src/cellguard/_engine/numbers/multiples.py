@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Lattice", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals"]
+__all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals"]
 
 
 LARGEST = 2.0**53
@@ -75,7 +75,7 @@ def _limit(digits: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lattice:
+class Multiples:
     """Multiples of a base per cell, as whole numbers of the last decimal's unit."""
 
     digits: int
@@ -101,7 +101,7 @@ class Lattice:
         return np.asarray(units / 10.0**self.digits)
 
 
-def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Lattice, BoolArray]:
+def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple[Multiples, BoolArray]:
     """Write values as multiples of their bases and a rest; also return the cells that are too large for that.
 
     Parameters
@@ -134,7 +134,7 @@ def lattice(values: FloatArray, base: FloatArray, *, room: float = 0.0) -> tuple
     else:
         quotient, remainder = np.divmod(np.rint(small * scale).astype(np.int64), R)
         rest = remainder != 0
-    return Lattice(digits=digits, base=R, quotient=quotient, is_multiple=np.asarray(~rest)), np.asarray(large)
+    return Multiples(digits=digits, base=R, quotient=quotient, is_multiple=np.asarray(~rest)), np.asarray(large)
 
 
 def off_base(published: FloatArray, base: FloatArray) -> BoolArray:

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.ranges import cell_component, entries, ranges
 from cellguard._engine.ranges.system import free_cells
-from cellguard._engine.ranges.verdicts import Found, Verdicts
+from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
 from cellguard._types import FloatArray, IntArray
 
@@ -25,7 +25,7 @@ _DIGITS = 1e12
 """Shares are decimals of so many digits."""
 
 
-def certified(found: Found, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: float) -> Verdicts:
+def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: float) -> Verdicts:
     """Judge by exact movements.
 
     Parameters
@@ -55,7 +55,7 @@ def certified(found: Found, lo: FloatArray, hi: FloatArray, point: FloatArray, d
     return _the_long_way(fitting, out, proof, room, deadline)
 
 
-def fitted(found: Found, proof: ExactMovements, point: FloatArray, outside: IntArray) -> Found:
+def fitted(found: FoundMovements, proof: ExactMovements, point: FloatArray, outside: IntArray) -> FoundMovements:
     """Return how much of each exact movement lies inside the bounds of each view that uses it; 0 when none does.
 
     `outside` are cells whose true value lies beyond its interval, by rounding.
@@ -92,7 +92,7 @@ def _exact(number: float) -> Fraction:
 
 
 def _the_long_way(
-    found: Found,
+    found: FoundMovements,
     out: Verdicts,
     proof: ExactMovements,
     room: tuple[FloatArray, FloatArray, FloatArray],

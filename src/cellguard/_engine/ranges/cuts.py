@@ -26,7 +26,7 @@ from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Attack", "Cut", "Separator"]
+__all__ = ["Cut", "Separator", "SolvedAttack"]
 
 Side = Literal["lower", "upper", "sliding"]
 
@@ -86,7 +86,7 @@ class Cut:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Attack:
+class SolvedAttack:
     """One attacker's program, solved: how far a cell can be pushed, and why not farther."""
 
     cell: int
@@ -167,7 +167,7 @@ class Separator:
         self._down, self._up = np.maximum(down, 0.0), np.maximum(up, 0.0)
         self.program.set_room(np.minimum(self._down, self.known_down), np.minimum(self._up, self.known_up))
 
-    def attack(self, cell: int, direction: int, *, time_limit_s: float = float("inf")) -> Attack | None:
+    def attack(self, cell: int, direction: int, *, time_limit_s: float = float("inf")) -> SolvedAttack | None:
         """Push one cell as far as it goes in one direction; None if the solver gave no usable answer.
 
         A cell that cannot move whatever is published has no multipliers: its cut, ``0 >= level``, says
@@ -178,13 +178,13 @@ class Separator:
         j = int(p.variable[cell])
         if j < 0:
             nothing = np.zeros(n)
-            return Attack(
+            return SolvedAttack(
                 cell=cell, direction=direction, reached=0.0, bound=0.0, movement=nothing, alpha=nothing, beta=nothing
             )
         weight = direction * p.ratio[cell]
         push = p.push(np.array([j]), np.array([weight]), time_limit_s=time_limit_s)
         if push.status is SolveStatus.UNBOUNDED:
-            return Attack(
+            return SolvedAttack(
                 cell=cell,
                 direction=direction,
                 reached=np.inf,
@@ -197,7 +197,7 @@ class Separator:
         if v is None or not push.optimal:
             return None
         alpha, beta = p.multipliers(push)
-        return Attack(
+        return SolvedAttack(
             cell=cell,
             direction=direction,
             reached=float(weight * v[j]),

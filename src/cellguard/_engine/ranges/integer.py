@@ -7,7 +7,7 @@ import time
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.parts import Request
+from cellguard._engine.ranges.parts import RangeRequest
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System
 from cellguard._engine.solvers.lp import LinearProgram, Solution
@@ -17,7 +17,7 @@ __all__ = ["search_whole"]
 
 
 def search_whole(
-    system: System, request: Request, down: FloatArray, up: FloatArray, *, deadline: float
+    system: System, request: RangeRequest, down: FloatArray, up: FloatArray, *, deadline: float
 ) -> tuple[Reach, csr_array]:
     """Find both ends of every asked cell over movements in whole numbers, component by component.
 
@@ -40,7 +40,7 @@ def search_whole(
         mine = cells[component == c]
         A = csr_array(T[:, mine])
         A = A[np.flatnonzero(np.diff(A.indptr))]
-        search = _Search(reach, system, mine, A, down[mine], up[mine], deadline)
+        search = _WholeSearch(reach, system, mine, A, down[mine], up[mine], deadline)
         for j in np.unique(request.variable[system.component[request.variable] == c]).tolist():
             for side in (1, -1):
                 search.settle(j, side)
@@ -48,7 +48,7 @@ def search_whole(
     return reach, pool
 
 
-class _Search:
+class _WholeSearch:
     """The whole-number program of one component, and what its solutions teach."""
 
     def __init__(

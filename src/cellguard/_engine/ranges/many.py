@@ -16,11 +16,11 @@ from scipy.sparse import csr_array
 from cellguard._engine.ranges.certified import certified
 from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
-from cellguard._engine.ranges.parts import Request, part_of, search_all
+from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
 from cellguard._engine.ranges.range_search import search
 from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.ranges.tally import Tally
-from cellguard._engine.ranges.verdicts import Found, Verdicts
+from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
 from cellguard._types import FloatArray, IntArray
 
@@ -72,17 +72,17 @@ def ranges_for(
     system = System.of(relations, free_cells(lo, hi, point), down, up)
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
-    programs = _everybody(tally, Request.of(system, *views.hardest()), deadline, jobs)
+    programs = _everybody(tally, RangeRequest.of(system, *views.hardest()), deadline, jobs)
     disclosed = _rule_out(tally, views, point)
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
     programs += coalitions.programs + _one_by_one(tally, deadline)
     movements = csr_array(tally.movements() @ system.reduction.merged.lift.T)
-    found = Found.of(system, views, tally, movements, disclosed, programs)
+    found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
     return certified(found, lo, hi, point, deadline) if certify else found.verdicts(point)
 
 
-def _everybody(tally: Tally, request: Request, deadline: float, jobs: int | None) -> int:
+def _everybody(tally: Tally, request: RangeRequest, deadline: float, jobs: int | None) -> int:
     """Search for what everybody must hold possible: no view holds more possible."""
     reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.implied import implied_room
-from cellguard._engine.ranges.range_search import Part, Reach, search
+from cellguard._engine.ranges.range_search import RangePart, Reach, search
 from cellguard._engine.ranges.system import System
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Request", "part_of", "search_all"]
+__all__ = ["RangeRequest", "part_of", "search_all"]
 
 
 PART_SIZE = 400
@@ -22,7 +22,7 @@ CHUNK_SIZE = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Request:
+class RangeRequest:
     """What is asked, in terms of the variables: one entry per asked cell that can move."""
 
     cells: IntArray
@@ -34,7 +34,9 @@ class Request:
     ratio: FloatArray
 
     @classmethod
-    def of(cls, system: System, cells: IntArray, lower: FloatArray, upper: FloatArray, sliding: FloatArray) -> Request:
+    def of(
+        cls, system: System, cells: IntArray, lower: FloatArray, upper: FloatArray, sliding: FloatArray
+    ) -> RangeRequest:
         reduction = system.reduction
         movable = reduction.alias[cells] >= 0
         variable = np.searchsorted(reduction.merged.cells, reduction.alias[cells[movable]])
@@ -50,14 +52,14 @@ class Request:
 
 
 def search_all(
-    system: System, request: Request, *, exact: bool, deadline: float, jobs: int | None
+    system: System, request: RangeRequest, *, exact: bool, deadline: float, jobs: int | None
 ) -> tuple[Reach, csr_array]:
     """Search every part that is asked about; return what is reached, and the pool of movements as one matrix."""
     parts = _parts(system, request, exact=exact, deadline=deadline)
     return _join(system, [variables for _, variables in parts], _run([part for part, _ in parts], jobs))
 
 
-def _parts(system: System, request: Request, *, exact: bool, deadline: float) -> list[tuple[Part, IntArray]]:
+def _parts(system: System, request: RangeRequest, *, exact: bool, deadline: float) -> list[tuple[RangePart, IntArray]]:
     """Cut the work into parts that do not depend on how many run at the same time."""
     if len(request.variable) == 0:
         return []
@@ -95,7 +97,7 @@ def part_of(
     exact: bool,
     deadline: float,
     room: tuple[FloatArray, FloatArray] | None = None,
-) -> Part:
+) -> RangePart:
     """Cut out the components of some variables.
 
     Parameters
@@ -109,7 +111,7 @@ def part_of(
     needs
         How far up, how far down and how far in all these must reach.
     exact, deadline
-        See :class:`Part`.
+        See :class:`RangePart`.
     room
         How far the variables can move down and up, when not as the system says.
     """
@@ -122,7 +124,7 @@ def part_of(
     implied = (system.implied_down[variables], system.implied_up[variables])
     if room is not None:
         implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
-    return Part(
+    return RangePart(
         A=A,
         N=_compact(system.basis[variables]),
         down=down,
@@ -154,7 +156,7 @@ def _members(group: IntArray, n_groups: int) -> list[IntArray]:
     return [order[cuts[g] : cuts[g + 1]] for g in range(n_groups)]
 
 
-def _chunks(part: Part) -> list[Part]:
+def _chunks(part: RangePart) -> list[RangePart]:
     """Split a part with many variables to be followed to their ends."""
     variables = np.unique(part.asked)
     if not part.exact or len(variables) <= CHUNK_SIZE:
@@ -174,7 +176,7 @@ def _chunks(part: Part) -> list[Part]:
     return chunks
 
 
-def _run(parts: list[Part], jobs: int | None) -> list[Reach]:
+def _run(parts: list[RangePart], jobs: int | None) -> list[Reach]:
     if len(parts) <= 1:
         return [search(part) for part in parts]
     from joblib import Parallel, delayed

@@ -12,7 +12,7 @@ from cellguard._engine.ranges.attacker_program import MovementProgram, Push
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["LEVEL_TOLERANCE", "Part", "Reach", "search"]
+__all__ = ["LEVEL_TOLERANCE", "RangePart", "Reach", "search"]
 
 
 LEVEL_TOLERANCE = 1e-6
@@ -32,7 +32,7 @@ _MAGNITUDE = 1e3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class RangePart:
     """Some components of the merged system, with what is asked about their variables."""
 
     A: csr_array
@@ -106,13 +106,13 @@ class Reach:
         self.pool = [self.pool[i] for i in needed]
 
 
-def search(part: Part) -> Reach:
+def search(part: RangePart) -> Reach:
     """Find what the part's variables can reach."""
-    return _Search(part).run()
+    return _RangeSearch(part).run()
 
 
-class _Search:
-    def __init__(self, part: Part) -> None:
+class _RangeSearch:
+    def __init__(self, part: RangePart) -> None:
         self.part = part
         k = len(part.up)
         self.reach = Reach.start(part.implied_down, part.implied_up)

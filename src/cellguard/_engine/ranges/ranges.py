@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.attacker_program import AttackerProgram
 from cellguard._engine.ranges.integer import search_whole
-from cellguard._engine.ranges.parts import Request, search_all
+from cellguard._engine.ranges.parts import RangeRequest, search_all
 from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE, Reach
 from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
@@ -115,7 +115,7 @@ def ranges(
         lo, hi = np.ceil(lo - 1e-9), np.floor(hi + 1e-9)
     down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
     system = System.of(relations, free_cells(lo, hi, point), down, up)
-    request = Request.of(system, cells, *levels)
+    request = RangeRequest.of(system, cells, *levels)
     deadline = time.time() + time_limit_s
     if integer:
         reach, pool = search_whole(system, request, down, up, deadline=deadline)
@@ -149,7 +149,7 @@ def cell_component(system: System) -> IntArray:
 
 def _result(
     system: System,
-    request: Request,
+    request: RangeRequest,
     reach: Reach,
     movements: csr_array,
     certificate: ExactMovements | None,

@@ -15,7 +15,7 @@ from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Found", "Verdicts"]
+__all__ = ["FoundMovements", "Verdicts"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +59,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class FoundMovements:
     """Movements, and which of them shows what; two rows for down and up, a column for each request."""
 
     system: System
@@ -85,7 +85,7 @@ class Found:
         movements: csr_array,
         disclosed_to: tuple[IntArray, IntArray],
         programs: int,
-    ) -> Found:
+    ) -> FoundMovements:
         """Translate what is known of variables: a cell that moves backward swaps the sides."""
         q, n = tally.questions, len(views.cell)
         rows, shares, bounds = np.full((2, n), -1, np.int64), np.ones((2, n)), np.zeros((2, n))

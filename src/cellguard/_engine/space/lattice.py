@@ -17,14 +17,14 @@ from scipy.sparse import csc_array, csr_array
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Lattice"]
+__all__ = ["CandidateLattice"]
 
 
 _LARGEST_DENOMINATOR = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lattice:
+class CandidateLattice:
     """Moves between candidates, and the bounds they must respect."""
 
     moves: list[tuple[IntArray, IntArray]]
@@ -37,7 +37,7 @@ class Lattice:
     """Known upper bound of each cell."""
 
     @classmethod
-    def of(cls, relations: csr_array, free: BoolArray, lo: FloatArray, hi: FloatArray) -> Lattice:
+    def of(cls, relations: csr_array, free: BoolArray, lo: FloatArray, hi: FloatArray) -> CandidateLattice:
         """Return the moves of the free cells under the relations."""
         N = csc_array(reduce(relations, free).basis)
         moves = []

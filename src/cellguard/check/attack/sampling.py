@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine.ranges.ranges import ranges
-from cellguard._engine.space.lattice import Lattice
+from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import CountRule
@@ -84,7 +84,7 @@ def sample(
     found = ranges(table.relations, lo, hi, table.values, cells, exact=True)
     low, high = np.ceil(found.low_bound - 1e-6), np.floor(found.high_bound + 1e-6)
     test = _Test(suppression, rule, cells[high - low < rule.width], knows, algorithm)
-    hunt = _Hunt(Lattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
+    hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
     rng = np.random.default_rng(seed)
     truth = np.rint(table.values).astype(np.int64)
     listed = list_candidates(suppression, low, high, samples)
@@ -145,7 +145,9 @@ class _Test:
 class _Hunt:
     """The survivors so far."""
 
-    def __init__(self, lattice: Lattice, survives: Callable[[IntArray], bool], cells: IntArray, samples: int) -> None:
+    def __init__(
+        self, lattice: CandidateLattice, survives: Callable[[IntArray], bool], cells: IntArray, samples: int
+    ) -> None:
         self.lattice, self.survives, self.cells, self.samples = lattice, survives, cells, samples
         self.low, self.high = np.full(len(cells), np.nan), np.full(len(cells), np.nan)
         self.tried = self.survived = 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cellguard._engine.counts import twoway
-from cellguard._engine.space.lattice import Lattice
+from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError
@@ -141,7 +141,7 @@ def _candidates(suppression: Suppression, grid: Grid, sample: int, rng: np.rando
         few = len(tables) <= sample
         return tables if few else tables[np.sort(rng.choice(len(tables), sample, replace=False))]
     table = suppression.table
-    lattice = Lattice.of(table.relations, suppression.suppressed, *suppression.published_bounds())
+    lattice = CandidateLattice.of(table.relations, suppression.suppressed, *suppression.published_bounds())
     x = np.rint(table.values).astype(np.int64)
     out = []
     for _ in range(sample):

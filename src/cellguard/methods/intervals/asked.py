@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.intervals.lattice import Lattice, Width
+from cellguard.methods.intervals.lattice import EndLattice, Width
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Asked"]
+__all__ = ["AskedCells"]
 
 LARGEST = 0.5
 """No set of positive numbers is as wide as its upper end: a share of more than this is promised as this."""
@@ -25,7 +25,7 @@ SMALLEST = 0.005
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class AskedCells:
     """The cells to be hidden, in units of the lattice, upward where the values are positive."""
 
     cells: IntArray
@@ -46,7 +46,7 @@ class Asked:
         return len(self.cells)
 
     @classmethod
-    def of(cls, table: Table, lattice: Lattice) -> Asked:
+    def of(cls, table: Table, lattice: EndLattice) -> AskedCells:
         """Gather what is asked against all attackers: the most of each kind."""
         n = table.n_cells
         total, low, up = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -73,7 +73,7 @@ class Asked:
         low: FloatArray,
         up: FloatArray,
         integer: bool,
-    ) -> Asked:
+    ) -> AskedCells:
         rounded = 1.0 if integer else 0.0  # levels of counts are rounded up: so much is not a share of the value
         own = np.where(size > 0, np.maximum(total - 2.0 * rounded, 0.0) / np.maximum(size, 1.0), 0.0)
         share, number = _classes(np.minimum(own, LARGEST))

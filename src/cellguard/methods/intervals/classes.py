@@ -12,9 +12,9 @@ from scipy.sparse import csr_array
 
 from cellguard._engine import clock
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.intervals.asked import Asked
-from cellguard.methods.intervals.grid import Grid, Published
-from cellguard.methods.intervals.lattice import Lattice
+from cellguard.methods.intervals.asked import AskedCells
+from cellguard.methods.intervals.grid import ClassGrid, Published
+from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
 from cellguard.methods.intervals.problem import Ends, left
 from cellguard.methods.intervals.secret import Secret
@@ -47,21 +47,21 @@ class Classes:
     asked: int
     """How many were asked for."""
     movements: int
-    grid: Grid | None
+    grid: ClassGrid | None
     """By which more cells can be opened."""
 
 
 def classes(table: Table, seed: int, deadline: float) -> Classes:
     """Find movements that hide every sensitive cell, and the intervals around them."""
     if any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
-        return _Search(table, seed).run(deadline)
+        return _ClassSearch(table, seed).run(deadline)
     a = table.values
     return Classes(
         published=Published(a, a, a, a), promised=np.zeros(0, np.int64), asked=0, movements=0, grid=None
     )  # fmt: skip
 
 
-class _Search:
+class _ClassSearch:
     def __init__(self, table: Table, seed: int) -> None:
         from cellguard._engine.space.reduce import reduce
 
@@ -69,8 +69,8 @@ class _Search:
         self.secret = Secret(t, seed)
         least = [np.maximum(n.lower + n.upper, n.sliding) for n in (required_levels(t, a) for a in attackers_of(t))]
         every = np.concatenate([np.zeros(0), *least])
-        self.lattice = Lattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
-        self.asked = Asked.of(t, self.lattice)
+        self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
+        self.asked = AskedCells.of(t, self.lattice)
         self.reduction = reduce(t.relations, ~t.fixed & (t.ub > t.lb))
         self.cells = np.flatnonzero(~self.reduction.determined)
         place = np.full(t.n_cells, -1, np.int64)
@@ -81,7 +81,7 @@ class _Search:
         share = self.asked.width.share
         ends = np.maximum(self.asked.lower * (1 - share), self.asked.upper) / share
         self.beyond = float(ends.max(initial=0.0))
-        self.grid = Grid(t, self.lattice, self.secret)
+        self.grid = ClassGrid(t, self.lattice, self.secret)
         self.cover = self._fresh()
 
     def _fresh(self) -> Cover:

@@ -13,14 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.intervals.lattice import Lattice
-from cellguard.methods.intervals.problem import Problem
+from cellguard.methods.intervals.lattice import EndLattice
+from cellguard.methods.intervals.problem import IntervalProblem
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Grid", "Published", "only"]
+__all__ = ["ClassGrid", "Published", "only"]
 
 
 class Published(NamedTuple):
@@ -32,10 +32,10 @@ class Published(NamedTuple):
     inner_upper: FloatArray
 
 
-class Grid:
+class ClassGrid:
     """Widen intervals by classes."""
 
-    def __init__(self, table: Table, lattice: Lattice, secret: Secret) -> None:
+    def __init__(self, table: Table, lattice: EndLattice, secret: Secret) -> None:
         self.table, self.lattice = table, lattice
         self.offset = secret.uniform("other", np.arange(table.n_cells))
         self.least = np.zeros(table.n_cells)
@@ -49,7 +49,7 @@ class Grid:
         """Hide some cells, too: by joint movements, `times` as wide as they need; None if there are none in time."""
         from cellguard._engine.space.reduce import reduce
 
-        alone = Problem(only(self.table, cells))
+        alone = IntervalProblem(only(self.table, cells))
         found = alone.quick(reduce(self.table.relations, alone.may_open), deadline)
         if found is None:
             return None

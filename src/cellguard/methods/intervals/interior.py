@@ -18,7 +18,7 @@ solution with its mirror image), and one width per cell is enough. ``G_k`` comes
 ``N`` or, when the relations ``A`` are few, from ``D^-1 - D^-1 A' (A D^-1 A')^-1 A D^-1``.
 
 Bounds that hold whatever the solver did: scaling each ``z_k`` to its level gives widths that work;
-moving the multipliers into the dual feasible set gives a lower bound (:meth:`State.bounds`).
+moving the multipliers into the dual feasible set gives a lower bound (:meth:`NewtonState.bounds`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from scipy.linalg import LinAlgError
 from scipy.sparse import csr_array
 
 from cellguard._engine import clock
+from cellguard._engine.clock import OutOfTimeError
 from cellguard._types import FloatArray
-from cellguard.methods.intervals.newton import Requests, State
-from cellguard.methods.intervals.newton_copies import OutOfTimeError
+from cellguard.methods.intervals.newton import NewtonState, WidthRequests
 
-__all__ = ["Requests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
+__all__ = ["WidthRequests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
 
 
 _MOST_ITERATIONS = 120
@@ -79,7 +79,7 @@ def narrowest_widths(
     relations: csr_array,
     basis: csr_array,
     weight: FloatArray,
-    requests: Requests,
+    requests: WidthRequests,
     *,
     tied: bool,
     most_upper: FloatArray,
@@ -111,7 +111,9 @@ def narrowest_widths(
     deadline = clock.now() + time_limit_s
     with np.errstate(all="ignore"):  # what is not finite is no solution, and proves nothing
         try:
-            state = State(relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower)
+            state = NewtonState(
+                relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower
+            )
         except (LinAlgError, ValueError):
             return None
         state.copies.deadline = deadline
@@ -131,7 +133,7 @@ def narrowest_widths(
 
 
 def _iterate(
-    state: State,
+    state: NewtonState,
     gap: float,
     deadline: float,
     progress: Callable[[float, float], None] | None,

@@ -10,7 +10,7 @@ import numpy as np
 from cellguard._types import FloatArray
 from cellguard.nouns.table import Table
 
-__all__ = ["POSITIONS", "Lattice", "Width", "grain_of", "pieces"]
+__all__ = ["POSITIONS", "EndLattice", "Width", "grain_of", "pieces"]
 
 _MOST_DECIMALS = 6
 _FINE = 1e-4
@@ -41,7 +41,7 @@ def grain_of(stride: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class EndLattice:
     """Multiples of a unit. Ends of intervals lie on it."""
 
     unit: Fraction
@@ -49,7 +49,7 @@ class Lattice:
     """Whether the values lie on it, too: who knows that excludes everything between."""
 
     @classmethod
-    def of(cls, table: Table, least: float) -> Lattice:
+    def of(cls, table: Table, least: float) -> EndLattice:
         """Return the coarsest grid of decimal numbers that holds the values; otherwise one that is fine enough.
 
         Parameters

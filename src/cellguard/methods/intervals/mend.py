@@ -11,7 +11,7 @@ from cellguard._engine import clock
 from cellguard._types import IntArray
 from cellguard.check.audit import audit
 from cellguard.methods.intervals.grid import only
-from cellguard.methods.intervals.problem import Ends, Problem, left
+from cellguard.methods.intervals.problem import Ends, IntervalProblem, left
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
@@ -67,7 +67,7 @@ def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends 
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
     from cellguard._engine.space.reduce import reduce
 
-    alone = Problem(only(table, cells))
+    alone = IntervalProblem(only(table, cells))
     a = table.values
     found = alone.quick(reduce(table.relations, alone.may_open), deadline, (ends[1] - a, a - ends[0]))
     if found is None:

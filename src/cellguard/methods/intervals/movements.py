@@ -23,7 +23,7 @@ from cellguard._engine import clock
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.solvers.mip import solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.intervals.asked import Asked
+from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.lattice import Width, grain_of, pieces
 
 __all__ = ["Cover", "Ground", "Known", "Movement"]
@@ -87,7 +87,9 @@ class Ground:
 class Cover:
     """The search: what each cell is moved by so far, and which cells are hidden."""
 
-    def __init__(self, ground: Ground, asked: Asked, places: IntArray, beyond: float, tight: dict[int, Known]) -> None:
+    def __init__(
+        self, ground: Ground, asked: AskedCells, places: IntArray, beyond: float, tight: dict[int, Known]
+    ) -> None:
         """Prepare.
 
         Parameters

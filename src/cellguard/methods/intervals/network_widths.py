@@ -18,7 +18,7 @@ from cellguard._engine.solvers.rows import Pool, Relaxation, Row
 from cellguard._engine.space.network import Network
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
-__all__ = ["Asked", "NetworkWidths"]
+__all__ = ["AskedArcs", "NetworkWidths"]
 
 
 _TOGETHER = 256
@@ -26,7 +26,7 @@ _TOGETHER = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class AskedArcs:
     """Movements of arcs that one attacker must hold possible, and how far he knew beforehand that each arc moves."""
 
     arc: IntArray
@@ -55,7 +55,7 @@ class NetworkWidths:
 
     network: Network
     weight: FloatArray
-    asked: list[Asked]
+    asked: list[AskedArcs]
     most_upper: FloatArray
     most_lower: FloatArray
     tied: bool
@@ -100,7 +100,7 @@ class NetworkWidths:
                 mine = each.arc[k : k + 1]
                 yield self._row(each, k, *((mine, none) if each.sign[k] > 0 else (none, mine)))
 
-    def _levels(self, each: Asked, x: FloatArray) -> FloatArray:
+    def _levels(self, each: AskedArcs, x: FloatArray) -> FloatArray:
         """How far each movement must go, by how the widths divide what slides."""
         shift = self._shift[id(each)]
         some = shift >= 0
@@ -157,11 +157,11 @@ class NetworkWidths:
         x = x / short * self.unit
         return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
 
-    def _narrow(self, each: Asked, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
+    def _narrow(self, each: AskedArcs, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
         upper, lower = self._room(each, x)
         return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
 
-    def _room(self, each: Asked, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _room(self, each: AskedArcs, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         C = len(self.weight)
         if self.tied:
             return x[:C], x[:C]
@@ -194,7 +194,7 @@ class NetworkWidths:
                     yield self._cut(each, k, side == 1, known)
                     yield self._cut(each, k, side != 2, known)
 
-    def _cut(self, each: Asked, k: int, near: BoolArray, known: BoolArray) -> Row:
+    def _cut(self, each: AskedArcs, k: int, near: BoolArray, known: BoolArray) -> Row:
         """Return the cut around some nodes; where an attacker knew more than the widths tell, that is what counts."""
         C = len(self.weight)
         from_tail, from_head = near[self.network.tail], near[self.network.head]
@@ -204,7 +204,7 @@ class NetworkWidths:
         leaves &= ~known
         return self._row(each, k, np.flatnonzero(leaves[:C]), np.flatnonzero(leaves[C:]), float(fixed))
 
-    def _row(self, each: Asked, k: int, above: IntArray, below: IntArray, fixed: float = 0.0) -> Row:
+    def _row(self, each: AskedArcs, k: int, above: IntArray, below: IntArray, fixed: float = 0.0) -> Row:
         """The widths above and below of some arcs, and what is fixed, add up to the level."""
         both = np.union1d(above, below) if self.tied else np.concatenate([above, below + len(self.weight)])
         shift = int(self._shift[id(each)][k])

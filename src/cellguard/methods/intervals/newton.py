@@ -12,14 +12,14 @@ from scipy.sparse import csr_array
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
 
-__all__ = ["Requests", "State"]
+__all__ = ["NewtonState", "WidthRequests"]
 
 
 _CORRECTORS = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Requests:
+class WidthRequests:
     """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`.
 
     Of the level only `base[k]` is asked in any case; with the request of the same cell the other way it must reach
@@ -89,7 +89,7 @@ class _Pair:
         self.dual = self.dual + dual * self.d_dual
 
 
-class State:
+class NewtonState:
     """The iterate and its Newton steps. Rows of K x C arrays are requests, columns are cells."""
 
     def __init__(
@@ -97,7 +97,7 @@ class State:
         relations: csr_array,
         basis: csr_array,
         weight: FloatArray,
-        requests: Requests,
+        requests: WidthRequests,
         tied: bool,
         most_upper: FloatArray,
         most_lower: FloatArray,

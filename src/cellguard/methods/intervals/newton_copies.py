@@ -15,17 +15,14 @@ from scipy.sparse import csr_array
 
 from cellguard._core import schur
 from cellguard._engine import clock
+from cellguard._engine.clock import OutOfTimeError
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Copies", "NullSpaceCopies", "OutOfTimeError", "RangeCopies", "make_copies", "robust_cholesky"]
+__all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
 
 
 _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
-
-
-class OutOfTimeError(Exception):
-    """The deadline came within a step."""
 
 
 class Copies(Protocol):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
     from cellguard.methods.intervals.interior import Widths
 
-__all__ = ["Found", "Problem"]
+__all__ = ["FoundWidths", "IntervalProblem"]
 
 Progress = Callable[[float, float], None]
 Ends = tuple[FloatArray, FloatArray]
@@ -45,7 +45,7 @@ _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class FoundWidths:
     """Widths of all cells, with a bound that holds for the whole problem."""
 
     lower: FloatArray
@@ -64,7 +64,7 @@ def left(deadline: float) -> float:
     return max(0.05, deadline - clock.now())
 
 
-class Problem:
+class IntervalProblem:
     """The table's relations between the cells that may be opened, and what must be hidden from whom."""
 
     def __init__(self, table: Table) -> None:
@@ -86,7 +86,7 @@ class Problem:
         self.own_bound = float(self.weight @ total)
         """What the intervals of the cells to be hidden cost themselves, at least."""
 
-    def cost(self, found: Found) -> float:
+    def cost(self, found: FoundWidths) -> float:
         """Weighted width."""
         return float(self.weight @ (found.lower + found.upper))
 
@@ -116,7 +116,7 @@ class Problem:
 
     # ------------------------------------------------------------------ solve
 
-    def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> Found:
+    def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> FoundWidths:
         """Find the least widths, with one width for both sides where that is exact."""
         from cellguard._engine.space.network import Network
         from cellguard._engine.space.reduce import reduce
@@ -146,7 +146,7 @@ class Problem:
         reduction: Reduction,
         deadline: float,
         progress: Progress | None,
-    ) -> Found:
+    ) -> FoundWidths:
         """Solve by cuts, with one width for both sides if the levels are symmetric and no known bound is passed."""
         from cellguard.methods.intervals.network_widths import NetworkWidths
 
@@ -165,25 +165,25 @@ class Problem:
             lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
             slack = 1.0 + 1e-9
             upper[cells], lower[cells] = slack * widths[0], slack * widths[1]
-            return Found(
+            return FoundWidths(
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
             )  # fmt: skip
         found = self.quick(reduction, deadline) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
-    def better(self, one: Found, other: Found | None) -> Found:
+    def better(self, one: FoundWidths, other: FoundWidths | None) -> FoundWidths:
         """Return the cheaper of two, with the larger bound."""
         if other is None:
             return one
         cheaper = one if self.cost(one) <= self.cost(other) else other
         return replace(cheaper, bound=max(one.bound, other.bound))
 
-    def proven(self, found: Found, gap: float) -> bool:
+    def proven(self, found: FoundWidths, gap: float) -> bool:
         """Whether the cost is within the gap."""
         return self.cost(found) - found.bound <= gap * self.cost(found)
 
-    def quick(self, reduction: Reduction, deadline: float, start: Ends | None = None) -> Found | None:
+    def quick(self, reduction: Reduction, deadline: float, start: Ends | None = None) -> FoundWidths | None:
         """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow.
 
         From widths to start with (above, below), one movement after the other is added instead.
@@ -209,7 +209,7 @@ class Problem:
         slack = 1.0 + 1e-9
         count = sum(len(need.cell) for need in self.needs)
         upper, lower = slack * widths[0], slack * widths[1]
-        return Found(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
+        return FoundWidths(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
 
     def _together(
         self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: float
@@ -251,7 +251,7 @@ class Problem:
         gap: float,
         deadline: float,
         progress: Progress | None = None,
-    ) -> Found | None:
+    ) -> FoundWidths | None:
         """Solve by the interior point; None if that is impossible, or one width is not exact."""
         known = np.minimum(variables.most_lower, variables.most_upper)
 
@@ -269,19 +269,19 @@ class Problem:
         found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
         return None if beyond(widths.upper) else self.repaired(self._stretched(found, gap), gap / 0.8, deadline)
 
-    def withheld(self, requests: int) -> Found:
+    def withheld(self, requests: int) -> FoundWidths:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
         t = self.table
         with np.errstate(invalid="ignore"):
             lower = np.where(self.may_open, t.values - t.lb, 0.0)
             upper = np.where(self.may_open, t.ub - t.values, 0.0)
-        return Found(lower=lower, upper=upper, bound=0.0, iterations=0, requests=requests)
+        return FoundWidths(lower=lower, upper=upper, bound=0.0, iterations=0, requests=requests)
 
-    def _nothing(self, bound: float) -> Found:
+    def _nothing(self, bound: float) -> FoundWidths:
         nothing = np.zeros(self.table.n_cells)
-        return Found(lower=nothing, upper=nothing, bound=bound, iterations=0, requests=0)
+        return FoundWidths(lower=nothing, upper=nothing, bound=bound, iterations=0, requests=0)
 
-    def sparser(self, found: Found, gap: float, deadline: float) -> Found:
+    def sparser(self, found: FoundWidths, gap: float, deadline: float) -> FoundWidths:
         """Publish exactly what the interior point left with tiny widths, if the gap allows.
 
         The bound stays that of the whole problem; leaving cells closed can only cost.
@@ -298,7 +298,7 @@ class Problem:
                 return tried
         return found
 
-    def _stretched(self, found: Found, gap: float) -> Found:
+    def _stretched(self, found: FoundWidths, gap: float) -> FoundWidths:
         """Widen everything by a part of what the gap allows: cheaper than to mend movement by movement."""
         t, cost = self.table, self.cost(found)
         stretch = 1.0 + _STRETCH * max(0.0, gap - (cost - found.bound) / cost)
@@ -308,7 +308,7 @@ class Problem:
         upper, lower = np.minimum(stretch * found.upper, upper), np.minimum(stretch * found.lower, lower)
         return replace(found, upper=np.maximum(upper, found.upper), lower=np.maximum(lower, found.lower))
 
-    def exposed(self, found: Found, deadline: float) -> list[tuple[int, float]]:
+    def exposed(self, found: FoundWidths, deadline: float) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
         from cellguard._engine.ranges.ranges import ranges
 
@@ -331,7 +331,7 @@ class Problem:
                 out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
         return out
 
-    def repaired(self, found: Found, gap: float, deadline: float, most: int | None = None) -> Found | None:
+    def repaired(self, found: FoundWidths, gap: float, deadline: float, most: int | None = None) -> FoundWidths | None:
         """Widen until every level can be reached; None if more than `most` cannot, or it costs more than the gap."""
         from cellguard._engine.space.reduce import reduce
         from cellguard.methods.intervals.repair import Widener
@@ -367,7 +367,7 @@ class Problem:
         levels = np.concatenate([np.zeros(0), *(need.level for need in self.needs)])
         return float(np.median(levels[levels > 0])) if (levels > 0).any() else 1.0
 
-    def ends(self, found: Found, gap: float) -> tuple[FloatArray, FloatArray]:
+    def ends(self, found: FoundWidths, gap: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the intervals, rounded outward to decimal numbers as long as the gap allows.
 
         Nobody needs more digits, and a side of almost no width is no use to anyone who checks.
@@ -434,11 +434,11 @@ def narrowest(
     )
 
 
-def lifted(variables: Variables, widths: Widths, tied: bool) -> Found:
+def lifted(variables: Variables, widths: Widths, tied: bool) -> FoundWidths:
     """Return the widths of all cells."""
     slack = 1.0 + 1e-9  # what floating point may have lost
     lower, upper = variables.merged.spread(widths.lower, widths.upper)
-    return Found(
+    return FoundWidths(
         lower=lower * slack,
         upper=upper * slack,
         bound=widths.bound,

@@ -16,14 +16,14 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard._engine.space.network import Network
     from cellguard._engine.space.reduce import Merged
-    from cellguard.methods.intervals.interior import Requests
-    from cellguard.methods.intervals.network_widths import Asked
+    from cellguard.methods.intervals.interior import WidthRequests
+    from cellguard.methods.intervals.network_widths import AskedArcs
 
-__all__ = ["Need", "Variables", "needs"]
+__all__ = ["Variables", "WidthNeed", "needs"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Need:
+class WidthNeed:
     """Movements that one attacker must hold possible: up and down of the same cells.
 
     What a sliding level asks beyond the other two may be on either side: `level` has it divided.
@@ -40,7 +40,7 @@ class Need:
     """How far both directions of the cell must reach together; the same in both."""
 
 
-def needs(table: Table) -> list[Need]:
+def needs(table: Table) -> list[WidthNeed]:
     """Every attacker's levels as movements up and down.
 
     A sliding level larger than lower and upper together is divided in their proportion (evenly when both are 0),
@@ -61,7 +61,7 @@ def needs(table: Table) -> list[Need]:
         slides = total > base[0] + base[1]  # a side that gets nothing of it here may get some elsewhere
         keep = (level > 0) | np.concatenate([slides, slides])
         out.append(
-            Need(
+            WidthNeed(
                 attacker=attacker,
                 cell=np.concatenate([need.cells, need.cells])[keep],
                 sign=np.repeat([1.0, -1.0], len(need.cells))[keep],
@@ -99,9 +99,9 @@ class Variables:
         """Whether no attacker knows more than the table's bounds."""
         return not self._own
 
-    def _movements(self, group: list[Need], owner: int) -> Requests:
+    def _movements(self, group: list[WidthNeed], owner: int) -> WidthRequests:
         """Movements of the variables, upward first: the largest of each kind."""
-        from cellguard.methods.intervals.interior import Requests
+        from cellguard.methods.intervals.interior import WidthRequests
 
         cell, sign, level, base, total = (
             np.concatenate([getattr(need, name) for need in group])
@@ -118,22 +118,22 @@ class Variables:
         np.maximum.at(least, (side, variable), base[moves] / size)
         np.maximum.at(both, variable, total[moves] / size)
         side, variable = np.nonzero(most > 0)
-        return Requests(
+        return WidthRequests(
             cell=variable, sign=np.where(side == 0, 1.0, -1.0), level=most[side, variable],
             base=least[side, variable], total=both[variable], owner=np.full(len(variable), owner, np.int64),
         )  # fmt: skip
 
     @staticmethod
-    def _mirrored(group: Requests) -> bool:
+    def _mirrored(group: WidthRequests) -> bool:
         """Whether every movement upward is asked for downward, too, and as far."""
         up, down = group.sign > 0, group.sign < 0
         return np.array_equal(group.cell[up], group.cell[down]) and np.allclose(
             group.level[up], group.level[down], rtol=1e-9, atol=0.0
         )
 
-    def requests(self, tied: bool) -> Requests:
+    def requests(self, tied: bool) -> WidthRequests:
         """Movements that must be possible; with one width for both sides the upward ones stand for both."""
-        from cellguard.methods.intervals.interior import Requests
+        from cellguard.methods.intervals.interior import WidthRequests
 
         if not tied:
             return self.group
@@ -141,18 +141,18 @@ class Variables:
         # an even division of what slides is then optimal: average a solution with its mirror image
         level, owner = self.group.level[at], self.group.owner[at]
         cell, sign = self.group.cell[at], self.group.sign[at]
-        return Requests(cell=cell, sign=sign, level=level, base=level, total=level, owner=owner)
+        return WidthRequests(cell=cell, sign=sign, level=level, base=level, total=level, owner=owner)
 
-    def asked_of(self, network: Network) -> Iterator[Asked]:
+    def asked_of(self, network: Network) -> Iterator[AskedArcs]:
         """Each attacker's movements as those of a network's arcs."""
-        from cellguard.methods.intervals.network_widths import Asked
+        from cellguard.methods.intervals.network_widths import AskedArcs
 
         t = self.table
         arc = np.full(t.n_cells, -1, np.int64)
         arc[network.cells] = np.arange(len(network.cells))
         for need in needs(t):
             below, above = self._known(need.attacker)
-            yield Asked(
+            yield AskedArcs(
                 arc=arc[need.cell], sign=need.sign, level=need.level, base=need.base, total=need.total,
                 above=above[network.cells], below=below[network.cells],
             )  # fmt: skip
@@ -179,11 +179,11 @@ class Variables:
         return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
 
 
-def _joined(groups: list[Requests]) -> Requests:
-    from cellguard.methods.intervals.interior import Requests
+def _joined(groups: list[WidthRequests]) -> WidthRequests:
+    from cellguard.methods.intervals.interior import WidthRequests
 
     def every(name: str, dtype: type) -> Any:
         return np.concatenate([np.zeros(0, dtype), *(getattr(group, name) for group in groups)])
 
     whole = {name: every(name, np.int64) for name in ("cell", "owner")}
-    return Requests(**whole, **{name: every(name, np.float64) for name in ("sign", "level", "base", "total")})
+    return WidthRequests(**whole, **{name: every(name, np.float64) for name in ("sign", "level", "base", "total")})

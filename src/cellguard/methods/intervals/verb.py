@@ -20,7 +20,7 @@ from cellguard.exceptions import InputError
 from cellguard.methods.intervals.classes import classes
 from cellguard.methods.intervals.grid import Published
 from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
-from cellguard.methods.intervals.problem import Ends, Problem
+from cellguard.methods.intervals.problem import Ends, IntervalProblem
 from cellguard.methods.intervals.secret import drawn_seed
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
 from cellguard.methods.respondents import against_respondents
@@ -93,7 +93,7 @@ def intervals(
     if position == "classes":
         seed = drawn_seed(seed)
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
-    problem = Problem(table)
+    problem = IntervalProblem(table)
     searching = clock.until(_SEARCH, deadline)
     hopeless = problem.hopeless(searching)
     seconds = {"reduce": clock.now() - begin}
@@ -159,7 +159,7 @@ def _nothing(table: Table, status: Status, seconds: dict[str, float], options: d
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Found:
+class _FoundIntervals:
     lower: FloatArray
     upper: FloatArray
     bound: float
@@ -173,8 +173,8 @@ def _checked(deadline: float) -> float:
 
 
 def _narrowest(
-    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> _Found | None:
+    problem: IntervalProblem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> _FoundIntervals | None:
     gap, searching = options["gap"], clock.until(_SEARCH, deadline)
     # a part of the gap is kept for publishing small widths exactly
     found = problem.solve(0.8 * gap, searching, progress)
@@ -190,12 +190,12 @@ def _narrowest(
     if safe is None or not np.isfinite(safe).all():
         return None
     details = {"mended": mended, "iterations": widths.iterations, "requests": widths.requests}
-    return _Found(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
+    return _FoundIntervals(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
 
 
 def _by_classes(
-    problem: Problem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> _Found | None:
+    problem: IntervalProblem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
+) -> _FoundIntervals | None:
     del progress  # there is one result, not a better one each time
     found = classes(problem.table, options["seed"], clock.until(_SEARCH, deadline))
     grid, until = found.grid, _checked(deadline)
@@ -212,7 +212,7 @@ def _by_classes(
         return None
     figures = {"promised": len(found.promised), "asked": found.asked, "movements": found.movements, "mended": mended}
     inner = {"inner_lower": safe.inner_lower, "inner_upper": safe.inner_upper}
-    return _Found(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
+    return _FoundIntervals(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
 def _positions(table: Table, lower: FloatArray, upper: FloatArray) -> dict[str, float]:

@@ -14,9 +14,9 @@ from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, w
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand
-from cellguard.methods.perturb.limits import Limits
+from cellguard.methods.perturb.cell_limits import CellLimits
 
-__all__ = ["Outcome", "solve"]
+__all__ = ["PerturbationOutcome", "solve"]
 
 
 _ROUNDS = 500
@@ -26,7 +26,7 @@ _WHOLE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class PerturbationOutcome:
     """What the cutting planes found, and what they proved."""
 
     movement: FloatArray | None
@@ -47,13 +47,13 @@ def solve(
     relations: csr_array,
     values: FloatArray,
     weights: FloatArray,
-    limits: Limits,
+    limits: CellLimits,
     demands: Sequence[Demand],
     *,
     rounded: FloatArray | None = None,
     whole: bool = False,
     deadline: float = float("inf"),
-) -> Outcome:
+) -> PerturbationOutcome:
     """Find the movements closest to what is drawn that meet every level.
 
     Cells that must not be published as they are stay on the side to which they are drawn; only where
@@ -76,7 +76,7 @@ def solve(
     """
     chosen = rounded is not None or limits.toward is not None  # the program chooses between the two multiples
     sided = limits if chosen else limits.sided()
-    found = Outcome(movement=None, infeasible=True)
+    found = PerturbationOutcome(movement=None, infeasible=True)
     if not sided.impossible.any():
         choices = _choices(sided, rounded)
         found = _CuttingPlanes(relations, values, weights, sided, demands, choices, whole).solve(deadline)
@@ -95,7 +95,7 @@ class _Choices:
     right: tuple[FloatArray, FloatArray]
 
 
-def _choices(limits: Limits, rounded: FloatArray | None) -> _Choices:
+def _choices(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
     """Return what must be chosen: one of two multiples, or a side of the truth."""
     if rounded is not None:
         cells = np.flatnonzero(np.isfinite(rounded[0]))
@@ -109,7 +109,7 @@ def _choices(limits: Limits, rounded: FloatArray | None) -> _Choices:
     return _Choices(cells=cells, left=(low, -apart), right=(apart, high))
 
 
-def _inside(limits: Limits, cells: IntArray, movement: FloatArray) -> BoolArray:
+def _inside(limits: CellLimits, cells: IntArray, movement: FloatArray) -> BoolArray:
     near = 1e-9 * np.maximum(1.0, np.abs(movement))
     return np.asarray((movement >= limits.low[cells] - near) & (movement <= limits.high[cells] + near))
 
@@ -125,7 +125,7 @@ class _CuttingPlanes:
         relations: csr_array,
         values: FloatArray,
         weights: FloatArray,
-        limits: Limits,
+        limits: CellLimits,
         demands: Sequence[Demand],
         choices: _Choices,
         whole: bool,
@@ -148,7 +148,7 @@ class _CuttingPlanes:
 
     # ------------------------------------------------------------------ the search
 
-    def solve(self, deadline: float) -> Outcome:
+    def solve(self, deadline: float) -> PerturbationOutcome:
         if np.isnan(self.choices.left[0]).any():
             return self.outcome(None, infeasible=True)
         integer = False
@@ -172,10 +172,10 @@ class _CuttingPlanes:
                 break
         return self.outcome(None)
 
-    def outcome(self, movement: FloatArray | None, **known: float) -> Outcome:
+    def outcome(self, movement: FloatArray | None, **known: float) -> PerturbationOutcome:
         cells = np.array(sorted({cut.cell for cut, _, _ in self.cuts}), np.int64)
         start = self.limits.target
-        return Outcome(
+        return PerturbationOutcome(
             movement=movement, start=start, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known  # type: ignore[arg-type]
         )  # fmt: skip
 

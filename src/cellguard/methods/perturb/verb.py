@@ -30,8 +30,8 @@ from cellguard.nouns.table import Table, residuals
 
 if TYPE_CHECKING:
     from cellguard.methods.demands import Demand
-    from cellguard.methods.perturb.cutting import Outcome
-    from cellguard.methods.perturb.limits import Limits
+    from cellguard.methods.perturb.cell_limits import CellLimits
+    from cellguard.methods.perturb.cutting import PerturbationOutcome
 
 __all__ = ["perturb"]
 
@@ -108,7 +108,7 @@ def perturb(
     if given:
         which = np.flatnonzero(np.isfinite(prescribed))
         options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
-    run = _Run(
+    run = _PerturbationRun(
         table=table,
         needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
         distance=room,
@@ -141,7 +141,7 @@ def _per_cell(given: ArrayLike | None, table: Table, name: str, *, positive: boo
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Run:
+class _PerturbationRun:
     """One call of the verb: the table, and everything that was asked for."""
 
     table: Table
@@ -193,9 +193,9 @@ class _Run:
 
         return demands_of(self.table, self.needs)
 
-    def limits(self, demands: list[Demand]) -> Limits:
+    def limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
-        from cellguard.methods.perturb.limits import both_multiples, draw_to_multiples, draw_within, make_limits
+        from cellguard.methods.perturb.cell_limits import both_multiples, draw_to_multiples, draw_within, make_limits
 
         t, unit = self.table, unit_of_table(self.table)
         rng = np.random.default_rng(self.seed)
@@ -214,9 +214,9 @@ class _Run:
             unit=unit, rng=rng, other=other, given=self.given,
         )  # fmt: skip
 
-    def loss(self, limits: Limits, movement: FloatArray) -> float:
+    def loss(self, limits: CellLimits, movement: FloatArray) -> float:
         """What movements cost: their distance from where cells are drawn, or that of rounding, relaxed."""
-        from cellguard.methods.perturb.limits import both_multiples, relaxed_distance
+        from cellguard.methods.perturb.cell_limits import both_multiples, relaxed_distance
 
         if self.draw != "relaxation" or self.base is None:
             return float(self.table.weights @ np.abs(movement - limits.target))
@@ -259,7 +259,7 @@ class _Run:
             run = replace(run, needs=raised(run.needs, left, integer=t.integer))
         return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
-    def release(self, limits: Limits, outcome: Outcome, movement: FloatArray) -> Perturbation:
+    def release(self, limits: CellLimits, outcome: PerturbationOutcome, movement: FloatArray) -> Perturbation:
         t = self.table
         values = _additive(t, limits, movement)
         objective = self.loss(limits, values - t.values)
@@ -273,7 +273,7 @@ class _Run:
             base=self.base,
         )  # fmt: skip
 
-    def nothing(self, status: Status, why: str, outcome: Outcome) -> Perturbation:
+    def nothing(self, status: Status, why: str, outcome: PerturbationOutcome) -> Perturbation:
         return Perturbation(
             table=self.table, status=status, objective=float("nan"), seconds=self.seconds(), options=self.options,
             details={"cuts": outcome.cuts, "rounds": outcome.rounds}, explanation=why,
@@ -287,7 +287,7 @@ class _Run:
     def seconds(self) -> dict[str, float]:
         return {"solve": clock.now() - self.begin}
 
-    def explain(self, limits: Limits, outcome: Outcome) -> str:
+    def explain(self, limits: CellLimits, outcome: PerturbationOutcome) -> str:
         """Name what stands against a perturbation."""
         t = self.table
         if not outcome.infeasible:
@@ -303,7 +303,7 @@ class _Run:
         return "no additive table lies within the limits; raise the base."
 
 
-def _additive(table: Table, limits: Limits, z: FloatArray) -> FloatArray:
+def _additive(table: Table, limits: CellLimits, z: FloatArray) -> FloatArray:
     """Values of the published table: on the grid of the true ones where they are, and additive."""
     from cellguard._engine.numbers.multiples import decimals, whole_residuals
     from cellguard._engine.space.reduce import reduce

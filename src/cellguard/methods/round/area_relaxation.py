@@ -17,10 +17,10 @@ from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.solvers.mip import solve_mixed
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.round.grid import Grid
+from cellguard.methods.round.grid import AreaGrid
 from cellguard.methods.round.model import Pieces, make_pieces
 
-__all__ = ["Relaxation", "make_whole"]
+__all__ = ["AreaRelaxation", "make_whole"]
 
 
 _IMPRECISE = 1e-4
@@ -34,7 +34,7 @@ class _Program(NamedTuple):
     shape: tuple[int, ...]
 
 
-def _program(grid: Grid, areas: IntArray, target: IntArray, parent: int | None) -> _Program:
+def _program(grid: AreaGrid, areas: IntArray, target: IntArray, parent: int | None) -> _Program:
     """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
     members = areas if parent is None else np.append(areas, parent)
     low, high = grid.low[members], grid.high[members]
@@ -61,7 +61,7 @@ def _program(grid: Grid, areas: IntArray, target: IntArray, parent: int | None) 
     return _Program(A, _sides(grid, members, len(areas), target, pieces.start.reshape(low.shape)), pieces, low.shape)
 
 
-def _sides(grid: Grid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
+def _sides(grid: AreaGrid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
     """Right-hand sides once every cell is at its start."""
     b, leaves = grid.blocks, grid.leaf_codes
     moved = np.zeros((*start.shape[:2], b.n_relations), np.int64)
@@ -78,7 +78,7 @@ def _sides(grid: Grid, members: IntArray, n: int, target: IntArray, start: IntAr
     return np.concatenate(sides).astype(np.float64)
 
 
-class Relaxation:
+class AreaRelaxation:
     """The relaxation of areas that add up: solved once, then followed while area after area is decided.
 
     Parameters
@@ -89,7 +89,7 @@ class Relaxation:
         Their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
     """
 
-    def __init__(self, grid: Grid, areas: IntArray, target: IntArray, *, parent: int | None = None) -> None:
+    def __init__(self, grid: AreaGrid, areas: IntArray, target: IntArray, *, parent: int | None = None) -> None:
         self.grid, self.areas = grid, areas
         members = areas if parent is None else np.append(areas, parent)
         A, rhs, self.pieces, self.shape = _program(grid, areas, target, parent)
@@ -173,7 +173,7 @@ class Relaxation:
 
 
 def make_whole(
-    grid: Grid,
+    grid: AreaGrid,
     areas: IntArray,
     target: IntArray,
     *,
@@ -187,7 +187,7 @@ def make_whole(
     Parameters
     ----------
     grid, areas, target
-        As in :class:`Relaxation`.
+        As in :class:`AreaRelaxation`.
     rows, sides
         More conditions ``rows x >= sides`` on the areas' cells, in their order.
     time_limit_s, seed

@@ -18,14 +18,15 @@ from scipy.sparse import csr_array, vstack
 
 from cellguard._core.areas import decide_one, decide_parts
 from cellguard._engine import clock
+from cellguard._engine.clock import OutOfTimeError
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.round.area_relaxation import Relaxation, make_whole
-from cellguard.methods.round.exact import Outcome
-from cellguard.methods.round.grid import Grid, Prices
+from cellguard.methods.round.area_relaxation import AreaRelaxation, make_whole
+from cellguard.methods.round.exact import RoundingOutcome
+from cellguard.methods.round.grid import AreaGrid, Prices
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.moves import Moves
-from cellguard.methods.round.one_by_one import OutOfTimeError, decide_one_by_one
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.one_by_one import decide_one_by_one
+from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["solve_by_areas"]
 
@@ -39,26 +40,26 @@ _LEVEL_ROUNDS = 12
 
 
 def solve_by_areas(
-    problem: Problem,
-    grid: Grid,
+    problem: RoundingProblem,
+    grid: AreaGrid,
     cuts: LevelCuts | None = None,
     *,
     deadline: float = float("inf"),
     gap: float = 0.0,
     seed: int = 0,
-) -> Outcome:
+) -> RoundingOutcome:
     """Round a table that has coordinates. Parameters as in :func:`cellguard.methods.round.exact.solve_exactly`."""
-    return _Search(problem, grid, cuts, deadline, gap, seed).run()
+    return _AreaSearch(problem, grid, cuts, deadline, gap, seed).run()
 
 
-class _Search:
+class _AreaSearch:
     def __init__(
-        self, problem: Problem, grid: Grid, cuts: LevelCuts | None, deadline: float, gap: float, seed: int
+        self, problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None, deadline: float, gap: float, seed: int
     ) -> None:
         self.problem, self.grid, self.cuts, self.deadline, self.gap = problem, grid, cuts, deadline, gap
         self.moves = Moves(grid, np.random.default_rng(seed))
         self.constant = problem.loss(np.zeros(problem.n_cells, np.int64))
-        self.relaxations: dict[int, Relaxation] = {}
+        self.relaxations: dict[int, AreaRelaxation] = {}
         """Of the families, by the area that their parts add up to."""
         self.best: IntArray | None = None
         self.best_loss = np.inf
@@ -90,7 +91,7 @@ class _Search:
 
     # ------------------------------------------------------------------ the phases
 
-    def run(self) -> Outcome:
+    def run(self) -> RoundingOutcome:
         self.offer(self.from_the_top(self.grid.prices))
         guide = self.relax_families()
         if not self.closed and not self.late and guide is not None:
@@ -100,7 +101,7 @@ class _Search:
             self.improve()
         best = None if self.best is None else self.grid.cells(self.best)
         loss = self.best_loss if best is None else self.problem.loss(best)
-        return Outcome(
+        return RoundingOutcome(
             x=best,
             objective=loss,
             bound=min(self.bound, loss),
@@ -131,7 +132,7 @@ class _Search:
         bound = self.constant
         for g in grid.families:
             parts = grid.parts[g]
-            relaxation = Relaxation(grid, parts, grid.area_sums[g], parent=g)
+            relaxation = AreaRelaxation(grid, parts, grid.area_sums[g], parent=g)
             left_s = self.deadline - clock.now()
             if left_s <= 0 or not relaxation.solve(time_limit_s=left_s):
                 continue

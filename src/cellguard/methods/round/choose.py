@@ -8,10 +8,10 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard.methods.demands import Demand
-from cellguard.methods.round.exact import Outcome, solve_exactly
-from cellguard.methods.round.grid import Grid, make_grid
+from cellguard.methods.round.exact import RoundingOutcome, solve_exactly
+from cellguard.methods.round.grid import AreaGrid, make_grid
 from cellguard.methods.round.level_cuts import LevelCuts
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["METHODS", "solve"]
 
@@ -26,7 +26,7 @@ _PROOF_TIME_S = 60.0
 
 
 def solve(
-    problem: Problem,
+    problem: RoundingProblem,
     demands: list[Demand],
     *,
     method: str = "auto",
@@ -34,7 +34,7 @@ def solve(
     gap: float = 0.0,
     seed: int = 0,
     threads: int = 1,
-) -> Outcome | None:
+) -> RoundingOutcome | None:
     """Round; None if `method` is ``"areas"`` and the table has no coordinates.
 
     Parameters
@@ -49,7 +49,7 @@ def solve(
         As in :func:`cellguard.methods.round.exact.solve_exactly`.
     """
     if len(problem.impossible):
-        return Outcome(x=None, objective=np.inf, bound=np.inf)
+        return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
     begin = clock.now()
     cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
     # flows know no holes: coins tell on which side of them the cells go
@@ -73,7 +73,7 @@ def solve(
     return replace(proven, bound=bound, limit=proven.limit and not closed)
 
 
-def _is_hard(problem: Problem) -> bool:
+def _is_hard(problem: RoundingProblem) -> bool:
     """Whether most free cells stand in three relations or more: no network, and too large to be searched."""
     free = problem.free
     if int(free.sum()) <= _EASY:
@@ -82,7 +82,7 @@ def _is_hard(problem: Problem) -> bool:
     return float(np.median(count[free])) >= 3
 
 
-def _coordinates(problem: Problem) -> Grid | None:
+def _coordinates(problem: RoundingProblem) -> AreaGrid | None:
     if (problem.base != problem.base[0]).any() or (problem.rhs != 0).any():
         return None
     from cellguard.methods.round.blocks import find_blocks

@@ -22,9 +22,9 @@ from cellguard._engine.solvers.mip import MixedSolution, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.model import Model, make_model
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["Outcome", "solve_exactly"]
+__all__ = ["RoundingOutcome", "solve_exactly"]
 
 
 _SMALL = 3000
@@ -38,7 +38,7 @@ _CUTS = 200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Outcome:
+class RoundingOutcome:
     """What a search for a rounding found, and what it proved."""
 
     x: IntArray | None
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def solve_exactly(
-    problem: Problem,
+    problem: RoundingProblem,
     cuts: LevelCuts | None = None,
     *,
     deadline: float = float("inf"),
@@ -71,7 +71,7 @@ def solve_exactly(
     seed: int = 0,
     threads: int = 1,
     start: IntArray | None = None,
-) -> Outcome:
+) -> RoundingOutcome:
     """Find a cheapest rounding that meets every level.
 
     Parameters
@@ -90,8 +90,8 @@ def solve_exactly(
         A rounding to begin with.
     """
     if len(problem.impossible):
-        return Outcome(x=None, objective=np.inf, bound=np.inf)
-    search = _Search(problem, cuts, deadline, gap, seed, threads)
+        return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
+    search = _TreeSearch(problem, cuts, deadline, gap, seed, threads)
     with suppress(LevelsOpenError):
         if start is not None:
             search.accept(start)
@@ -99,9 +99,9 @@ def solve_exactly(
     return search.outcome()
 
 
-class _Search:
+class _TreeSearch:
     def __init__(
-        self, problem: Problem, cuts: LevelCuts | None, deadline: float, gap: float, seed: int, threads: int
+        self, problem: RoundingProblem, cuts: LevelCuts | None, deadline: float, gap: float, seed: int, threads: int
     ) -> None:
         self.problem, self.cuts = problem, cuts
         self.deadline, self.gap, self.seed, self.threads = deadline, gap, seed, threads
@@ -177,9 +177,9 @@ class _Search:
             self.decide(relaxed)
             again = len(self.sides) > known  # a rounding missed a level that the relaxation had met
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RoundingOutcome:
         """What was found so far."""
-        return Outcome(
+        return RoundingOutcome(
             x=self.best,
             objective=self.best_loss,
             bound=min(self.bound, self.best_loss),

@@ -10,9 +10,9 @@ import numpy as np
 from cellguard._engine.space.network import adjacency
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.round.blocks import Blocks
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["Cells", "Grid", "Prices", "cross_section", "make_grid"]
+__all__ = ["AreaGrid", "Cells", "Prices", "cross_section", "make_grid"]
 
 Network = tuple[IntArray, IntArray, IntArray, IntArray]
 """Tail and head of each column, and for each node its columns (:func:`cellguard._engine.space.network.adjacency`)."""
@@ -46,7 +46,7 @@ class Prices:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Grid:
+class AreaGrid:
     """Bounds, prices and sums of every cell, in an array of areas by lines by codes."""
 
     blocks: Blocks
@@ -171,7 +171,7 @@ def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool)
     return (tail, head, *adjacency(tail, head, outside + 1))
 
 
-def make_grid(problem: Problem, blocks: Blocks) -> Grid | None:
+def make_grid(problem: RoundingProblem, blocks: Blocks) -> AreaGrid | None:
     """Put a problem on the coordinates of its table; None if its bases differ."""
     p, cells = problem, np.ascontiguousarray(blocks.cells)  # the compiled core takes rows as they lie
     if (p.base != p.base[0]).any() or (p.rhs != 0).any():
@@ -191,7 +191,7 @@ def make_grid(problem: Problem, blocks: Blocks) -> Grid | None:
     outer = (p.weights * p.base)[cells]
     scale = float(outer.max()) or 1.0
     prices = Prices(kink=np.zeros_like(units), slope=p.slope[cells] / scale, outer=outer / scale)
-    return Grid(
+    return AreaGrid(
         blocks=blocks,
         low=p.low[cells],
         high=p.high[cells],

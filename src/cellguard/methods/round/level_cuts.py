@@ -10,7 +10,7 @@ from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["LevelCuts", "LevelsOpenError"]
 
@@ -30,7 +30,7 @@ class LevelsOpenError(Exception):
 class LevelCuts:
     """Finds the capacity constraints that a table violates, until a deadline (on `clock.now`)."""
 
-    def __init__(self, problem: Problem, demands: list[Demand], deadline: float = float("inf")) -> None:
+    def __init__(self, problem: RoundingProblem, demands: list[Demand], deadline: float = float("inf")) -> None:
         self.problem, self.deadline = problem, deadline
         self.demands = [demand for demand in demands if len(demand.cells)]
         self._kept: dict[int, Separator] = {}

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.round.problem import Problem
+from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["Model", "Pieces", "make_model", "make_pieces"]
 
@@ -140,7 +140,7 @@ def make_pieces(
     return Pieces(cell[order], upper[order], cost[order], sign[order], start)
 
 
-def make_model(problem: Problem) -> Model:
+def make_model(problem: RoundingProblem) -> Model:
     """Write the problem as a program."""
     p = problem
     pieces = make_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cellguard._core.areas import cancel_pairs
 from cellguard._types import IntArray
 from cellguard.methods.round.area_relaxation import make_whole
-from cellguard.methods.round.grid import Grid, Prices, cross_section
+from cellguard.methods.round.grid import AreaGrid, Prices, cross_section
 
 __all__ = ["Moves"]
 
@@ -27,7 +27,7 @@ _MEND_TIME_S = 5.0
 class Moves:
     """Improves and mends roundings of a grid in place."""
 
-    def __init__(self, grid: Grid, rng: Generator) -> None:
+    def __init__(self, grid: AreaGrid, rng: Generator) -> None:
         self.grid, self.rng = grid, rng
         n, n_lines, n_codes = grid.shape
         self.flat = (n, n_lines * n_codes)

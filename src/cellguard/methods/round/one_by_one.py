@@ -9,22 +9,21 @@ import numpy as np
 
 from cellguard._core.areas import halve
 from cellguard._engine import clock
+from cellguard._engine.clock import OutOfTimeError
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.round.area_relaxation import Relaxation
-from cellguard.methods.round.grid import Grid, Prices
+from cellguard.methods.round.area_relaxation import AreaRelaxation
+from cellguard.methods.round.grid import AreaGrid, Prices
 
-__all__ = ["OutOfTimeError", "decide_one_by_one"]
+__all__ = ["decide_one_by_one"]
 
 
 _UNDECIDED = 0.02
 """A relaxed cell this far from a whole number is undecided."""
 
 
-class OutOfTimeError(Exception):
-    """The deadline passed; what was begun is given up."""
-
-
-def decide_one_by_one(relaxation: Relaxation, target: IntArray, x: IntArray, *, steps: int, deadline: float) -> None:
+def decide_one_by_one(
+    relaxation: AreaRelaxation, target: IntArray, x: IntArray, *, steps: int, deadline: float
+) -> None:
     """Decide the areas of a relaxation that must add up to the target, in place.
 
     Parameters
@@ -59,7 +58,7 @@ def decide_one_by_one(relaxation: Relaxation, target: IntArray, x: IntArray, *, 
     x[areas[left[-1]]] = target
 
 
-def _part(grid: Grid, areas: IntArray, first: int, target: IntArray, guide: FloatArray | None) -> IntArray:
+def _part(grid: AreaGrid, areas: IntArray, first: int, target: IntArray, guide: FloatArray | None) -> IntArray:
     """Decide one of some areas so that the others can add up to the rest: near the guide, or at the true price."""
     shape = (len(areas), target.size)
     prices = grid.prices.of(areas) if guide is None else Prices.towards(guide)

@@ -18,10 +18,10 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.numbers.multiples import Lattice, ends, whole_residuals
+from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Problem", "make_problem", "reach"]
+__all__ = ["RoundingProblem", "make_problem", "reach"]
 
 
 _NEAR = 1e-9
@@ -29,7 +29,7 @@ _NEAR = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Problem:
+class RoundingProblem:
     """Choose ``low <= x <= high``, whole, with ``T (floor + base x) = b``, close to the target."""
 
     relations: csr_array
@@ -42,7 +42,7 @@ class Problem:
     """What the published table should be close to: the true one, or ``xi(a)`` of (13)."""
     base: FloatArray
     """Base of each cell, positive."""
-    lattice: Lattice
+    lattice: Multiples
     """The multiple of the base at or below each value, in whole numbers."""
     distance: FloatArray
     """How far from the published value the truth may lie; 0 for cells published as they are."""
@@ -119,7 +119,7 @@ class Problem:
         inside = (x >= self.low) & (x <= self.high) & ~(self.hole & (x == 0))
         return bool(inside.all()) and self.additive(x)
 
-    def with_coins(self, rng: np.random.Generator) -> Problem:
+    def with_coins(self, rng: np.random.Generator) -> RoundingProblem:
         """Return the problem without holes: a coin tells on which side of its hole a cell goes."""
         up = self.hole & (rng.random(self.n_cells) < 0.5)
         return replace(
@@ -136,7 +136,7 @@ def make_problem(
     rhs: FloatArray,
     values: FloatArray,
     base: FloatArray,
-    lattice: Lattice,
+    lattice: Multiples,
     step: int,
     unit: float,
     weights: FloatArray,
@@ -147,7 +147,7 @@ def make_problem(
     fixed: BoolArray,
     moved: BoolArray,
     target: FloatArray | None = None,
-) -> Problem:
+) -> RoundingProblem:
     """Set up the problem, with the fixings of salazar2004 section 3.1.
 
     Parameters
@@ -183,7 +183,7 @@ def make_problem(
     stuck = moved & is_multiple & ~fixed
     high = np.where(stuck & (high == 0), -1, high)
     low = np.where(stuck & (low == 0), 1, low)
-    return Problem(
+    return RoundingProblem(
         relations=relations,
         rhs=rhs,
         values=values,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine import clock
-from cellguard._engine.numbers.multiples import Lattice, decimals, lattice
+from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError
@@ -35,8 +35,8 @@ from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.methods.demands import Demand
-    from cellguard.methods.round.exact import Outcome
-    from cellguard.methods.round.problem import Problem
+    from cellguard.methods.round.exact import RoundingOutcome
+    from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["round"]
 
@@ -128,7 +128,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
         "method": method,
     }  # fmt: skip
-    run = _Run(
+    run = _RoundingRun(
         table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
         keep_multiples=keep_multiples, weights=_weights(table, weights), begin=begin,
         deadline=begin + limit, gap=gap, seed=seed, threads=threads, method=method, options=options,
@@ -143,7 +143,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     return run.first_of(steps)
 
 
-def _unbiased(run: _Run, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
+def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
     """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
     from cellguard.methods.round import unbiased
 
@@ -168,7 +168,7 @@ def _unbiased(run: _Run, steps: tuple[int, ...], shares_up: ArrayLike | None) ->
     return replace(run, target=_steered(run, unbiased.transition(share), rng)).first_of(steps)
 
 
-def _steered(run: _Run, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _steered(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw the table to round towards; cells that must be published as they are stay.
 
     A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
@@ -182,12 +182,12 @@ def _steered(run: _Run, probabilities: FloatArray, rng: np.random.Generator) -> 
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Run:
+class _RoundingRun:
     """One call of the verb: the table, and everything that was asked for."""
 
     table: Table
     base: FloatArray
-    lattice: Lattice
+    lattice: Multiples
     needs: tuple[Levels, ...]
     """What is asked against each attacker of the table."""
     keep_multiples: bool
@@ -217,7 +217,7 @@ class _Run:
             why = self.why_not(step, problem)
         return self.nothing(steps[-1], Status.INFEASIBLE, why)
 
-    def why_not(self, step: int, problem: Problem) -> str:
+    def why_not(self, step: int, problem: RoundingProblem) -> str:
         """Say why there is no rounding with a step, by label."""
         t = self.table
         if not len(problem.impossible):
@@ -232,7 +232,7 @@ class _Run:
             )
         return f"{t.label(cell)}{more}: no multiple of its base less than {step} bases away leaves its levels open."
 
-    def problem(self, step: int) -> tuple[Problem, list[Demand]]:
+    def problem(self, step: int) -> tuple[RoundingProblem, list[Demand]]:
         """Set up the problem for a step, with what each attacker knows and must not learn."""
         from cellguard.methods.demands import demands_of, trivial_limits
         from cellguard.methods.round.problem import make_problem, reach
@@ -254,7 +254,7 @@ class _Run:
 
         return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
 
-    def solve(self, problem: Problem, demands: list[Demand]) -> Outcome:
+    def solve(self, problem: RoundingProblem, demands: list[Demand]) -> RoundingOutcome:
         from cellguard.methods.round.choose import solve
 
         outcome = solve(
@@ -268,7 +268,7 @@ class _Run:
             )
         return outcome
 
-    def confirmed(self, step: int, problem: Problem, outcome: Outcome) -> Rounding:
+    def confirmed(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome) -> Rounding:
         """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
         from cellguard.methods.confirm import ATTEMPTS, missed, raised
 
@@ -286,7 +286,7 @@ class _Run:
             outcome = run.solve(*run.problem(step))
         return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
 
-    def release(self, step: int, problem: Problem, outcome: Outcome, x: IntArray) -> Rounding:
+    def release(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome, x: IntArray) -> Rounding:
         values = problem.published(x)
         status = Status.FEASIBLE  # within the gap that was asked for, or what the method leaves
         if outcome.objective - outcome.bound <= 1e-9 * abs(outcome.objective) + 2e-6:
@@ -355,7 +355,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
     return bases
 
 
-def _lattice(table: Table, bases: FloatArray, steps: int) -> Lattice:
+def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
     """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
     found, large = lattice(table.values, bases, room=steps)
     _refuse(

@@ -12,14 +12,14 @@ from cellguard.check.audit import audit
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["PatternVerdict", "judge"]
 
 _LEAST_S = 0.5
 """An audit that is not even given this long says nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Verdict:
+class PatternVerdict:
     """What the audit says of a pattern."""
 
     safe: bool
@@ -32,14 +32,14 @@ class Verdict:
     """Whether one of them is proven unsafe; otherwise the time did not suffice."""
 
 
-def judge(table: Table, pattern: BoolArray, deadline: float) -> Verdict:
+def judge(table: Table, pattern: BoolArray, deadline: float) -> PatternVerdict:
     """Ask the audit, until the deadline (of :mod:`clock`)."""
     release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
     found = audit(release, everywhere=False, time_limit_s=max(_LEAST_S, deadline - clock.now()))
     if found.safe or not found.checked:
-        return Verdict(safe=True)
+        return PatternVerdict(safe=True)
     failing = [(k, f.cells[~f.safe]) for k, f in enumerate(found.findings)]
-    return Verdict(
+    return PatternVerdict(
         safe=False,
         cells=np.concatenate([cells for _, cells in failing]),
         attackers=np.concatenate([np.full(len(cells), k) for k, cells in failing]),

@@ -11,7 +11,7 @@ from cellguard._engine import clock
 from cellguard._engine.solvers.branch_and_cut import BinaryProgram, LazySolution, solve_lazy
 from cellguard._engine.solvers.rows import Relaxation, Row
 from cellguard._types import BoolArray, FloatArray
-from cellguard.methods.suppress.inequalities import Inequalities
+from cellguard.methods.suppress.inequalities import PatternInequalities
 from cellguard.methods.suppress.space import Space
 
 __all__ = ["Exact"]
@@ -44,7 +44,7 @@ class Exact:
     on_bound: Callable[[float], None] | None = None
 
     def __post_init__(self) -> None:
-        self.inequalities = Inequalities(self.space)
+        self.inequalities = PatternInequalities(self.space)
         self.rng = np.random.default_rng(0)
         self.cost = np.where(self.space.keep, 0.0, self.space.weight)
         self.always = float(self.space.weight[self.space.keep].sum())  # cells that move with a sensitive one

@@ -8,7 +8,7 @@ import numpy as np
 
 from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Space
 from cellguard.nouns.table import Table
 
@@ -18,7 +18,7 @@ _NAMED = 5
 """Cells that a message names at most."""
 
 
-def explain(table: Table, problem: Problem, unmet: list[int]) -> str:
+def explain(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:
     """Say in the table's labels which cells cannot be protected, and which published cells stand in the way."""
     cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
     names = _names(table, np.array(cells))
@@ -40,7 +40,7 @@ def _names(table: Table, cells: IntArray) -> str:
     return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
 
-def _to_be_freed(table: Table, problem: Problem, unmet: list[int]) -> IntArray | None:
+def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int]) -> IntArray | None:
     """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
     movable = (problem.down + problem.up > 0) | problem.forced
     freed: BoolArray = movable & table.fixed

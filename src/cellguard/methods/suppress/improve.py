@@ -14,7 +14,7 @@ from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.joint_movement import jointly
-from cellguard.methods.suppress.pattern import Movements, Proof, clean, prove
+from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
 from cellguard.methods.suppress.space import Space
 
 __all__ = ["Search"]
@@ -171,7 +171,7 @@ class Search(Incumbent):
             return None
         return self._take(*clean(proof, deadline), deadline=self.limit.at)
 
-    def _secure(self, rows: BoolArray, found: FloatArray, deadline: float) -> Proof | None:
+    def _secure(self, rows: BoolArray, found: FloatArray, deadline: float) -> PatternProof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
         for _ in range(5):
             hints = (self.space, found) if len(found) else None

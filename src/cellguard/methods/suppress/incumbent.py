@@ -9,7 +9,7 @@ import numpy as np
 
 from cellguard._engine.clock import Deadline
 from cellguard._types import BoolArray
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["Incumbent"]
 
@@ -18,7 +18,7 @@ __all__ = ["Incumbent"]
 class Incumbent:
     """A safe pattern or none; only what the range engine confirms replaces it."""
 
-    problem: Problem
+    problem: SuppressionProblem
     rng: np.random.Generator
     best: BoolArray | None = None
     cost: float = float("inf")

@@ -20,7 +20,7 @@ from cellguard._engine.solvers.rows import Pool, Row
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import Space
 
-__all__ = ["Inequalities"]
+__all__ = ["PatternInequalities"]
 
 _NOISE = 1e-9
 _NEAR = 1.0 - 1e-7
@@ -33,7 +33,7 @@ Target = tuple[int, int, int, float]
 """An attack: request, row, direction and level."""
 
 
-class Inequalities:
+class PatternInequalities:
     """Separation for the rows of a space."""
 
     def __init__(self, space: Space) -> None:

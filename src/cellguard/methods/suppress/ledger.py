@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["Ledger", "Movement"]
 
@@ -18,7 +18,7 @@ _NEAR = 1.0 - 1e-9
 class Ledger:
     """Movements in use. A cell is suppressed while a movement in use moves it; its price is then 0."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: SuppressionProblem) -> None:
         self.problem = problem
         self.price = problem.weight.copy()
         self.cost = 0.0

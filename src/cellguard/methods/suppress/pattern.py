@@ -9,10 +9,10 @@ import numpy as np
 
 from cellguard._engine import clock
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Known, Levels, Space
 
-__all__ = ["Movements", "Part", "Proof", "clean", "prove"]
+__all__ = ["Movements", "PatternPart", "PatternProof", "clean", "prove"]
 
 Movements = tuple[Space, FloatArray]
 """Movements of the rows of a space, one line each."""
@@ -24,7 +24,7 @@ _TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part:
+class PatternPart:
     """Rows of a space that move independently of the others, and what is asked of them."""
 
     rows: IntArray
@@ -49,7 +49,7 @@ class Part:
         return len(self.Z) > 0
 
 
-def parts(space: Space) -> Iterator[Part]:
+def parts(space: Space) -> Iterator[PatternPart]:
     """Divide a space into its components."""
     component = space.reduction.component
     of_row = component[space.cells]
@@ -79,7 +79,7 @@ def parts(space: Space) -> Iterator[Part]:
             block = block if len(own) == basis.shape[1] else block[:, own]
             Z = np.ascontiguousarray((block.toarray() * scale[own]).T, np.float64)
             parameter = place[space.row[parameters[own]]]
-        yield Part(
+        yield PatternPart(
             rows=rows, asked=asked, low=low[rows], high=high[rows], weight=space.weight[rows], keep=space.keep[rows],
             known=_known_within(space.known, place, len(rows) == len(space)),
             requests=(attacker[asked], place[row[asked]], down[asked], up[asked], slide[asked]),
@@ -99,12 +99,12 @@ def _known_within(known: Known, place: IntArray, everything: bool) -> Known:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Proof:
+class PatternProof:
     """The movements of a pattern, and those that meet its requests."""
 
     space: Space
     """The pattern's own space."""
-    parts: list[Part]
+    parts: list[PatternPart]
     banks: list[FloatArray]
     """For each part movements that meet its requests."""
     failed: BoolArray
@@ -126,8 +126,8 @@ class Proof:
 
 
 def prove(
-    problem: Problem, pattern: BoolArray, hints: Movements | None = None, deadline: float = float("inf")
-) -> Proof:
+    problem: SuppressionProblem, pattern: BoolArray, hints: Movements | None = None, deadline: float = float("inf")
+) -> PatternProof:
     """Look for witnesses of all requests; the hints, movements of another space, probably serve.
 
     What is not decided before the deadline counts as failed.
@@ -160,7 +160,7 @@ def prove(
         unmet = {(int(k), int(i)) for k, i in zip(r.attacker[~met], space.row[r.cell[~met]], strict=True)}
         attacker, row = space.requests[:2]
         failed[asked] = [(int(attacker[q]), int(row[q])) in unmet for q in asked]
-    return Proof(space=space, parts=found, banks=banks, failed=failed)
+    return PatternProof(space=space, parts=found, banks=banks, failed=failed)
 
 
 def _valid(space: Space, movements: FloatArray) -> FloatArray:
@@ -170,7 +170,7 @@ def _valid(space: Space, movements: FloatArray) -> FloatArray:
     return movements[(error <= 1e-9 * size).all(axis=0)]
 
 
-def clean(proof: Proof, deadline: float = float("inf")) -> tuple[BoolArray, Movements]:
+def clean(proof: PatternProof, deadline: float = float("inf")) -> tuple[BoolArray, Movements]:
     """Return the pattern without what it does not need, heaviest classes first, and movements that prove it.
 
     Cells that cost nothing are published last, if they are not needed. What the deadline leaves untried stays.

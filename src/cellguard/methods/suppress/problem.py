@@ -17,19 +17,19 @@ from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.suppress.requests import Requests, asked_of, room
+from cellguard.methods.suppress.requests import PatternRequests, asked_of, room
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Problem", "Requests"]
+__all__ = ["PatternRequests", "SuppressionProblem"]
 
 _NEVER = Deadline.never()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Problem:
+class SuppressionProblem:
     """What :func:`cellguard.methods.suppress.verb` decides, without names and labels."""
 
     relations: csr_array
@@ -44,7 +44,7 @@ class Problem:
     """How far the external attacker must think that the cell can go down."""
     up: FloatArray
     """How far it can go up."""
-    requests: Requests
+    requests: PatternRequests
     """What must be reached."""
     known_ptr: IntArray
     """Where the knowledge of each attacker begins in the next three; one entry more than attackers."""
@@ -56,7 +56,7 @@ class Problem:
     """His room above the value."""
 
     @classmethod
-    def of(cls, table: Table, *, forced: BoolArray) -> Problem:
+    def of(cls, table: Table, *, forced: BoolArray) -> SuppressionProblem:
         """Translate the table; `forced` are the cells suppressed in every pattern."""
         if (forced & table.fixed).any():
             bad = int(np.argmax(forced & table.fixed))

@@ -15,14 +15,14 @@ from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Asked", "Requests", "asked_of", "room"]
+__all__ = ["AskedPattern", "PatternRequests", "asked_of", "room"]
 
 _WHOLE = 1e-9
 """Noise of a bound that was computed: between 2 and 3.9999999999 there are three whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Requests:
+class PatternRequests:
     """One entry per attacker and cell that must keep its levels against him."""
 
     attacker: IntArray
@@ -39,9 +39,9 @@ class Requests:
     def __len__(self) -> int:
         return len(self.cell)
 
-    def some(self, which: IntArray) -> Requests:
+    def some(self, which: IntArray) -> PatternRequests:
         """Return those with the given numbers."""
-        return Requests(
+        return PatternRequests(
             attacker=self.attacker[which],
             cell=self.cell[which],
             lower=self.lower[which],
@@ -51,10 +51,10 @@ class Requests:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Asked:
+class AskedPattern:
     """The requests of all attackers, and what these know besides the table's bounds."""
 
-    requests: Requests
+    requests: PatternRequests
     """Those that no other implies."""
     known_ptr: IntArray
     """Where the knowledge of each attacker begins in the next three; one entry more than attackers."""
@@ -66,12 +66,12 @@ class Asked:
     """His room above the value."""
 
 
-def asked_of(table: Table) -> Asked:
+def asked_of(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
     attackers = attackers_of(table)
     known = [_tighter(table, attacker) for attacker in attackers]
     needs = [required_levels(table, attacker) for attacker in attackers]
-    every = Requests(
+    every = PatternRequests(
         attacker=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
         cell=np.concatenate([need.cells for need in needs]),
         lower=np.concatenate([need.lower for need in needs]),
@@ -81,7 +81,7 @@ def asked_of(table: Table) -> Asked:
     every = every.some(np.flatnonzero(np.concatenate([need.any() for need in needs])))
     ptr = np.cumsum([0, *(len(cells) for cells, _, _ in known)])
     cells, down, up = (np.concatenate(column) for column in zip(*known, strict=True))
-    return Asked(
+    return AskedPattern(
         requests=_essential(every, known, whole=table.integer) if len(attackers) > 1 else every,
         known_ptr=ptr.astype(np.int64),
         known_cell=cells,
@@ -107,7 +107,9 @@ def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple
     return np.maximum(a - lo, 0.0), np.maximum(hi - a, 0.0)
 
 
-def _essential(requests: Requests, known: list[tuple[IntArray, FloatArray, FloatArray]], *, whole: bool) -> Requests:
+def _essential(
+    requests: PatternRequests, known: list[tuple[IntArray, FloatArray, FloatArray]], *, whole: bool
+) -> PatternRequests:
     """The requests that no other one for the same cell implies."""
     rooms = [dict(zip(c.tolist(), zip(d.tolist(), u.tolist(), strict=True), strict=True)) for c, d, u in known]
     of_cell: dict[int, list[int]] = {}
@@ -125,7 +127,7 @@ def _essential(requests: Requests, known: list[tuple[IntArray, FloatArray, Float
 
 
 def _implies(
-    requests: Requests, rooms: list[dict[int, tuple[float, float]]], by: int, q: int, *, scalable: bool
+    requests: PatternRequests, rooms: list[dict[int, tuple[float, float]]], by: int, q: int, *, scalable: bool
 ) -> bool:
     """Whether whatever meets one request for a cell meets another, `q`.
 

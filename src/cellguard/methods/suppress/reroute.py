@@ -16,7 +16,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector, cheapest, plans
 from cellguard.methods.suppress.pattern import Movements
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Space
 
 __all__ = ["Routes"]
@@ -43,7 +43,7 @@ class Routes:
         When to stop protecting what they do not meet.
     """
 
-    def __init__(self, problem: Problem, pattern: BoolArray, found: Movements, deadline: Deadline) -> None:
+    def __init__(self, problem: SuppressionProblem, pattern: BoolArray, found: Movements, deadline: Deadline) -> None:
         self.space = Space.of(problem, pattern)
         self.protector = Protector(self.space)
         self.weight = self.space.weight

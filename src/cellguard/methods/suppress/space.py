@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["Known", "Levels", "Space"]
 
@@ -25,7 +25,7 @@ Levels = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]
 class Space:
     """The movements of some cells, the others held fast. A row is a class of cells that can only move together."""
 
-    problem: Problem
+    problem: SuppressionProblem
     reduction: Reduction
     """Null space of the cells."""
     cells: IntArray
@@ -34,7 +34,7 @@ class Space:
     """Row of each cell; -1 for cells that cannot move."""
 
     @classmethod
-    def of(cls, problem: Problem, cells: BoolArray) -> Space:
+    def of(cls, problem: SuppressionProblem, cells: BoolArray) -> Space:
         """Reduce the relations between the cells."""
         reduction = reduce(problem.relations, cells & problem.usable)
         movers, index = np.unique(reduction.alias[reduction.alias >= 0], return_inverse=True)

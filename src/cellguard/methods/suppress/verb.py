@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cellguard.methods.suppress.exact import Exact
     from cellguard.methods.suppress.improve import Search
     from cellguard.methods.suppress.neighbourhoods import LargeSearch
-    from cellguard.methods.suppress.problem import Problem
+    from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["suppress"]
 
@@ -136,9 +136,9 @@ def _run(
     from cellguard.methods.suppress.confirm import judge
     from cellguard.methods.suppress.improve import Search
     from cellguard.methods.suppress.neighbourhoods import LargeSearch
-    from cellguard.methods.suppress.problem import Problem
+    from cellguard.methods.suppress.problem import SuppressionProblem
 
-    problem = Problem.of(table, forced=forced)
+    problem = SuppressionProblem.of(table, forced=forced)
     kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
     search = kind(problem=problem, rng=np.random.default_rng(seed))
     ends = Deadline(deadline).part(1.0 - _CONFIRM if problem.usable.sum() > _QUICK else 1.0)
@@ -199,7 +199,7 @@ def _last_word(begin: float, deadline: float) -> float:
     return deadline + _GRACE_S + _GRACE * (deadline - begin)
 
 
-def _why(table: Table, problem: Problem, unmet: list[int]) -> str:
+def _why(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:
     from cellguard.methods.suppress.explain import explain
 
     return explain(table, problem, unmet) if unmet else _NOT_DECIDED

@@ -17,7 +17,7 @@ from numpy.random import Generator
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.demands import Demand, trivial_limits
 
-__all__ = ["Limits", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance"]
+__all__ = ["CellLimits", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance"]
 
 
 _APART = (0.1, 0.5)
@@ -27,7 +27,7 @@ _NEAR = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Limits:
+class CellLimits:
     """Movements ``z = v - a``: their bounds, and what they are drawn to."""
 
     low: FloatArray
@@ -57,7 +57,7 @@ class Limits:
         """Cells that move, or may."""
         return np.asarray((self.low < self.high) | (self.low != 0))
 
-    def sided(self) -> Limits:
+    def sided(self) -> CellLimits:
         """Return the limits with every cell that must move kept on its side."""
         moves = self.apart > 0
         low = np.where(moves & self.up, np.maximum(self.low, self.apart), self.low)
@@ -78,7 +78,7 @@ def make_limits(
     rng: Generator,
     other: FloatArray | None = None,
     given: FloatArray | None = None,
-) -> Limits:
+) -> CellLimits:
     """Return the limits of a table.
 
     Parameters
@@ -127,7 +127,7 @@ def make_limits(
     up = np.where(target == 0, coin, target > 0)
     up = np.where(high < apart, False, np.where(low > -apart, True, up))  # one side may be all there is
     aim = np.clip(target, np.minimum(low, high), high)
-    limits = Limits(low=low, high=high, target=aim, apart=apart, up=up, distance=d)
+    limits = CellLimits(low=low, high=high, target=aim, apart=apart, up=up, distance=d)
     if other is None:
         return limits
     way = np.sign(other - target)
