@@ -1,7 +1,8 @@
 """The command line: one small module per verb, loaded when that verb is called.
 
 A verb is a module here with a function ``command`` whose parameters are its options, and a line in
-:data:`VERBS`. What verbs share (options, reading, printing, exit codes) is in ``_common``.
+:data:`VERBS`. What verbs share is beside them: options (``_options``), the files they name (``_asked``),
+printing (``_printing``); the verbs of the methods are made from the registry (``_method``).
 
 Exit codes: 0 done and safe, 1 wrong input, 2 no safe release found, 3 internal error, 130 stopped by Ctrl-C.
 """
@@ -17,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
-from cellguard.cli._common import NoSafeReleaseError, print_error, print_json
+from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
 from cellguard.exceptions import CellguardError, InternalError, where_it_happened
 from cellguard.methods.registry import METHODS
 

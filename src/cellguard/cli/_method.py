@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cellguard.cli import _common as shared
+from cellguard.cli import _options as options
+from cellguard.cli import _printing as printing
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._running import Wanted, run_method
 from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, SAME, Method, Option
 
 if TYPE_CHECKING:
@@ -43,28 +46,28 @@ def command_of(method: Method) -> Callable[..., None]:
 def _parameters(method: Method) -> list[Parameter]:
     """Return the options of a method, then those that all methods have."""
     own = {option.name for option in method.options}
-    out = [_parameter("table", shared.TableFile), _parameter("out", shared.Out, None)]
+    out = [_parameter("table", options.TableFile), _parameter("out", options.Out, None)]
     out += [_parameter(option.name, _typed(option), option.default) for option in method.options if option.flag]
     if "weights" not in own:
-        out.append(_parameter("weights", shared.Weights, "table"))
+        out.append(_parameter("weights", options.Weights, "table"))
     out += [
-        _parameter("levels", shared.Levels, None),
-        _parameter("time_limit", shared.TimeLimit, DEFAULT_TIME_LIMIT_S),
-        _parameter("seed", shared.Seed, 0),
-        _parameter("threads", shared.Threads, 1),
-        _parameter("insiders", shared.Insiders, True),
+        _parameter("levels", options.Levels, None),
+        _parameter("time_limit", options.TimeLimit, DEFAULT_TIME_LIMIT_S),
+        _parameter("seed", options.Seed, 0),
+        _parameter("threads", options.Threads, 1),
+        _parameter("insiders", options.Insiders, True),
     ]
     if "integer" not in own:
-        out.append(_parameter("whole", shared.Whole, False))
+        out.append(_parameter("whole", options.Whole, False))
     if method.marks_primary:
         out.append(_parameter("mark_primary", _MarkPrimary, False))
     if method.internal_file:
         out.append(_parameter("internal_file", _InternalFile, None))
     out += [
-        _parameter("allow_nothing_sensitive", shared.NothingSensitive, False),
-        _parameter("internal", shared.Internal, False),
-        _parameter("as_json", shared.Json, False),
-        _parameter("quiet", shared.Quiet, False),
+        _parameter("allow_nothing_sensitive", options.NothingSensitive, False),
+        _parameter("internal", options.Internal, False),
+        _parameter("as_json", options.Json, False),
+        _parameter("quiet", options.Quiet, False),
     ]
     return out
 
@@ -86,7 +89,7 @@ def _run(method: Method, given: dict[str, Any]) -> None:
     if method.threads:
         limits["threads"] = given["threads"]
     if method.progress:
-        limits["progress"] = shared.progress_lines(internal=given["internal"], quiet=given["quiet"])
+        limits["progress"] = printing.progress_lines(internal=given["internal"], quiet=given["quiet"])
 
     def protect(table: Table) -> Release:
         release = method.verb(table, **own, **limits)
@@ -94,4 +97,5 @@ def _run(method: Method, given: dict[str, Any]) -> None:
             release.save_internal(internal_file)  # type: ignore[attr-defined]  # the method says that it can
         return release
 
-    shared.run_method(protect, given.pop("table"), **given)
+    about_table = {name: given.pop(name) for name in ("weights", "levels", "insiders", "whole") if name in given}
+    run_method(protect, TableAsked(path=given.pop("table"), **about_table), Wanted(**given))

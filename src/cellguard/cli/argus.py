@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cellguard.cli import _common as shared
+from cellguard.cli import _options as options
+from cellguard.cli import _printing as printing
 
 __all__ = ["command"]
 
@@ -18,8 +19,8 @@ def command(
         Path | None,
         typer.Option("--out", metavar="FOLDER", help="Where files are written, instead of the batch's folder."),
     ] = None,
-    as_json: shared.Json = False,
-    quiet: shared.Quiet = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Run a batch of tau-ARGUS: its files and rules as they are, its methods by cellguard's own.
 
@@ -28,21 +29,21 @@ def command(
     """
     from cellguard.argus import run_batch
 
-    with shared.only_json_on_stdout(as_json):
-        outcome = run_batch(job, out=out, say=lambda line: shared.note(line, quiet=quiet))
+    with printing.only_json_on_stdout(as_json):
+        outcome = run_batch(job, out=out, say=lambda line: printing.note(line, quiet=quiet))
     tables = [result.summary() for result in outcome.results]
     written = [str(path) for path in outcome.written]
     if as_json:
         facts = {"method": "argus", "job": job.name, "safe": outcome.safe, "tables": tables}
-        shared.print_json({**facts, "written": written, "notes": outcome.notes})
+        printing.print_json({**facts, "written": written, "notes": outcome.notes})
     else:
         for number, facts in enumerate(tables, 1):
             facts.pop("status_of_cells", None)
-            shared.print_pairs(f"table {number}", facts)
+            printing.print_pairs(f"table {number}", facts)
         for name in written:
             print(f"written: {name}")
     if not outcome.safe:
-        raise shared.NoSafeReleaseError(
+        raise printing.NoSafeReleaseError(
             "no safe release was found for every table; what is not safe was not written.",
             hint="more time, lower levels, or another method may find one.",
         )

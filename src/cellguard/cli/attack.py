@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cellguard.cli._common import (
-    Json,
-    Levels,
-    Quiet,
-    Seed,
-    TableFile,
-    load_table,
-    note,
-    only_json_on_stdout,
-    print_json,
-)
-from cellguard.cli._common import print_pairs as show_pairs
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile
+from cellguard.cli._printing import note, only_json_on_stdout, print_json, print_pairs
+
+if TYPE_CHECKING:
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = ["command"]
 
@@ -61,36 +56,34 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Attack an adjusted table and say how close an informed intruder comes to the sensitive cells."""
-    from dataclasses import replace
-
     from cellguard.check.attack.scenarios import attack, check_attack
-    from cellguard.check.read_release import read_release
-    from cellguard.methods.adjust.verb import adjust
-    from cellguard.nouns.release import Release
 
     check_attack(scenario, replications)
     knows: dict[str, Any] = {"level_error": level_error, "weights": weights, "norm": believes}
     knows |= {"bounds": knows_bounds, "sensitive": knows_sensitive, "senses": takes_senses}
+    made: dict[str, Any] = {"norm": norm, "senses": senses, "surplus": surplus}
+    made["weights"] = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2
     with only_json_on_stdout(as_json):
-        table = load_table(path, levels=levels)
-        made: dict[str, Any] = {"norm": norm, "senses": senses, "surplus": surplus}
-        made["weights"] = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2
-        adjusted: Release
+        table = TableAsked(path=path, levels=levels).load()
         if release is None:
             note(f"{path}: adjusting with {norm} ...", quiet=quiet)
-            adjusted = adjust(table, integer=False if real else None, seed=seed + 1, **made)
-        else:
-            published = read_release(table, release, method="adjust")
-            adjusted = replace(published, options={**published.options, **made})
-        found = attack(
-            adjusted,
-            scenario,
-            replications=replications,
-            seed=seed,
-            n_jobs=jobs,
-            **({} if scenario == "decimals" else knows),
-        )
+        adjusted = _adjusted(table, release, made, {"integer": False if real else None, "seed": seed + 1})
+        told = {} if scenario == "decimals" else knows
+        found = attack(adjusted, scenario, replications=replications, seed=seed, n_jobs=jobs, **told)
     if as_json:
         print_json(found.summary())
     else:
-        show_pairs(f"{path.name}: scenario {scenario}", found.summary())
+        print_pairs(f"{path.name}: scenario {scenario}", found.summary())
+
+
+def _adjusted(table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]) -> Release:
+    """Return the adjusted table of a file, or one that is made here."""
+    from dataclasses import replace
+
+    from cellguard.check.read_release import read_release
+    from cellguard.methods.adjust.verb import adjust
+
+    if path is None:
+        return adjust(table, **made, **drawn)
+    published = read_release(table, path, method="adjust")
+    return replace(published, options={**published.options, **made})

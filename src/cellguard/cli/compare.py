@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, Levels, Quiet, Seed, TableFile, Weights, load_table, note, only_json_on_stdout
-from cellguard.cli._common import print_json as show_json
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile, Weights
+from cellguard.cli._printing import note, only_json_on_stdout, print_json
 from cellguard.methods.registry import METHODS
 
 __all__ = ["command", "show_comparison"]
@@ -51,7 +52,7 @@ def command(
     from cellguard.methods.compare import compare
 
     with only_json_on_stdout(as_json):
-        table = load_table(path, weights=weights, levels=levels)
+        table = TableAsked(path=path, weights=weights, levels=levels).load()
         found = compare(
             table,
             [name.strip() for name in methods.split(",")],
@@ -63,7 +64,7 @@ def command(
         )
     if as_json:
         sizes = {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations}
-        show_json({"table": sizes, "methods": list(found.rows)})
+        print_json({"table": sizes, "methods": list(found.rows)})
     else:
         show_comparison(path.name, found.rows)
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, NoSafeReleaseError, Quiet, only_json_on_stdout, print_json
+from cellguard.cli._options import Json, Quiet
+from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
 
 if TYPE_CHECKING:
     from cellguard.publish.run import Outcome

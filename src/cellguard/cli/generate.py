@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, Quiet, note, print_json
+from cellguard.cli._options import Json, Quiet
+from cellguard.cli._printing import note, print_json
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]

@@ -6,7 +6,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cellguard._types import BoolArray
-from cellguard.cli._common import Internal, Json, TableFile, load_table, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._options import Internal, Json, TableFile
+from cellguard.cli._printing import only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -21,7 +23,7 @@ def command(table: TableFile, internal: Internal = False, as_json: Json = False)
     """
     start = time.perf_counter()
     with only_json_on_stdout(as_json):
-        loaded = load_table(table)
+        loaded = TableAsked(path=table).load()
         read = time.perf_counter()
         facts = describe(loaded)
     if not internal:  # which share of the value a level is gives the rule's parameter away

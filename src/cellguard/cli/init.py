@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cellguard.cli._common import note
+from cellguard.cli._printing import note
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cellguard._types import BoolArray
-from cellguard.cli._common import (
-    Json,
-    NoSafeReleaseError,
-    Quiet,
-    TableFile,
-    load_table,
-    note,
-    only_json_on_stdout,
-    print_json,
-    print_pairs,
-)
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._options import Json, Quiet, TableFile
+from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +70,7 @@ def command(
     from cellguard.check.attack import matching_attack
 
     with only_json_on_stdout(as_json):
-        table = load_table(path)
+        table = TableAsked(path=path).load()
         rule = _rule(table, minimum, width, zeros=zeros, loss=loss, order=order)
         note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
         suppression, algorithm = _suppression(table, rule, release, resist, seed)

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cellguard.cli._common import (
-    Internal,
-    Json,
-    NoSafeReleaseError,
-    Quiet,
-    in_words,
-    note,
-    only_json_on_stdout,
-    print_json,
-    print_pairs,
-)
+from cellguard.cli._options import Internal, Json, Quiet
+from cellguard.cli._printing import NoSafeReleaseError, in_words, note, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
     from cellguard.publish.model import Job

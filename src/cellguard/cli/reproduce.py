@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cellguard.cli._common import Json, Quiet, Seed, note, only_json_on_stdout, print_json
+from cellguard.cli._options import Json, Quiet, Seed
+from cellguard.cli._printing import note, only_json_on_stdout, print_json
 
 __all__ = ["command"]
 

@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from cellguard.cli import _common as shared
-from cellguard.cli import audit as audit_options
+from cellguard.cli import _options as options
+from cellguard.cli import _printing as printing
+from cellguard.cli._asked import ReleaseAsked, TableAsked
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -29,20 +30,20 @@ def command(
         Path | None,
         typer.Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses."),
     ] = None,
-    method: audit_options.Method = None,
-    base: audit_options.Base = None,
-    step: audit_options.Step = 1,
-    distance: audit_options.Distance = None,
-    keep_multiples: audit_options.KeepMultiples = False,
-    ignore: audit_options.Ignore = None,
-    marks_only: audit_options.MarksOnly = False,
-    bounds: audit_options.Bounds = None,
-    levels: shared.Levels = None,
-    integer: shared.Whole = False,
-    insiders: shared.Insiders = True,
-    allow_nothing_sensitive: shared.NothingSensitive = False,
-    as_json: shared.Json = False,
-    quiet: shared.Quiet = False,
+    method: options.Method = None,
+    base: options.Base = None,
+    step: options.Step = 1,
+    distance: options.Distance = None,
+    keep_multiples: options.KeepMultiples = False,
+    ignore: options.Ignore = None,
+    marks_only: options.MarksOnly = False,
+    bounds: options.Bounds = None,
+    levels: options.Levels = None,
+    integer: options.Whole = False,
+    insiders: options.Insiders = True,
+    allow_nothing_sensitive: options.NothingSensitive = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Check that witnesses prove a release safe, by exact arithmetic without a solver; or check a manifest.
 
@@ -59,15 +60,13 @@ def command(
         return
     if release_path is None:
         raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
-    from cellguard.check.read_release import read_release
     from cellguard.check.witnesses import read_proofs, verify
 
     start = time.perf_counter()
-    with shared.only_json_on_stdout(as_json):
-        loaded = shared.load_table(path, levels=levels, insiders=insiders, whole=integer)
-        table = audit_options.with_bounds(loaded, bounds)
-        how = audit_options.published_with(base, step, distance, keep_multiples)
-        release = read_release(table, release_path, method=method, ignore=ignore or (), marks_only=marks_only, **how)
+    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, ignore, marks_only)
+    with printing.only_json_on_stdout(as_json):
+        table = TableAsked(path=path, levels=levels, bounds=bounds, insiders=insiders, whole=integer).load()
+        release = published.read(table)
         proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
         found = verify(release, proofs, integer=whole)
     accepted = found.accepted or (allow_nothing_sensitive and not found.problems)
@@ -80,18 +79,18 @@ def command(
         "seconds": {"total": time.perf_counter() - start},
     }
     if as_json:
-        shared.print_json(summary)
+        printing.print_json(summary)
     else:
-        shared.print_pairs(f"{release_path.name}: {release.method}", summary)
+        printing.print_pairs(f"{release_path.name}: {release.method}", summary)
     proven = "accepted: the release is proven safe" if found.checked else "accepted: no cell is sensitive"
-    shared.note(proven if accepted else "refused", quiet=quiet)
+    printing.note(proven if accepted else "refused", quiet=quiet)
     if not found.problems and not accepted:
-        raise shared.NoSafeReleaseError(
+        raise printing.NoSafeReleaseError(
             "nothing was proven: no cell of the table is sensitive.",
             hint="--allow-nothing-sensitive says that this is meant.",
         )
     if not accepted:
-        raise shared.NoSafeReleaseError("the witnesses do not prove this release safe.")
+        raise printing.NoSafeReleaseError("the witnesses do not prove this release safe.")
 
 
 def _verify_manifest(path: Path, *, as_json: bool) -> None:
@@ -99,8 +98,8 @@ def _verify_manifest(path: Path, *, as_json: bool) -> None:
 
     found = check_manifest(path)
     if as_json:
-        shared.print_json(found)
+        printing.print_json(found)
     else:
-        shared.print_pairs(f"{path.name}: the files it lists", found)
+        printing.print_pairs(f"{path.name}: the files it lists", found)
     if not found["accepted"]:
-        raise shared.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")
+        raise printing.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")

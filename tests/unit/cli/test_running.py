@@ -4,8 +4,11 @@ import os
 import numpy as np
 import pytest
 
-from cellguard.cli import _common
-from cellguard.cli._common import NoSafeReleaseError, load_table, only_json_on_stdout, plain, print_json, run_method
+from cellguard._io.plain import plain
+from cellguard.cli import _printing
+from cellguard.cli._asked import TableAsked
+from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
+from cellguard.cli._running import Wanted, run_method
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
@@ -70,7 +73,7 @@ def test_only_json_on_stdout(capfd):
 
 
 def test_options_change_the_table(table_file):
-    table = load_table(table_file, weights="unit", levels="0.1,0.5")
+    table = TableAsked(path=table_file, weights="unit", levels="0.1,0.5").load()
     assert table.weights.tolist() == [1.0] * 5
     assert (table.lower[0], table.upper[0]) == (2.0, 10.0)
 
@@ -78,28 +81,28 @@ def test_options_change_the_table(table_file):
 @pytest.mark.parametrize("levels", ["", "0.1", "0.1;0.2", "a,b", "0.1,0.2,0.3"])
 def test_levels_that_are_not_two_numbers(table_file, levels):
     with pytest.raises(InputError, match=r"0\.05,0\.20"):
-        load_table(table_file, levels=levels)
+        TableAsked(path=table_file, levels=levels).load()
 
 
 @pytest.mark.parametrize("levels", ["-0.1,0.2", "nan,0.1", "0.1,inf"])
 def test_levels_that_make_no_sense(table_file, levels):
     with pytest.raises(LevelError):
-        load_table(table_file, levels=levels)
+        TableAsked(path=table_file, levels=levels).load()
 
 
 def test_unknown_weights_get_a_hint(table_file):
     with pytest.raises(UnknownCodeError, match="did you mean 'inverse'"):
-        load_table(table_file, weights="invers")
+        TableAsked(path=table_file, weights="invers").load()
 
 
 def test_unknown_kind_of_file(tmp_path):
     with pytest.raises(InputError, match="no known kind"):
-        load_table(tmp_path / "table.docx")
+        TableAsked(path=tmp_path / "table.docx").load()
 
 
 def test_run_method_prints_and_writes(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
-    run_method(suppressing(monkeypatch), table_file, out=out, as_json=True)
+    run_method(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(out=out, as_json=True))
     captured = capsys.readouterr()
     shown = json.loads(captured.out)
     assert shown["audit"] == {"safe": True, "checked": 1, "exact": 0, "unsafe": 0}
@@ -112,7 +115,7 @@ def test_run_method_prints_and_writes(table_file, tmp_path, monkeypatch, capsys)
 
 
 def test_run_method_in_words(table_file, monkeypatch, capsys):
-    run_method(suppressing(monkeypatch), table_file, quiet=True)
+    run_method(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(quiet=True))
     captured = capsys.readouterr()
     assert "optimal" in captured.out
     assert captured.err == ""
@@ -121,7 +124,7 @@ def test_run_method_in_words(table_file, monkeypatch, capsys):
 def test_an_unsafe_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
     with pytest.raises(NoSafeReleaseError, match="audit refuses"):
-        run_method(suppressing(monkeypatch, safe=False), table_file, out=out, as_json=True)
+        run_method(suppressing(monkeypatch, safe=False), TableAsked(path=table_file), Wanted(out=out, as_json=True))
     assert json.loads(capsys.readouterr().out)["audit"]["safe"] is False
     assert not out.exists()
 
@@ -129,7 +132,11 @@ def test_an_unsafe_release_is_not_written(table_file, tmp_path, monkeypatch, cap
 def test_no_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
     with pytest.raises(NoSafeReleaseError, match="contradict"):
-        run_method(suppressing(monkeypatch, status=Status.INFEASIBLE), table_file, out=out, as_json=True)
+        run_method(
+            suppressing(monkeypatch, status=Status.INFEASIBLE),
+            TableAsked(path=table_file),
+            Wanted(out=out, as_json=True),
+        )
     shown = json.loads(capsys.readouterr().out)
     assert shown["status"] == "infeasible"
     assert shown["audit"] is None
@@ -138,7 +145,7 @@ def test_no_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
 
 def test_figures_for_people():
     shown = {"a": 1234567, "b": 0.123456789, "c": None, "d": True, "e": {"x_y": 1}, "f": "[x]"}
-    texts = [_common._figure(v) for v in shown.values()]
+    texts = [_printing._figure(v) for v in shown.values()]
     assert texts == ["1,234,567", "0.123457", "-", "yes", "x y 1", r"\[x]"]
 
 
@@ -153,7 +160,7 @@ def test_a_place_where_nothing_can_go_is_refused_first(table_file, tmp_path, out
         pytest.fail("the work was begun")
 
     with pytest.raises(InputError, match=text):
-        run_method(method, table_file, out=tmp_path / out)
+        run_method(method, TableAsked(path=table_file), Wanted(out=tmp_path / out))
 
 
 def test_a_release_does_not_overwrite_its_table(tmp_path, monkeypatch):
@@ -161,5 +168,5 @@ def test_a_release_does_not_overwrite_its_table(tmp_path, monkeypatch):
     Table.from_leaves({"region": ["N", "S"]}, [20, 50], sensitive=[1], lower=4, upper=4).write(path)
     before = path.read_bytes()
     with pytest.raises(InputError, match="the table itself"):
-        run_method(suppressing(monkeypatch), path, out=tmp_path / "." / "table.csv")
+        run_method(suppressing(monkeypatch), TableAsked(path=path), Wanted(out=tmp_path / "." / "table.csv"))
     assert path.read_bytes() == before

@@ -1,0 +1,126 @@
+"""What the verbs share: printing, progress, errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from cellguard._io.plain import plain
+from cellguard.exceptions import CellguardError
+
+__all__ = [
+    "NoSafeReleaseError",
+    "in_words",
+    "note",
+    "only_json_on_stdout",
+    "print_error",
+    "print_json",
+    "print_pairs",
+    "progress_lines",
+]
+
+
+class NoSafeReleaseError(CellguardError):
+    """The method ended without a release that the audit confirms: exit code 2."""
+
+    def __init__(self, message: str, *, hint: str | None = None, summary: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.summary = summary
+        """The JSON object, where it is not printed yet."""
+
+
+# ---------------------------------------------------------------- printing
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    print(json.dumps(plain(value), allow_nan=False), flush=True)
+
+
+def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
+    """Print names and figures in two columns on standard output."""
+    from rich.console import Console
+    from rich.table import Table as Grid
+
+    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs.items():
+        grid.add_row(name.replace("_", " "), _figure(value))
+    Console(highlight=False).print(grid)
+
+
+def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a summary for people: a gap in per cent, or that there is none to tell."""
+    from cellguard.nouns.figures import percentage
+
+    shown = dict(summary)
+    if "gap" in shown:
+        shown["gap"] = percentage(float("nan") if shown["gap"] is None else float(shown["gap"]))
+    if "status" in shown:
+        shown["status"] = str(shown["status"]).replace("_", " ")
+    return shown
+
+
+def _figure(value: Any) -> str:
+    from rich.markup import escape
+
+    value = plain(value)
+    if value is None:
+        return "-"
+    if isinstance(value, bool | int | float):
+        from cellguard.nouns.figures import figure
+
+        return figure(value, 6)
+    if isinstance(value, dict):
+        return ", ".join(f"{key.replace('_', ' ')} {_figure(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return "\n".join(_figure(item) for item in value)
+    return escape(str(value))
+
+
+def note(text: str, *, quiet: bool = False) -> None:
+    """Print a line of progress on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
+
+
+def print_error(error: CellguardError, *, as_json: bool, internal: bool = False) -> None:
+    """Print an error on standard error, and with ``--json`` as an object on standard output too."""
+    print(f"cellguard: {error}", file=sys.stderr, flush=True)
+    if internal and error.internal is not None:
+        print(f"Internal: {error.internal}", file=sys.stderr, flush=True)
+    if as_json:
+        print_json({"error": type(error).__name__, "message": error.message, "hint": error.hint})
+
+
+@contextmanager
+def only_json_on_stdout(wanted: bool) -> Iterator[None]:
+    """Send to standard error what libraries print meanwhile, compiled ones included."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def progress_lines(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
+    """Return what a method tells its objective and bound; without `internal` only how far they are apart."""
+
+    def tell(objective: float, bound: float) -> None:
+        near = 0 < bound <= objective
+        words = f"within {100 * (objective - bound) / objective:.1f}% of the best" if near else "a better one"
+        note(f"objective {objective:,.6g}, at least {bound:,.6g}" if internal else words, quiet=quiet)
+
+    return tell
