@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 CSPLIB = Path(os.environ.get("CELLGUARD_CSPLIB", ROOT.parent / "shared" / "csplib"))
+
+# A run that was started in the background hears no Ctrl-C, and what it starts would not either: tests send it.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run, so that a change is judged by what it changes;
 # HYPOTHESIS_PROFILE=explore looks for new ones.

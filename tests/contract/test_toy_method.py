@@ -1,8 +1,12 @@
-"""A method is a registry entry: a sixth one is picked up by the command line, jobs, the comparison and the report."""
+"""A method is a registry entry: a sixth one is picked up by the command line, jobs, the comparison, the report, the
+manual's list and this suite."""
 
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from cellguard.data.examples import salazar2004_figure1
 
@@ -27,8 +31,16 @@ METHODS["blank"] = Method(
 def blank(table, *, shade="dark", time_limit_s=60.0, seed=0):
     from cellguard.nouns.release import Status, Suppression
 
-    hidden = ~table.fixed
-    return Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden, options={"shade": shade})
+    options = {"shade": shade, "time_limit_s": time_limit_s, "seed": seed}
+    hidden = table.sensitive | ~table.fixed
+    release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden, options=options)
+    bare = [table.label(int(cell)) for found in release.audit().findings for cell in found.cells[~found.safe]]
+    if bare:
+        why = f"{bare[0]} cannot be hidden."
+        return Suppression(
+            table=table, status=Status.INFEASIBLE, objective=float("nan"), suppressed=hidden, options=options, explanation=why
+        )
+    return release
 
 
 if __name__ == "__main__":
@@ -88,3 +100,15 @@ def test_a_registered_method_runs_from_a_job(tmp_path):
     ran = _run(tmp_path, "protect", "job.toml", "--quiet")
     assert ran.returncode == 1
     assert "blank has no shadow" in ran.stderr
+
+
+def test_a_registered_method_is_in_the_contract_suite(tmp_path):
+    """A process of its own, in which the registry has the entry before the suite is collected."""
+    (tmp_path / "toy.py").write_text(TOY)
+    suite = [str(Path(__file__).with_name(f"test_{name}.py")) for name in ("contract", "promises")]
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "toy", "-p", "no:cacheprovider", "-k", "[blank", *suite]
+    ran = subprocess.run(
+        words, env=os.environ | {"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert int(re.search(r"(\d+) passed", ran.stdout)[1]) > 35
