@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
 from cellguard.cli._asked import TableAsked
@@ -54,7 +55,7 @@ def _parameters(method: Method) -> list[Parameter]:
         _parameter("levels", options.Levels, None),
         _parameter("time_limit", options.TimeLimit, DEFAULT_TIME_LIMIT_S),
         _parameter("seed", options.Seed, 0),
-        _parameter("threads", options.Threads, 1),
+        _parameter("threads", options.Threads, None),
         _parameter("insiders", options.Insiders, True),
     ]
     if "integer" not in own:
@@ -86,6 +87,7 @@ def _run(method: Method, given: dict[str, Any]) -> None:
     own = {option.name: option.typed(given.pop(option.name)) for option in method.options if option.flag}
     limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed")}
     internal_file = given.pop("internal_file", None)
+    given["threads"] = given["threads"] or all_cores()
     if method.threads:
         limits["threads"] = given["threads"]
     if method.progress:

@@ -57,7 +57,8 @@ TimeLimit = Annotated[
 Gap = Annotated[float, typer.Option("--gap", metavar="SHARE", min=0.0, help="Stop when proven this close to the best.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same release.")]
 Threads = Annotated[
-    int, typer.Option("--threads", metavar="N", min=1, help="Processor cores to use, where the work can be shared.")
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="Processor cores for work that can be shared; otherwise all."),
 ]
 Levels = Annotated[
     str | None,

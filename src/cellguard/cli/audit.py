@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
 from cellguard.cli._asked import ReleaseAsked, TableAsked
@@ -44,7 +45,7 @@ def command(
         Path | None,
         typer.Option("--ranges", metavar="FILE", help="Write each sensitive cell's range (.csv): confidential."),
     ] = None,
-    threads: options.Threads = 1,
+    threads: options.Threads = None,
     time_limit: options.TimeLimit = float("inf"),
     as_json: options.Json = False,
     quiet: options.Quiet = False,
@@ -64,7 +65,7 @@ def command(
         release = published.read(table)
         read = time.perf_counter()
         printing.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
-        found = audit(release, exact=exact, jobs=threads, time_limit_s=time_limit)
+        found = audit(release, exact=exact, jobs=threads or all_cores(), time_limit_s=time_limit)
         if ranges is not None:
             _write_ranges(found, ranges)
         if witnesses is not None:

@@ -182,7 +182,7 @@ class LimitsSection(Section):
     time_limit_s: Seconds = 600.0
     """For the method. A run that reaches it may give another result on another machine."""
     threads: Annotated[int, Field(ge=1)] | None = None
-    """Processor cores: for reading the records, and for clusters of a publication that are protected at a time."""
+    """Processor cores, all unless given: for reading the records, for the search, and for clusters of a publication."""
     memory: str | None = None
     """Memory for reading the records, such as "4GB"."""
 

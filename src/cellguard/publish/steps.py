@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._engine.threads import all_cores
 from cellguard.check.attack.counts import CountRule
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import with_respondents
@@ -175,6 +176,9 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
         release: Release = resist_matching(table, count_rule(table, job), seed=job.seed or None)
     else:
         more: dict[str, Any] = {"progress": tell} if method.progress else {}
+        if method.threads:  # clusters that run at the same time have a core each
+            given = job.limits.threads
+            more["threads"] = all_cores() if given is None else given if table.parts is None else 1
         if method.own_weights is not None:
             more["weights"] = method.own_weights if job.method.weights == "table" else "table"
         release = method.verb(table, time_limit_s=limit, **options, **more)

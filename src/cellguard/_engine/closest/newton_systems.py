@@ -7,7 +7,6 @@ degrees of freedom there are, see :func:`cheapest`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -15,6 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.sparse import csr_array, tril
 
 from cellguard._engine.closest.cholesky import SparseCholesky
+from cellguard._engine.threads import all_cores
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
@@ -151,7 +151,7 @@ class SparseNormal(_Normal):
         pattern.sort_indices()
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
-            self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+            self.threads = all_cores()
         self.place = places(*self._columns[:2], *_arrays(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 

@@ -181,7 +181,7 @@ def _run(parts: list[RangePart], jobs: int | None) -> list[Reach]:
         return [search(part) for part in parts]
     from joblib import Parallel, delayed
 
-    found: list[Reach] = Parallel(n_jobs=jobs)(delayed(search)(part) for part in parts)
+    found: list[Reach] = Parallel(n_jobs=jobs, prefer="threads")(delayed(search)(part) for part in parts)
     return found
 
 

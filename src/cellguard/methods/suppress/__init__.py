@@ -33,6 +33,7 @@ METHOD = Method(
     publishes="Sensitive cells, and others without which they could be computed, are not published.",
     choose="Every number that is published is the true one. Readers see gaps, also in cells that are not sensitive.",
     progress=True,
+    threads=True,
     marks_primary=True,
     note=_note,
     options=(

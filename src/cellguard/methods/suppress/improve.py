@@ -1,7 +1,8 @@
-"""Improvement: ruin and repair, and recombination of movements found before, until the time is up."""
+"""A safe pattern for tables of some thousand cells: constructed, cleaned up, and handed to what improves it."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,23 +17,9 @@ from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
 from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.walks import POOL, Current, improve_side_by_side
 
 __all__ = ["Search"]
-
-_POOL = 600
-_DENSE = 1_000_000
-"""Entries of a pattern's movements beyond which recombining them takes too long."""
-
-
-@dataclass(eq=False)
-class _Current:
-    """A safe pattern as the search sees it."""
-
-    cost: float
-    Z: FloatArray
-    """Movements that span its space, in rows of the whole table."""
-    bank: FloatArray
-    """Movements that meet all requests."""
 
 
 _MANY_ROWS, _MANY_REQUESTS = 1800, 20
@@ -45,12 +32,6 @@ _CAREFUL, _ROUTES = 0.4, 0.6
 """Shares of the time for a second, cheaper first pattern of a heavy table, and for cleaning it up."""
 _CLEAN = 0.5
 """Share of the time for cleaning up a first pattern; confirming it takes time as well."""
-_CHEAP = 50
-"""Rounds of recombination, a millisecond each, before the first ruin."""
-_STALE = 300
-"""Rounds without a better pattern after which the search starts again from another one."""
-_KICKS, _DEARER = 6, 1.06
-"""How often that is tried, and how much dearer the other one may be."""
 
 
 @dataclass(eq=False)
@@ -61,7 +42,7 @@ class Search(Incumbent):
     """Movements found before, for recombination."""
     _routes: Movements | None = None
     """Movements in use, of a pattern that is too large for an echelon form."""
-    _kept: _Current | None = None
+    _kept: Current | None = None
     """Movements of the best pattern, if its cost is theirs."""
 
     def __post_init__(self) -> None:
@@ -91,10 +72,10 @@ class Search(Incumbent):
             rows, found, failed = construct(
                 self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=deadline
             )
-            self._remember(found)
+            self.remember(found)
             if not failed:
                 self.offer(self.space.pattern(rows))  # dear as it is, it is safe: cleaning it up can take long
-                self._finish(rows, np.array([*bank, *found]), clock.until(_CLEAN, deadline))
+                self.finish(rows, np.array([*bank, *found]), clock.until(_CLEAN, deadline))
             spent = clock.now() - begin
             if self.best is None or clock.now() + spent > deadline:  # the other order would take as long
                 break
@@ -150,7 +131,7 @@ class Search(Incumbent):
                 return
             rows = rows | (z != 0)
             found.append(z)
-        self._finish(rows, np.array(found), clock.until(_CLEAN, deadline))
+        self.finish(rows, np.array(found), clock.until(_CLEAN, deadline))
 
     def _clean_everything(self, deadline: float) -> bool:
         if not self.start_from_everything() or self.best is None:
@@ -160,11 +141,12 @@ class Search(Incumbent):
             self._take(*clean(proof, deadline), deadline=deadline)
         return True
 
-    def _remember(self, found: list[FloatArray]) -> None:
+    def remember(self, found: list[FloatArray]) -> None:
+        """Keep movements for recombination; the oldest are forgotten."""
         self.pool.extend(found)
-        del self.pool[: max(0, len(self.pool) - _POOL)]
+        del self.pool[: max(0, len(self.pool) - POOL)]
 
-    def _finish(self, rows: BoolArray, found: FloatArray, deadline: float) -> _Current | None:
+    def finish(self, rows: BoolArray, found: FloatArray, deadline: float) -> Current | None:
         """Prove and clean up the pattern of these rows, in its own space."""
         proof = self._secure(rows, found, deadline)
         if proof is None:
@@ -194,7 +176,7 @@ class Search(Incumbent):
 
     def _take(
         self, pattern: BoolArray, hints: Movements | None = None, *, deadline: float = float("inf")
-    ) -> _Current | None:
+    ) -> Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         proof = prove(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
@@ -202,7 +184,7 @@ class Search(Incumbent):
             return None
         Z, bank = proof.spread([part.Z for part in proof.parts]), proof.spread(proof.banks)
         Z, bank = (self.space.translated(proof.space, movements) for movements in (Z, bank))
-        current = _Current(cost=cost, Z=Z, bank=bank)
+        current = Current(cost=cost, Z=Z, bank=bank)
         if cost == self.cost:
             self._kept = current
         return current
@@ -216,93 +198,37 @@ class Search(Incumbent):
         weight = self.space.weight * (1.0 - y) + 1e-6 * self.space.weight
         bank = np.zeros((0, len(self.space)))
         rows, found, failed = construct(self.protector, self.forced_rows, bank, weight=weight, deadline=deadline)
-        self._remember(found)
+        self.remember(found)
         if not failed:
-            self._finish(rows, np.array(found), deadline)
+            self.finish(rows, np.array(found), deadline)
 
     # ------------------------------------------------------------------ improvement
 
     def improve(self, deadline: float, max_rounds: int | None = None) -> None:
-        """Search until the deadline or for so many rounds; accept slightly dearer patterns, ever less so."""
+        """Search until the deadline or for so many rounds."""
         if self.best is None or self.cost <= 0:
             return
         if self.heavy:
             self._improve_by_routes(deadline, max_rounds)
             return
         kept = self._kept
-        current = best = (
-            kept if kept is not None and kept.cost == self.cost else self._take(self.best, deadline=deadline)
-        )
-        begin, stale = clock.now(), 0
-        often = 0.99 if current is None or current.Z.size < _DENSE else 0.0
-        for done in range(1 << 40 if max_rounds is None else max_rounds):
-            now = clock.now()
-            if now >= deadline or current is None or best is None:
-                return
-            self.rounds += 1
-            share = done / max_rounds if max_rounds else (now - begin) / max(deadline - begin, 1e-9)
-            slack = 0.01 * (1.0 - share)
-            limit = current.cost * (1.0 + slack)
-            cheap = often > 0 and (done < _CHEAP or self.rng.random() < often)
-            got = self._recombine(current, limit, deadline) if cheap else self._ruin(current, deadline)
-            stale += 1
-            if got is not None and got.cost <= limit:
-                if got.cost < best.cost * (1 - 1e-12):
-                    rows = (got.Z != 0).any(axis=0) | self.forced_rows
-                    better = self._finish(rows, got.bank, deadline)
-                    best = current = better if better is not None else got
-                    stale = 0
-                else:
-                    current = got
-            if stale > _STALE:
-                current, stale = self._kicked(best, deadline), 0
+        if kept is None or kept.cost != self.cost:
+            kept = self._take(self.best, deadline=deadline)
+        if kept is not None:
+            improve_side_by_side(self, kept, Deadline(deadline), max_rounds)
 
-    def _kicked(self, best: _Current, deadline: float) -> _Current:
-        """Start again from another pattern near the best one, even if it is dearer."""
-        for _ in range(_KICKS):
-            got = self._ruin(best, deadline)
-            if got is not None and got.cost <= best.cost * _DEARER:
-                return got
-        return best
+    def forked(self, rng: np.random.Generator) -> Search:
+        """Return a search that goes on from here on its own, with programs of its own."""
+        other = copy(self)
+        other.rng, other.pool, other.protector = rng, list(self.pool), Protector(self.space)
+        other.on_better, other.rounds = None, 0
+        return other
 
-    def _recombine(self, current: _Current, limit: float, deadline: float) -> _Current | None:
-        """Add a few movements from the pool and clean up in a noisy order."""
-        from cellguard._core.patterns import recombine
-
-        if not self.pool:
-            return None
-        rng, space = self.rng, self.space
-        k = min(int(rng.integers(1, 5)), len(self.pool))
-        chosen = [self.pool[i] for i in rng.choice(len(self.pool), size=k, replace=False)]
-        vectors = np.vstack([current.Z, *chosen])
-        noisy = space.weight * np.exp(rng.normal(0.0, rng.uniform(0.05, 0.5), len(space)))
-        low, high = space.bounds
-        cost, Z, bank = recombine(
-            vectors, space.weight, noisy, space.keep, low, high, space.known, space.requests,
-            current.bank, limit * 1.2, time_left_s=deadline - clock.now(),
-        )  # fmt: skip
-        return _Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
-
-    def _ruin(self, current: _Current, deadline: float) -> _Current | None:
-        """Forbid some heavy rows, publish some others, protect again with noisy costs, clean up."""
-        space, rng = self.space, self.rng
-        rows = (current.Z != 0).any(axis=0) | self.forced_rows
-        secondary = np.flatnonzero(rows & (space.weight > 0) & ~space.keep)
-        if not len(secondary):
-            return None
-        weight = space.weight * np.exp(rng.normal(0.0, 0.3, len(space)))
-        heavy = space.weight[secondary]
-        n = int(rng.integers(1, 4))
-        forbidden = rng.choice(secondary, size=min(n, len(secondary)), replace=False, p=heavy / heavy.sum())
-        weight[forbidden] = weight.max() * 10.0 + 1.0
-        rows[secondary[rng.random(len(secondary)) < rng.uniform(0.02, 0.4)]] = False
-        rows[forbidden] = False
-        bank = current.bank[~(current.bank[:, ~rows] != 0).any(axis=1)]
-        rows, found, failed = construct(
-            self.protector, rows, bank, largest_first=bool(rng.random() < 0.5), weight=weight,
-            deadline=min(deadline, clock.now() + 20.0),
-        )  # fmt: skip
-        if failed:
-            return None
-        self._remember(found)
-        return self._finish(rows, np.array([*bank, *found]), deadline)
+    def take_over(self, other: Search) -> None:
+        """Go on from what another search has found and confirmed."""
+        self.pool = list(other.pool)
+        if other.best is None or other.cost >= self.cost:
+            return
+        self.best, self.cost, self._kept = other.best, other.cost, other._kept
+        if self.on_better is not None:
+            self.on_better(self.cost)

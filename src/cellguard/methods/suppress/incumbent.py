@@ -24,6 +24,8 @@ class Incumbent:
     cost: float = float("inf")
     unmet: list[int] = field(default_factory=list)
     """Requests of the problem that no pattern can meet, once construction has failed."""
+    threads: int = 1
+    """Cores that the search may use; what it finds does not depend on it."""
     rounds: int = 0
     limit: Deadline = field(default_factory=Deadline.never)
     """When the range engine must have confirmed what is offered."""

@@ -48,6 +48,7 @@ def suppress(
     already_suppressed: ArrayLike = (),
     resist: str | None = None,
     rounds: int | None = None,
+    threads: int = 1,
     progress: Callable[[float, float], None] | None = None,
 ) -> Suppression:
     """Choose which cells to withhold, at the least cost.
@@ -83,6 +84,8 @@ def suppress(
     rounds
         Rounds of improvement by the heuristic. The same number gives the same pattern on any machine, however
         fast, as long as the time limit is not reached; without it the time alone decides.
+    threads
+        Cores to use. How many there are changes the time, not the pattern of a number of rounds.
     progress
         Called with the cost and its proven bound whenever a cheaper safe pattern is found.
 
@@ -118,7 +121,7 @@ def suppress(
         if counted is not None:
             return counted
     options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed, "rounds": rounds}
-    return _run(table, forced, method, begin, begin + limit, gap, seed, options, rounds, progress)
+    return _run(table, forced, method, begin, begin + limit, gap, seed, options, rounds, threads, progress)
 
 
 def _run(
@@ -131,6 +134,7 @@ def _run(
     seed: int,
     options: dict[str, Any],
     rounds: int | None,
+    threads: int,
     progress: Callable[[float, float], None] | None,
 ) -> Suppression:
     from cellguard.methods.suppress.confirm import judge
@@ -140,7 +144,7 @@ def _run(
 
     problem = SuppressionProblem.of(table, forced=forced)
     kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
-    search = kind(problem=problem, rng=np.random.default_rng(seed))
+    search = kind(problem=problem, rng=np.random.default_rng(seed), threads=threads)
     ends = Deadline(deadline).part(1.0 - _CONFIRM if problem.usable.sum() > _QUICK else 1.0)
     search.limit = Deadline(deadline)
     proof = _Proof()

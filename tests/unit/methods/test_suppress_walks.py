@@ -1,0 +1,84 @@
+"""Walks side by side: the same pattern on one core and on several, and nothing lost when somebody stops them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard import generate
+from cellguard._engine.clock import Deadline
+from cellguard.methods.suppress import walks
+from cellguard.methods.suppress.improve import Search
+from cellguard.methods.suppress.problem import Problem
+
+
+@pytest.fixture
+def soon_side_by_side(monkeypatch):
+    monkeypatch.setattr(walks, "_ALONE", 20)
+    monkeypatch.setattr(walks, "_TURN", 10)
+    monkeypatch.setattr(walks, "_CHEAP", 3)
+    monkeypatch.setattr(walks, "_OFTEN", 7)
+
+
+def started(seed: int = 3) -> Search:
+    table = generate.hierarchical(seed, branching=((4, 3), (4,), (3, 3)))
+    search = Search(problem=Problem.of(table, forced=table.sensitive), rng=np.random.default_rng(seed))
+    assert search.start(Deadline.never().at)
+    return search
+
+
+def test_the_pattern_of_some_rounds_does_not_depend_on_the_threads(soon_side_by_side):
+    table = generate.hierarchical(3, branching=((4, 3), (4,), (3, 3)))
+    made = [cg.suppress(table, method="heuristic", rounds=203, seed=5, threads=n) for n in (1, 2, 3)]
+    assert {release.details["rounds"] for release in made} == {203}
+    assert len({release.suppressed.tobytes() for release in made}) == 1
+    assert made[0].audit().safe
+
+
+def test_walks_hand_on_what_they_find(soon_side_by_side):
+    search = started()
+    told: list[float] = []
+    search.on_better = told.append
+    search.threads = 2
+    before = search.cost
+    search.improve(Deadline.never().at, 300)
+    assert search.rounds == 300
+    assert search.cost <= before
+    assert told == sorted(told, reverse=True)
+    assert search.problem.verdicts(search.best)[0].all()
+    assert search.problem.cost(search.best) == search.cost
+
+
+def test_who_is_behind_goes_on_from_the_best():
+    search = started()
+    best, dear = (walks.Current(cost=cost, Z=np.zeros((1, 1)), bank=np.zeros((1, 1))) for cost in (1.0, 2.0))
+    two = [walks.Walk(search.forked(np.random.default_rng(k)), start) for k, start in enumerate((dear, best))]
+    two[1].fresh = [np.ones(len(search.space))]
+    pool = len(two[0].search.pool)
+    walks._exchange(two)
+    assert two[0].current is best
+    assert two[0].best is best
+    assert len(two[0].search.pool) == pool + 1
+    assert len(two[1].search.pool) == pool
+    assert not two[1].fresh
+
+
+def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
+    search = started()
+    calls = []
+    together = walks.side_by_side
+
+    def interrupted(threads, tasks):
+        calls.append(len(tasks))
+        found = together(threads, tasks)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(walks, "side_by_side", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        search.improve(Deadline.never().at, 10_000)
+    assert calls[-1] == walks.WALKS
+    assert search.rounds == 20 + 4 * 10 * walks.WALKS
+    assert search.problem.verdicts(search.best)[0].all()
