@@ -10,7 +10,7 @@ from cellguard import generate
 from cellguard._engine.clock import Deadline
 from cellguard.methods.suppress import walks
 from cellguard.methods.suppress.improve import Search
-from cellguard.methods.suppress.problem import Problem
+from cellguard.methods.suppress.problem import SuppressionProblem
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def soon_side_by_side(monkeypatch):
 
 def started(seed: int = 3) -> Search:
     table = generate.hierarchical(seed, branching=((4, 3), (4,), (3, 3)))
-    search = Search(problem=Problem.of(table, forced=table.sensitive), rng=np.random.default_rng(seed))
+    search = Search(problem=SuppressionProblem.of(table, forced=table.sensitive), rng=np.random.default_rng(seed))
     assert search.start(Deadline.never().at)
     return search
 
