@@ -142,8 +142,7 @@ class ReadyTable:
         """Apply the rules, with what the file says of contributions; cells without a row are empty."""
         given = Flags(names=("status",), reasons=("unsafe in the file",), flagged=(table.sensitive_cells,))
         table = table.with_(flags=given if table.sensitive.any() else None)
-        if not safety.records:
-            return table
         tops = [name for name in frame if name.startswith(":top")]
-        table = with_contributions(table, frame, top=tops, shadow=":shadow" if ":shadow" in frame else None)
-        return table.apply(*safety.records)
+        if tops or safety.records:  # without rules, too: the file for Eurostat tells the share of the largest
+            table = with_contributions(table, frame, top=tops, shadow=":shadow" if ":shadow" in frame else None)
+        return table.apply(*safety.records) if safety.records else table

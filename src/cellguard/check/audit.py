@@ -242,7 +242,8 @@ class Audit:
     def __repr__(self) -> str:
         people = f"{len(self.findings)} attacker{'' if len(self.findings) == 1 else 's'}"
         wrong = f", {self.unsafe} unsafe" if self.unsafe else ""
-        return f"Audit({self.verdict}: {self.checked} cells checked against {people}{wrong})"
+        cells = f"{self.checked} cell{'' if self.checked == 1 else 's'}"
+        return f"Audit({self.verdict}: {cells} checked against {people}{wrong})"
 
     def _repr_html_(self) -> str:
         """Draw the verdict and its figures for a notebook: no value, no range."""

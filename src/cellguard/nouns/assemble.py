@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._engine.numbers.multiples import without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
@@ -148,6 +149,7 @@ def from_frame(
     given_values = read.required(value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
+    values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if tolerance > 0:
         values = additive(values, T, rhs, tolerance)
     described = {"library": library_of(frame)} | _described(hierarchies, cells) | description

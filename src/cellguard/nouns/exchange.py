@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from cellguard.nouns.figures import digits_of
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Suppression
 from cellguard.nouns.table import Table
-
-if TYPE_CHECKING:
-    from cellguard.check.audit import Audit
 
 __all__ = ["TableView", "conf_status", "internal_columns", "sdmx_columns", "tables_of", "write_px"]
 
@@ -164,10 +161,10 @@ def _listed(texts: Sequence[str]) -> str:
 # ---------------------------------------------------------------- what the office keeps
 
 
-def internal_columns(release: Release, audit: Audit | None) -> dict[str, Any]:
+def internal_columns(release: Release, protects: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     """Return every cell with its true value, what is published, which rules flag it, and whom it protects.
 
-    A secondary protects the sensitive cells whose tables of proof need it to differ from the truth.
+    `protects` has the sensitive cells that each secondary one protects.
     """
     table = release.table
     reasons = ["; ".join(table.reasons(i)) if table.sensitive[i] else "" for i in range(table.n_cells)]
@@ -176,7 +173,7 @@ def internal_columns(release: Release, audit: Audit | None) -> dict[str, Any]:
         columns["contributors"] = table.counts
     columns |= {"rules": reasons, "CONF_STATUS": conf_status(release, internal=True).tolist()}
     if isinstance(release, Suppression):
-        columns["protects"] = _protected_by(release, audit)
+        columns["protects"] = _names_of(release.table, protects)
     return beside(table.cell_codes(), columns)
 
 
@@ -184,30 +181,10 @@ _NAMED = 5
 """So many sensitive cells are named; of more, their number is told."""
 
 
-def _protected_by(release: Suppression, audit: Audit | None) -> list[str]:
-    table = release.table
-    found: dict[int, dict[int, None]] = {}
-    for finding in audit.findings if audit is not None else ():
-        if finding.witnesses is None:
-            continue
-        moved = _moved(finding.witnesses)
-        rows = zip(finding.cells.tolist(), finding.low_witness.tolist(), finding.high_witness.tolist(), strict=True)
-        for cell, *witnesses in rows:
-            for row in witnesses:
-                for other in moved.get(row, ()):
-                    if other != cell and release.secondary[other]:
-                        found.setdefault(other, {})[cell] = None
+def _names_of(table: Table, protects: Mapping[int, Sequence[int]]) -> list[str]:
     out = [""] * table.n_cells
-    for secondary, cells in found.items():
-        names = [table.label(cell) for cell in sorted(cells)]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        out[secondary] = "; ".join(names[:_NAMED]) + more
+    for secondary, cells in protects.items():
+        names = [table.label(cell) for cell in cells[:_NAMED]]
+        more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
+        out[secondary] = "; ".join(names) + more
     return out
-
-
-def _moved(witnesses: Any) -> Mapping[int, list[int]]:
-    """Return the cells that each table of proof moves."""
-    matrix = witnesses.numerators
-    rows = range(matrix.shape[0])
-    plain = {row: matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]].tolist() for row in rows}
-    return plain | {row: list(cells) for row, cells in witnesses.careful.items()}

@@ -14,9 +14,10 @@ import numpy as np
 from cellguard._io.files import atomic_writer
 from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
+from cellguard.check.partners import partners
 from cellguard.exceptions import InputError
 from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
-from cellguard.nouns.release import Adjustment, Release
+from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def write_internal(folder: Path, name: str, release: Release, audit: Audit | Non
     """Write what proves the release safe, and the table itself where it was asked for: all of it confidential."""
     if "jj" in output.formats:
         release.table.write(folder / f"{name}.jj.gz")
-    write_csv(internal_columns(release, audit), folder / "cells.csv", guard=True, private=True)
+    protects = partners(release) if isinstance(release, Suppression) else {}
+    write_csv(internal_columns(release, protects), folder / "cells.csv", guard=True, private=True)
     if "sdmx" in output.formats:
         tables = tables_of(release, name)
         for title, columns in sdmx_columns(release, tables, _dataflow(name, output), internal=True).items():

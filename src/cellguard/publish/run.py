@@ -133,6 +133,8 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         raise _nothing_sensitive(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
+    if not release.published:  # whoever tries again gets another try
+        work.checkpoints.forget("protect")
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
     unsafe = audit is None or not (audit.safe or audit.checked == 0)
@@ -243,7 +245,7 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
     if audit is None:
         error = UnsafeReleaseError(
             f"no release: {release.status}. {release.explanation}".strip(),
-            hint="more time, lower levels, or another method may find one.",
+            hint=f"{_more_time(outcome)}lower levels, or another method may find one.",
         )
     else:
         cells = audit.unsafe_cells
@@ -255,6 +257,13 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
         )
     error.summary = outcome.summary()
     return error
+
+
+def _more_time(outcome: Outcome) -> str:
+    """Say how a job gets more time, where time was what it lacked."""
+    if outcome.release.status is not Status.TIME_LIMIT:
+        return ""
+    return f"raise limits.time_limit_s (now {outcome.file.job.limits.time_limit_s:g}) in the job; "
 
 
 def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:

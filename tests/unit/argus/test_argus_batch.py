@@ -392,6 +392,16 @@ def test_a_ready_table_with_statuses_and_levels(tmp_path):
     assert judged.reasons(at["B", "1"]) == ("status: unsafe in the file",)
 
 
+def test_business_statistics_tell_the_share_of_the_largest_without_a_rule_about_it(tmp_path):
+    ready(tmp_path, "MAN(20)")
+    with (tmp_path / "t.arb").open("a") as batch:
+        batch.write('<SUPPRESS> GH(1)\n<WRITETABLE> (1,4,AS+,"t_out.csv")\n')
+    run_batch(tmp_path / "t.arb")
+    shares = [float(row[-1]) for row in rows(tmp_path / "t_out.csv")]
+    assert all(0 <= share <= 100 for share in shares)
+    assert any(shares)
+
+
 def test_a_ready_table_that_does_not_add_up(tmp_path):
     wrong = TABLE.replace(";;60,5", ";;61,5")
     with pytest.raises(InputError, match="do not hold"):

@@ -271,3 +271,11 @@ def test_linked_attackers_follow_their_cells(linked):
 def test_hierarchies_must_fit_the_codes(linked):
     with pytest.raises(InputError, match="not those of their hierarchies"):
         linked[0].with_(codes=(("Total",), ("Total", "f", "m")))
+
+
+def test_noise_of_the_program_that_wrote_a_table_is_not_published():
+    cells = {"size": ["Total", "a", "b"], "value": [182780310.07610002, 182743954.0866, 36355.989499999996]}
+    table = Table.from_frame(cells, ["size"])
+    assert table.values.tolist() == [182780310.0761, 182743954.0866, 36355.9895]
+    measured = {"size": ["a", "b"], "value": [1 / 3, 2.0]}
+    assert Table.from_frame(measured, ["size"]).values[1] == 1 / 3

@@ -56,6 +56,7 @@ def test_internal_cells_tell_rules_and_whom_a_secondary_protects(made):
     assert any(helpers)
     assert not any(row["protects"] for i, row in enumerate(found) if not made.release.secondary[i])
     sensitive = {table.label(int(i)) for i in table.sensitive_cells}
+    assert all(helpers)
     for text in helpers:
         assert set(re.findall(r"\([^()]*\)", text)) <= sensitive
 

@@ -344,6 +344,23 @@ def test_a_run_goes_on_from_its_checkpoints(office, monkeypatch):
     assert run(read_job(office / "job.toml")).resumed == ("tabulate", "flag", "protect", "audit")
 
 
+def test_a_run_that_found_no_release_is_tried_again(office, monkeypatch, capsys):
+    from dataclasses import replace
+
+    from cellguard.nouns.release import Status
+    from cellguard.publish import run as running
+
+    def none(table, job, tell):
+        return replace(found(table, job, tell), status=Status.TIME_LIMIT, objective=float("nan"), explanation="late.")
+
+    found = running.protected
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "protected", none)
+        assert main(["protect", str(office / "job.toml")]) == 2
+    assert "raise limits.time_limit_s (now" in capsys.readouterr().err
+    assert run(read_job(office / "job.toml")).resumed == ("tabulate", "flag")
+
+
 def test_checkpoints_of_other_data_or_damaged_ones_count_for_nothing(office, monkeypatch):
     run_on_a_full_disk(office, monkeypatch)
     (office / "out" / ".work" / "protect.npz").write_bytes(b"PK\x03\x04 damaged")

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals"]
+__all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals", "without_noise"]
 
 
 LARGEST = 2.0**53
@@ -58,6 +58,19 @@ def decimals(numbers: FloatArray, *, noise: bool = False) -> int | None:
         if fits.all():
             return digits
     return None
+
+
+def without_noise(numbers: FloatArray) -> FloatArray:
+    """Return numbers as the decimals that they miss by the rounding of a sum alone; others as they are.
+
+    >>> without_noise(np.array([0.1 + 0.2, 7.0])).tolist(), without_noise(np.array([1 / 3])).tolist()
+    ([0.3, 7.0], [0.3333333333333333])
+    """
+    digits = decimals(numbers, noise=True)
+    if digits is None:
+        return numbers
+    scale = 10.0**digits
+    return np.where(np.isfinite(numbers), np.rint(numbers * scale) / scale, numbers)
 
 
 def unit_of(values: FloatArray) -> float:

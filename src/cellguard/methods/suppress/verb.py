@@ -145,7 +145,8 @@ def _run(
     problem = SuppressionProblem.of(table, forced=forced)
     kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
     search = kind(problem=problem, rng=np.random.default_rng(seed), threads=threads)
-    ends = Deadline(deadline).part(1.0 - _CONFIRM if problem.usable.sum() > _QUICK else 1.0)
+    heavy = int(problem.usable.sum()) * (1 + len(table.attackers)) > _QUICK
+    ends = Deadline(deadline).part(1.0 - _CONFIRM if heavy else 1.0)
     search.limit = Deadline(deadline)
     proof = _Proof()
     reduced = clock.now()
@@ -190,7 +191,9 @@ def _run(
 _GRACE_S, _GRACE = 1.0, 0.04
 """The audit of the last pattern may take so much longer than the limit: seconds, and a share of the limit."""
 _QUICK, _CONFIRM = 2_000, 0.15
-"""With more cells, this share of the time is left for confirming the last pattern."""
+"""With more cells, counted once for each attacker, this share of the time is left for confirming the last pattern."""
+_AFTER = 0.1
+"""Of a limit that a search has overrun so much is left for the confirmation: no release is worse than a late one."""
 _NOT_DECIDED = (
     "no pattern was shown safe within the limit, nor proven that none is: "
     "the time was too short, or the values are of too different a size."
@@ -200,7 +203,8 @@ _NOT_CONFIRMED = "a pattern was found, but the audit did not confirm it within t
 
 def _last_word(begin: float, deadline: float) -> float:
     """Return when the audit of the last pattern must end."""
-    return deadline + _GRACE_S + _GRACE * (deadline - begin)
+    limit = deadline - begin
+    return max(deadline + _GRACE_S + _GRACE * limit, clock.now() + _AFTER * limit)
 
 
 def _why(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:

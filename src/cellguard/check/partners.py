@@ -1,0 +1,82 @@
+"""Which withheld cells keep a sensitive one uncertain: the smallest movement that reaches its levels.
+
+``min sum |z|`` with ``T z = 0``, ``z_p`` at its level and the others inside what everybody knows: where it moves,
+cells could not be published without another in their place. Proofs of safety (witnesses) move many cells for many
+sensitive ones at once, and would name nearly all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from cellguard._engine.clock import Deadline
+from cellguard._engine.solvers.lp import LinearProgram
+
+if TYPE_CHECKING:
+    from cellguard._types import FloatArray, IntArray
+    from cellguard.nouns.release import Suppression
+
+__all__ = ["partners"]
+
+_MOVED = 1e-6
+"""Movements below this share of the level are rounding of the solver."""
+_TIME_S = 20.0
+"""What is not found by then is left out: it explains a release, and proves nothing."""
+
+
+def partners(release: Suppression, *, time_limit_s: float = _TIME_S) -> dict[int, list[int]]:
+    """Return for each secondary cell the sensitive ones that it protects, as far as the time suffices.
+
+    >>> import cellguard as cg
+    >>> cells = {"region": ["N", "N", "S", "S"], "sex": ["f", "m", "f", "m"], "value": [9, 8, 7, 6]}
+    >>> table = cg.Table.from_frame(cells, ["region", "sex"]).apply(cg.Manual([4]))
+    >>> partners(cg.suppress(table, time_limit_s=1))
+    {5: [4], 7: [4], 8: [4]}
+    """
+    table, deadline = release.table, Deadline.after(time_limit_s)
+    hidden = np.flatnonzero(release.suppressed)
+    found: dict[int, list[int]] = {}
+    if not len(hidden):
+        return found
+    below, above = table.values[hidden] - table.lb[hidden], table.ub[hidden] - table.values[hidden]
+    T = csr_array(table.relations[:, hidden])
+    T = T[np.flatnonzero(np.diff(T.indptr))]
+    movement = _Movement(T, np.maximum(below, 0.0), np.maximum(above, 0.0))
+    place = np.full(table.n_cells, -1)
+    place[hidden] = np.arange(len(hidden))
+    for cell in table.sensitive_cells.tolist():
+        if deadline.passed:
+            break
+        moved: set[int] = set()
+        for level in (table.upper[cell], -table.lower[cell]):
+            if level:
+                moved |= set(hidden[movement.support(int(place[cell]), float(level))].tolist())
+        for other in sorted(moved):
+            if release.secondary[other]:
+                found.setdefault(other, []).append(cell)
+    return dict(sorted(found.items()))
+
+
+class _Movement:
+    """The program of the smallest movement, kept warm from one cell to the next."""
+
+    def __init__(self, T: csr_array, below: FloatArray, above: FloatArray) -> None:
+        self.below, self.above, self.n = below, above, T.shape[1]
+        zero, cost = np.zeros(2 * self.n), np.ones(2 * self.n)
+        self.program = LinearProgram(hstack([T, -T]), 0.0, 0.0, zero, zero, cost, simplex="dual")
+
+    def support(self, cell: int, level: float) -> IntArray:
+        """Return which cells move when one moves by its level; none where no movement reaches it."""
+        scale = abs(level)
+        lower, upper = np.zeros(2 * self.n), np.concatenate([self.above, self.below]) / scale
+        up, down = (cell, cell + self.n) if level > 0 else (cell + self.n, cell)
+        lower[up], upper[up], upper[down] = 1.0, 1.0, 0.0
+        self.program.set_bounds(np.arange(2 * self.n), lower, upper)
+        found = self.program.solve()
+        if not found.optimal:
+            return np.zeros(0, np.int64)
+        z = found.x[: self.n] - found.x[self.n :]
+        return np.flatnonzero(np.abs(z) > _MOVED)
