@@ -35,6 +35,7 @@ __all__ = [
     "ReleaseError",
     "UnknownCodeError",
     "did_you_mean",
+    "require_known",
     "where_it_happened",
 ]
 
@@ -124,6 +125,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """
     near = get_close_matches(name, list(known), n=3)
     return "did you mean " + " or ".join(repr(n) for n in near) + "?" if near else None
+
+
+def require_known(what: str, word: object, known: Iterable[str], kind: type[CellguardError] = InputError) -> None:
+    """Refuse a word that is not one of those there are; the hint has the nearest one, or all of them.
+
+    >>> require_known("norm", "l3", ["l1", "l2"])
+    Traceback (most recent call last):
+    cellguard.exceptions.InputError: norm 'l3' is not known.
+    Hint: known are l1, l2.
+    """
+    words = list(known)
+    if word not in words:
+        near = next(filter(None, (did_you_mean(case, words) for case in (str(word), str(word).upper()))), None)
+        raise kind(f"{what} {word!r} is not known.", hint=near or f"known are {', '.join(words)}.")
 
 
 def where_it_happened(error: BaseException) -> str:

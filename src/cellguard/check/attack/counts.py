@@ -8,7 +8,7 @@ import numpy as np
 
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, require_known
 from cellguard.nouns.table import Table
 
 __all__ = ["KNOWLEDGE", "CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
@@ -47,8 +47,7 @@ class CountRule:
             if isinstance(value, bool) or value != int(value) or value < least:
                 raise InputError(f"{name} {value!r}: a whole number of at least {least} is needed.")
             object.__setattr__(self, name, int(value))
-        if self.loss not in _LOSSES:
-            raise InputError(f"loss {self.loss!r} is not known.", hint=f"one of {', '.join(_LOSSES)}.")
+        require_known("loss", self.loss, _LOSSES)
 
     def sensitive(self, counts: FloatArray) -> BoolArray:
         """Return which counts are sensitive."""

@@ -16,7 +16,6 @@ sets       more than anybody has: the sets by which intervals by classes were ma
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +24,9 @@ import numpy as np
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import ReleaseError, UnknownCodeError, did_you_mean
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.check.attack.asked import Asked, asked_cells
+from cellguard.exceptions import ReleaseError
+from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Intervals
 
 __all__ = ["INTERVAL_KNOWLEDGE", "IntervalAttack", "interval_attack"]
@@ -125,26 +125,15 @@ def interval_attack(
     >>> bool(found.kept.all())
     True
     """
-    begin = time.perf_counter()
-    if knowledge not in INTERVAL_KNOWLEDGE:
-        near = did_you_mean(knowledge, INTERVAL_KNOWLEDGE)
-        raise UnknownCodeError(
-            f"knowledge {knowledge!r} is not known.", hint=near or f"known are {', '.join(INTERVAL_KNOWLEDGE)}."
-        )
-    if not release.published:
-        raise ReleaseError("there is no release to attack.")
-    need = required_levels(release.table, attackers_of(release.table)[0])
-    chosen = np.flatnonzero(release.table.values[need.cells] > 0)
-    if len(chosen) > cells:
-        chosen = np.sort(np.random.default_rng(seed).choice(chosen, cells, replace=False))
-    lo, hi = _believed(release, need, knowledge)
-    s = need.cells[chosen]
+    asked = asked_cells(release, knowledge, INTERVAL_KNOWLEDGE, most=cells, seed=seed, positive=True)
+    lo, hi = _believed(release, asked.need, knowledge)
+    s = asked.cells
     if knowledge == "formulas":
         low, high = lo[s], hi[s]
     else:
         found = ranges(release.table.relations, lo, hi, release.table.values, s, exact=True)
         low, high = found.low, found.high
-    return _judged(release, need, chosen, knowledge, (low, high), begin)
+    return _judged(release, asked, low, high)
 
 
 def _believed(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatArray, FloatArray]:
@@ -174,20 +163,12 @@ def _believed(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatAr
     return low, high
 
 
-def _judged(
-    release: Intervals,
-    need: Levels,
-    chosen: IntArray,
-    knowledge: str,
-    left: tuple[FloatArray, FloatArray],
-    begin: float,
-) -> IntervalAttack:
-    t, s = release.table, need.cells[chosen]
-    a, (low, high) = t.values[s], left
-    p, q = need.lower[chosen] / a, need.upper[chosen] / a
-    asked = np.maximum(need.lower[chosen] + need.upper[chosen], need.sliding[chosen])
+def _judged(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) -> IntervalAttack:
+    t, a = release.table, release.table.values[of.cells]
+    p, q = of.lower / a, of.upper / a
+    asked = np.maximum(of.lower + of.upper, of.sliding)
     guesses = [(low + high) / 2.0]
-    if knowledge == "formulas":
+    if of.knowledge == "formulas":
         with np.errstate(divide="ignore", invalid="ignore"):
             guesses += [(high - low) * a / asked, low / np.maximum(1.0 - p, 1e-9), high / (1.0 + q)]
     recovered = max((np.abs(guess - a) <= NEAR * a for guess in guesses), key=np.count_nonzero)
@@ -197,8 +178,8 @@ def _judged(
     blind = np.minimum(np.maximum(2.0 * NEAR * a, unit) / np.maximum(high - low + unit, 1e-300), 1.0)
     blind[high - low < asked * 1e-2] = 0.0  # that so little is left is what he found out
     return IntervalAttack(
-        knowledge=knowledge, cells=s, low=low, high=high, recovered=recovered, asked=asked,
+        knowledge=of.knowledge, cells=of.cells, low=low, high=high, recovered=recovered, asked=asked,
         kept=high - low >= asked * (1 - 1e-6) - noise,
-        both=(a - low >= need.lower[chosen] - noise) & (high - a >= need.upper[chosen] - noise),
-        blind=float(blind.sum()), seconds=time.perf_counter() - begin,
+        both=(a - low >= of.lower - noise) & (high - a >= of.upper - noise),
+        blind=float(blind.sum()), seconds=of.seconds,
     )  # fmt: skip

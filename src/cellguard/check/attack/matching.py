@@ -28,7 +28,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.check.attack.parameters import over_all_parameters
 from cellguard.check.attack.sampling import inner_cells, sample
-from cellguard.exceptions import InputError, ReleaseError
+from cellguard.exceptions import InputError, ReleaseError, require_known
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
@@ -198,10 +198,8 @@ def matching_attack(
     begin = time.perf_counter()
     rule = _rule(suppression, rule)
     knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
-    if knows not in KNOWLEDGE:
-        raise InputError(f"knows {knows!r} is not known.", hint=f"one of {', '.join(KNOWLEDGE)}.")
-    if cells not in ("all", "primary"):
-        raise InputError(f"cells {cells!r} is not known.", hint="one of all, primary.")
+    require_known("knows", knows, KNOWLEDGE)
+    require_known("cells", cells, ("all", "primary"))
     _check_pattern(suppression, rule)
     grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
     if grid is None and secret:

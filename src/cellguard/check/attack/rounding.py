@@ -25,7 +25,6 @@ that is a multiple is taken for half a base from the truth, any other for a whol
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +34,8 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 from cellguard._engine.numbers.multiples import off_base
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import ReleaseError, UnknownCodeError, did_you_mean
-from cellguard.nouns.levels import LEVEL_TOLERANCE, Levels, attackers_of, required_levels
+from cellguard.check.attack.asked import Asked, asked_cells
+from cellguard.nouns.levels import LEVEL_TOLERANCE, Levels
 from cellguard.nouns.release import Perturbation, Rounding
 
 __all__ = ["KNOWLEDGE", "MethodAttack", "method_attack"]
@@ -141,33 +140,13 @@ def method_attack(
     >>> found.low.tolist(), found.high.tolist(), found.held.tolist()
     ([16.25], [23.75], [True])
     """
-    begin = time.perf_counter()
-    if knowledge not in KNOWLEDGE:
-        near = did_you_mean(knowledge, KNOWLEDGE)
-        raise UnknownCodeError(
-            f"knowledge {knowledge!r} is not known.", hint=near or f"known are {', '.join(KNOWLEDGE)}."
-        )
-    if not release.published:
-        raise ReleaseError("there is no release to attack.")
-    need = required_levels(release.table, attackers_of(release.table)[0])
-    chosen = np.arange(len(need.cells))
-    if len(chosen) > cells:
-        chosen = np.sort(np.random.default_rng(seed).choice(chosen, cells, replace=False))
-    belief = _Belief(release, need, knowledge)
-    low, high = belief.ranges(need.cells[chosen])
-    return _judged(release, need, chosen, knowledge, low, high, begin)
+    asked = asked_cells(release, knowledge, KNOWLEDGE, most=cells, seed=seed)
+    low, high = _Belief(release, asked.need, knowledge).ranges(asked.cells)
+    return _judged(release, asked, low, high)
 
 
-def _judged(
-    release: Rounding | Perturbation,
-    need: Levels,
-    chosen: IntArray,
-    knowledge: str,
-    low: FloatArray,
-    high: FloatArray,
-    begin: float,
-) -> MethodAttack:
-    t, s = release.table, need.cells[chosen]
+def _judged(release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray) -> MethodAttack:
+    t, s = release.table, of.cells
     a = t.values[s]
     lo, hi = (x[s] for x in release.published_bounds())
     noise = _FAR * np.maximum(1.0, hi - lo)
@@ -175,20 +154,20 @@ def _judged(
         held = (low <= a + noise) & (a <= high + noise)
         keep = 1 - float(LEVEL_TOLERANCE)
         narrow = (
-            (a - low < need.lower[chosen] * keep - noise)
-            | (high - a < need.upper[chosen] * keep - noise)
-            | (high - low < need.sliding[chosen] * keep - noise)
+            (a - low < of.lower * keep - noise)
+            | (high - a < of.upper * keep - noise)
+            | (high - low < of.sliding * keep - noise)
         )
         exact = held & (high - low <= 2 * noise)
         width = (
             float(np.mean((high - low) / np.maximum(hi - lo, noise))) if len(s) and np.isfinite(low).all() else np.nan
         )
-    moved = np.abs(release.values - t.values)[need.cells]
-    half = release.distance[need.cells] / 2
+    moved = np.abs(release.values - t.values)[of.need.cells]
+    half = release.distance[of.need.cells] / 2
     return MethodAttack(
-        method=release.method, knowledge=knowledge, cells=s, low=low, high=high, held=held, missed=held & narrow,
+        method=release.method, knowledge=of.knowledge, cells=s, low=low, high=high, held=held, missed=held & narrow,
         exact=exact, width=width, within_half=float(np.mean(moved <= half + 1e-9)) if len(moved) else float("nan"),
-        seconds=time.perf_counter() - begin,
+        seconds=of.seconds,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from cellguard._engine.counts import twoway
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
-from cellguard.exceptions import InputError
+from cellguard.exceptions import InputError, require_known
 from cellguard.nouns.release import Suppression
 
 __all__ = ["WeighingAttack", "weighing_attack"]
@@ -95,8 +95,7 @@ def weighing_attack(
     rule = rule_of(suppression.table) if rule is None else rule
     if rule.loss != "cells":
         raise InputError(f"loss {rule.loss!r}: weighing is for a loss by cells.")
-    if knows not in KNOWLEDGE:
-        raise InputError(f"knows {knows!r} is not known.", hint=f"one of {', '.join(KNOWLEDGE)}.")
+    require_known("knows", knows, KNOWLEDGE)
     if not 0 < share < 1:
         raise InputError(f"share {share!r}: a number between 0 and 1 is needed.")
     grid = grid_of(suppression.table, suppression.suppressed)

@@ -1,0 +1,64 @@
+"""What an attack on a method looks at: some of the sensitive cells, their levels, and what the attacker knows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cellguard._types import FloatArray, IntArray
+from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
+from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.release import Release
+
+__all__ = ["Asked", "asked_cells"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """Sensitive cells under attack."""
+
+    knowledge: str
+    """What the attacker adds to what the release says."""
+    need: Levels
+    """What every sensitive cell asks for."""
+    cells: IntArray
+    """Those that are attacked."""
+    lower: FloatArray
+    """Their lower levels."""
+    upper: FloatArray
+    """Their upper levels."""
+    sliding: FloatArray
+    """Widths that their ranges must have."""
+    begin: float
+    """When the attack began."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.perf_counter() - self.begin
+
+
+def asked_cells(
+    release: Release, knowledge: str, known: Sequence[str], *, most: int, seed: int, positive: bool = False
+) -> Asked:
+    """Choose the cells of an attack: at most so many, drawn by the seed; `positive` leaves out the others."""
+    begin = time.perf_counter()
+    require_known("knowledge", knowledge, known, UnknownCodeError)
+    if not release.published:
+        raise ReleaseError("there is no release to attack.")
+    need = required_levels(release.table, attackers_of(release.table)[0])
+    chosen = np.flatnonzero(release.table.values[need.cells] > 0) if positive else np.arange(len(need.cells))
+    if len(chosen) > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
+    return Asked(
+        knowledge=knowledge,
+        need=need,
+        cells=need.cells[chosen],
+        lower=need.lower[chosen],
+        upper=need.upper[chosen],
+        sliding=need.sliding[chosen],
+        begin=begin,
+    )
