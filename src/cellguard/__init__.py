@@ -48,6 +48,7 @@ _EXPORTS = {
     "round": "methods.round.verb",
     "suppress": "methods.suppress.verb",
     "tabulate": "data.tabulate",
+    "tabulate_publication": "data.tabulate.publication",
     "verify": "check.witnesses",
     "with_insiders": "data.insiders",
 }
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from cellguard.data.rules import Request as Request
     from cellguard.data.rules import Zero as Zero
     from cellguard.data.tabulate import tabulate as tabulate
+    from cellguard.data.tabulate.publication import tabulate_publication as tabulate_publication
     from cellguard.exceptions import CellguardError as CellguardError
     from cellguard.exceptions import InputError as InputError
     from cellguard.methods.adjust.verb import adjust as adjust

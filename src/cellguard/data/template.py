@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cellguard._types import IntArray
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import CellguardError, InputError, PublicationError, did_you_mean
 
 __all__ = ["TOTALS", "Template", "TemplateTable", "is_period"]
 
@@ -92,7 +92,8 @@ class Template:
         path
             CSV or Parquet.
         dimensions
-            Its columns of codes; all columns but period and indicator unless given.
+            What its columns of codes may be: one that it does not have is at its total in every row. All columns but
+            period and indicator unless given.
         totals
             Dimension -> code of the total, where it is not one of the usual ones (:data:`TOTALS`).
         """
@@ -102,17 +103,12 @@ class Template:
         frame = read_frame(path)
         period = next((c for c in frame if is_period(c) and c not in dimensions), None)
         indicator = next((c for c in frame if c.lower() in _INDICATORS and c not in dimensions), None)
-        named = list(dimensions) or [c for c in frame if c not in (period, indicator)]
-        wrong: list[CellguardError] = [
-            UnknownCodeError(f"{path.name}: line 1: there is no column {c!r}.", hint=did_you_mean(c, frame))
-            for c in named
-            if c not in frame
-        ]
+        named = [c for c in frame if c not in (period, indicator) and (c in dimensions or not dimensions)]
         others = [c for c in frame if c not in (*named, period, indicator)]
-        wrong += [
+        wrong: list[CellguardError] = [
             InputError(
                 f"{path.name}: line 1: column {c!r} is no dimension of the publication.",
-                hint="describe it in [dimensions].",
+                hint=did_you_mean(c, dimensions) or _OTHER,
             )
             for c in others
         ]

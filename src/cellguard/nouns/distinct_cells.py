@@ -60,7 +60,7 @@ def assemble(
     values, wrong = shared_values(tables, place, len(listed), label, lambda k, cell: parts[k].place(cell), tolerance)
     own = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
     joint = _equations(equations, codes, sizes, cells, listed)
-    wrong += _false_equations(joint, values, label, tolerance)
+    wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
     if wrong:
         raise PublicationError.of(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
@@ -162,6 +162,15 @@ def _equations(
         indptr = np.arange(0, len(indices) + 1, len(columns))
         out.append((equation, csr_array((data, indices, indptr), shape=(rows, len(listed)))))
     return out
+
+
+def _stands(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
+    """Return where a cell stands, as messages say it: the first table that has it, with file and line."""
+    for part, cells in zip(parts, place, strict=True):
+        at = np.flatnonzero(cells == cell)
+        if len(at):
+            return f" in {part.place(int(at[0]))}"
+    return ""
 
 
 def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, BoolArray]:

@@ -430,6 +430,23 @@ class Hierarchy:
         up = np.where(tree[kept] >= 0, place[tree[kept]], -1)
         return Hierarchy(tuple(self.codes[i] for i in kept), up, tuple(self.labels[i] for i in kept))
 
+    def below(self, code: str) -> Hierarchy:
+        """Return what lies below a code, which becomes the total.
+
+        >>> Hierarchy.from_nested({"North": ["N1", "N2"], "South": ["S1", "S2"]}).below("North").codes
+        ('North', 'N1', 'N2')
+        """
+        start = int(self.index([code])[0])
+        tree = next((tree for tree in self.parents if (tree == start).any()), self.parents[0])
+        inside = np.arange(len(self.codes)) == start
+        while (grown := inside | ((tree >= 0) & inside[np.maximum(tree, 0)])).sum() > inside.sum():
+            inside = grown
+        kept = np.concatenate([[start], np.flatnonzero(inside & (np.arange(len(inside)) != start))])
+        place = np.full(len(self.codes), -1, np.int64)
+        place[kept] = np.arange(len(kept))
+        up = np.where(kept == start, -1, place[np.maximum(tree[kept], 0)])
+        return Hierarchy(tuple(self.codes[i] for i in kept), up, tuple(self.labels[i] for i in kept))
+
     def recode(self, codes: Iterable[str], to: Hierarchy) -> list[str]:
         """Return each code, or its nearest ancestor that the coarser hierarchy `to` still has.
 

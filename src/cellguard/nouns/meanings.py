@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard.exceptions import InputError, PublicationError
+from cellguard.exceptions import CellguardError, InputError, PublicationError
 
 if TYPE_CHECKING:
     from cellguard.nouns.publication import Part
@@ -38,23 +38,37 @@ class Meanings:
     """Dimension -> what adds up to what, in the publication's codes."""
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> Meanings:
-        """Find the meanings from the hierarchies of all tables."""
-        dimensions = list(dict.fromkeys(part.dimension(d) for part in parts for d in part.table.dimensions))
-        dimensions += [d for part in parts for d in part.where if d not in dimensions]
-        found, wrong = {}, []
-        for d in dict.fromkeys(dimensions):
-            try:
-                found[d] = _Dimension(d, parts)
-            except InputError as error:
-                wrong.append(error)
-        if wrong:
-            raise PublicationError.of(wrong)
-        return cls(
-            codes={d: tuple(one.codes) for d, one in found.items()},
-            names=tuple({d: one.names[k] for d, one in found.items()} for k in range(len(parts))),
-            families={d: tuple(one.families) for d, one in found.items()},
-        )
+    def of(cls, parts: Sequence[Part]) -> tuple[Meanings, list[Part], list[CellguardError]]:
+        """Find the meanings from the hierarchies of all tables.
+
+        Tables with a dimension whose codes mean different things in different tables are left out: returned are the
+        tables that fit, and what is wrong with the others.
+        """
+        left, wrong = list(parts), []
+        while left:
+            found: dict[str, _Dimension] = {}
+            bad = set()
+            for d in _dimensions(left):
+                try:
+                    found[d] = _Dimension(d, left)
+                except InputError as error:
+                    bad.add(d)
+                    wrong.append(error)
+            if not bad:
+                meanings = cls(
+                    codes={d: tuple(one.codes) for d, one in found.items()},
+                    names=tuple({d: one.names[k] for d, one in found.items()} for k in range(len(left))),
+                    families={d: tuple(one.families) for d, one in found.items()},
+                )
+                return meanings, left, list(wrong)
+            left = [part for part in left if bad.isdisjoint(_dimensions([part]))]
+        raise PublicationError.of(wrong)
+
+
+def _dimensions(parts: Sequence[Part]) -> list[str]:
+    """Return the dimensions of some tables, and those that they are a part of the population by."""
+    own = [part.dimension(d) for part in parts for d in part.table.dimensions]
+    return list(dict.fromkeys([*own, *(d for part in parts for d in part.where)]))
 
 
 class _Dimension:

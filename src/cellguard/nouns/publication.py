@@ -68,7 +68,10 @@ class Equation:
         if not well or set(words[1::2]) & {"+", "-"}:
             raise InputError(f"equation {given!r} is not understood.", hint='as in "turnover = domestic + exports".')
         signs = (1.0 if sign == "+" else -1.0 for sign in words[::2])
-        return cls(total=left.strip(), terms=tuple(zip(words[1::2], signs, strict=True)))
+        made = cls(total=left.strip(), terms=tuple(zip(words[1::2], signs, strict=True)))
+        if len(set(made.names)) < len(made.names):
+            raise InputError(f"equation {given!r}: an indicator stands in it twice.", hint="name each of them once.")
+        return made
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -180,9 +183,19 @@ class Publication:
             given = list(tables)
         if not given:
             raise InputError("a publication needs at least one table.")
-        found = _checked(given, equations)
-        meanings = Meanings.of(given)
-        return assemble(cls, given, found, meanings, tolerance=tolerance, name=name)
+        found, wrong = _checked(given, equations)
+        try:
+            # what is wrong with some tables does not hide what is wrong with others
+            meanings, fitting, misfits = Meanings.of(_of_one_period(given))
+            wrong += misfits
+            there = {part.indicator for part in fitting}
+            whole = tuple(equation for equation in found if there.issuperset(equation.names))
+            made = assemble(cls, fitting, whole, meanings, tolerance=tolerance, name=name)
+        except CellguardError as error:
+            raise PublicationError.of([*wrong, error]) from None
+        if wrong:
+            raise PublicationError.of(wrong)
+        return made
 
     def standing(self) -> FloatArray:
         """Return what each distinct cell weighs for readers: the priorities of all tables that show it, added up."""
@@ -222,8 +235,10 @@ class Publication:
         return publication_picture(self)
 
 
-def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tuple[Equation, ...]:
-    """Return the equations; whatever is wrong with names and periods is told at once."""
+def _checked(
+    parts: Sequence[Part], equations: Iterable[str | Equation]
+) -> tuple[tuple[Equation, ...], list[CellguardError]]:
+    """Return the equations whose indicators are there, and whatever is wrong with names and periods."""
     wrong: list[CellguardError] = []
     names = [part.name for part in parts]
     wrong += [InputError(f"two tables are called {name!r}.") for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -234,18 +249,21 @@ def _checked(parts: Sequence[Part], equations: Iterable[str | Equation]) -> tupl
         except InputError as error:
             wrong.append(error)
     known = list(dict.fromkeys(part.indicator for part in parts))
-    for equation in found:
-        for indicator in equation.names:
-            if indicator not in known:
-                text, hint = (
-                    f"equation {equation}: there is no indicator {indicator!r}.",
-                    did_you_mean(indicator, known),
-                )
-                wrong.append(UnknownCodeError(text, hint=hint))
-    wrong += _periods(parts)
-    if wrong:
-        raise PublicationError.of(wrong)
-    return tuple(found)
+    wrong += [
+        UnknownCodeError(
+            f"equation {equation}: there is no indicator {indicator!r}.", hint=did_you_mean(indicator, known)
+        )
+        for equation in found
+        for indicator in equation.names
+        if indicator not in known
+    ]
+    return tuple(found), wrong + _periods(parts)
+
+
+def _of_one_period(parts: Sequence[Part]) -> list[Part]:
+    """Return the tables of the first period, and those that say nothing of it: others share no cell with them."""
+    first = next((part.period for part in parts if part.period), "")
+    return [part for part in parts if part.period in ("", first)]
 
 
 def _periods(parts: Sequence[Part]) -> list[CellguardError]:

@@ -207,6 +207,7 @@ def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
             if name not in job.dimensions:
                 hint = did_you_mean(name, job.dimensions) or f"the dimensions are {', '.join(job.dimensions)}."
                 yield Mistake(("tables", k, "dimensions"), f"there is no dimension {name!r}.", hint)
+        used.update(entry.where)
         if len(set(entry.dimensions)) != len(entry.dimensions):
             yield Mistake(("tables", k, "dimensions"), "a dimension is named twice.")
     for name in job.dimensions:
@@ -232,6 +233,8 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
         if tables.count(tables[k]) > 1:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
         yield from _names_of(("tables", k, "indicators"), entry.indicators, names, "indicator")
+        yield from _own_trees(job, folder, k)
+    yield from _priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
         yield from _names_of(("rules", k, "indicators"), rule.indicators, names, "indicator")
         yield from _names_of(("rules", k, "tables"), rule.tables, tables, "table")
@@ -245,6 +248,35 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("equations", k), error.message, error.hint)
             continue
         yield from _names_of(("equations", k), used, names, "indicator")
+
+
+def _own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
+    """Hierarchies that a table has for itself: of its dimensions, and readable."""
+    from cellguard.nouns.hierarchy import Hierarchy
+
+    entry, where = job.tables[k], ("tables", k, "hierarchies")
+    for name, given in entry.hierarchies.items():
+        if name not in entry.dimensions:
+            yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
+        elif isinstance(given, str):
+            yield from _hierarchy(where, folder / given, entry.total.get(name), None)
+        else:
+            yield from _attempt(where, partial(Hierarchy.of, given))
+
+
+def _priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:
+    """Priorities name what exists, and say one thing of it."""
+    for k, entry in enumerate(job.priorities):
+        said = [entry.priority is not None, entry.publish, entry.published is not None]
+        if sum(said) != 1:
+            yield Mistake(("priorities", k), "one of priority, publish and published is needed.")
+        if entry.published is not None and not (folder / entry.published).is_file():
+            yield Mistake(("priorities", k, "published"), f"{entry.published}: no such file.")
+        yield from _names_of(("priorities", k, "tables"), entry.tables, tables, "table")
+        names = [i.name for i in job.indicators]
+        yield from _names_of(("priorities", k, "indicators"), entry.indicators, names, "indicator")
+        if job.data.table is None:
+            yield from _names_of(("priorities", k, "only"), list(entry.only), list(job.dimensions), "dimension")
 
 
 def _names_of(where: tuple[str | int, ...], used: Sequence[str], known: Sequence[str], what: str) -> Iterator[Mistake]:

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from cellguard.methods.registry import METHODS
 from cellguard.publish.method_sections import METHOD_SECTIONS, MethodName, MethodSection, MethodUnion
 from cellguard.publish.rule_sections import Rules, RuleSection
-from cellguard.publish.sections import Percent, Positive, Seconds, Section
+from cellguard.publish.sections import Codes, Percent, Positive, Seconds, Section
 
 __all__ = [
     "AttackSection",
@@ -27,6 +27,7 @@ __all__ = [
     "LimitsSection",
     "MethodSection",
     "OutputSection",
+    "PrioritySection",
     "RuleSection",
     "TableSection",
     "schema",
@@ -123,10 +124,31 @@ class TableSection(Section):
     """Of a file: dimension -> its code of the total, where it is not the hierarchy's."""
     where: dict[str, str] = {}
     """The part of the population it covers: column or dimension -> code."""
+    hierarchies: dict[str, str | dict[str, Any] | list[Any]] = {}
+    """Dimension -> how its codes add up in this table, where that differs: a file, or the tree itself."""
     indicators: list[str] = []
     """What it shows; every indicator unless given."""
     priority: Positive = 1.0
     """How much more it costs to withhold or change a cell of this table."""
+
+
+class PrioritySection(Section):
+    """Cells that should stay whole, or must be published."""
+
+    only: Codes = {}
+    """Dimension -> codes: the cells that have one of these codes in each; every cell unless given."""
+    tables: list[str] = []
+    """Cells of these tables only."""
+    indicators: list[str] = []
+    """Cells of these indicators only."""
+    priority: Positive | None = None
+    """How much more it costs to withhold or change them."""
+    publish: bool = False
+    """They are published as they are, whatever it costs: headline figures."""
+    published: str | None = None
+    """A file of cells that were published before, a column for each dimension: they are known, and published again."""
+    value: str = "value"
+    """Of that file: its column of values; cells without one were withheld."""
 
 
 class LevelsSection(Section):
@@ -230,6 +252,8 @@ class Job(Section):
     """What holds between indicators in every cell: "turnover = domestic + exports"."""
     tolerance: Percent = 1e-6
     """Values of a cell that tables share may differ by this share, as rounding makes them."""
+    priorities: list[PrioritySection] = []
+    """Cells that should stay whole, must be published, or were published before."""
     rules: list[Rules] = []
     """Which cells are sensitive: those that one of the rules flags."""
     levels: LevelsSection = LevelsSection()

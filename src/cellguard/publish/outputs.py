@@ -59,6 +59,7 @@ class Folders:
                     f"{folder}: is there, and was not written by cellguard.",
                     hint="name another folder for the outputs.",
                 )
+        there = self.root.exists()
         with locked(self.work, busy=f"{self.root}: another run is at work in this folder."):
             self.work.chmod(0o700)
             if fresh:
@@ -67,7 +68,17 @@ class Folders:
                         shutil.rmtree(entry, ignore_errors=True)
                     elif entry.name != "lock":
                         entry.unlink()
-            yield
+            try:
+                yield
+            finally:
+                self._leave(there=there)
+
+    def _leave(self, *, there: bool) -> None:
+        """Remove what a run that was refused has made: an empty folder for checkpoints, and the one around it."""
+        if self.work.is_dir() and all(entry.name == "lock" for entry in self.work.iterdir()):
+            shutil.rmtree(self.work, ignore_errors=True)
+        if not there and self.root.is_dir() and not any(self.root.iterdir()):
+            self.root.rmdir()
 
     def stage(self) -> None:
         """Begin with empty staged folders; what a killed run left there is thrown away."""

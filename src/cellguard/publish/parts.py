@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, PublicationError
-from cellguard.nouns.publication import Equation, Part, Publication
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.publication import INDICATOR, Equation, Part, Publication
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, TableSection
 from cellguard.publish.read import JobFile
 from cellguard.publish.ready import ready
 from cellguard.publish.rules import local_rules
 
-__all__ = ["assembled", "is_publication", "name_of", "parts_of"]
+__all__ = ["assembled", "is_publication", "name_of", "own_hierarchies", "parts_of"]
 
 
 def is_publication(job: Job) -> bool:
     """Say whether the job publishes more than linked tables of one value from the records."""
     return bool(job.indicators or job.equations or job.data.template) or any(
-        entry.file is not None or entry.where or entry.priority != 1.0 for entry in job.tables
+        entry.file is not None or entry.where or entry.hierarchies or entry.priority != 1.0 for entry in job.tables
     )
 
 
@@ -33,36 +36,65 @@ def name_of(entry: TableSection) -> str:
 
 
 def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, Any]) -> list[Part]:
-    """Make every table of the publication; nothing is sensitive yet."""
-    job = file.job
-    from_records = [entry for entry in job.tables if entry.file is None]
-    parts: list[Part] = []
-    if job.data.template is not None:
-        parts += _of_template(file, hierarchy, options)
-    if from_records:
-        from cellguard.data.tabulate.many import Asked, parts_of_records
+    """Make every table of the publication; nothing is sensitive yet.
 
-        asked = [
-            Asked(
-                name=name_of(entry), dimensions=tuple(entry.dimensions), where=entry.where,
-                indicators=tuple(entry.indicators), priority=entry.priority,
-            )
-            for entry in from_records
-        ]  # fmt: skip
-        used = {d for entry in from_records for d in entry.dimensions}
-        columns = _measured(job)
-        by = {name: hierarchy(name) for name in job.dimensions if name in used}
-        parts += parts_of_records(str(file.file(str(job.data.file))), by, asked, columns, **options)
+    Raises
+    ------
+    PublicationError
+        With everything that is wrong: in the template, in the records, in each file, and between those tables that
+        could be read.
+    """
+    job = file.job
+    parts: list[Part] = []
     wrong: list[CellguardError] = []
-    for entry in job.tables:
-        if entry.file is not None:
-            try:
-                parts += ready(file.file(entry.file), entry, job, name_of(entry), hierarchy)
-            except CellguardError as error:
-                wrong.append(error)
+    sources: list[Callable[[], list[Part]]] = []
+    if job.data.template is not None:
+        sources.append(lambda: _of_template(file, hierarchy, options))
+    if any(entry.file is None for entry in job.tables):
+        sources.append(lambda: _of_records(file, hierarchy, options))
+    sources += [partial(_ready, file, entry, hierarchy) for entry in job.tables if entry.file is not None]
+    for source in sources:
+        try:
+            parts += source()
+        except CellguardError as error:
+            wrong.append(error)
     if wrong:
         raise PublicationError.of([*wrong, *_misfits(_dated(parts), job)])
     return _dated(parts)
+
+
+def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) -> list[Part]:
+    """Read a table that is already added up."""
+    own = own_hierarchies(file, entry)
+    return ready(file.file(str(entry.file)), entry, file.job, name_of(entry), lambda d: own.get(d) or hierarchy(d))
+
+
+def _of_records(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, Any]) -> list[Part]:
+    """Add up the records for all tables that are made from them."""
+    from cellguard.data.tabulate.many import Asked, parts_of_records
+
+    job = file.job
+    entries = [entry for entry in job.tables if entry.file is None]
+    asked = [
+        Asked(
+            name=name_of(entry), dimensions=tuple(entry.dimensions), where=entry.where, priority=entry.priority,
+            indicators=tuple(entry.indicators), hierarchies=own_hierarchies(file, entry),
+        )
+        for entry in entries
+    ]  # fmt: skip
+    used = {d for entry in entries for d in (*entry.dimensions, *entry.where)}
+    by = {name: hierarchy(name) for name in job.dimensions if name in used}
+    return parts_of_records(str(file.file(str(job.data.file))), by, asked, _measured(job), **options)
+
+
+def own_hierarchies(file: JobFile, entry: TableSection) -> dict[str, Hierarchy]:
+    """Return the hierarchies that a table has for itself, over the same leaves as the others'."""
+    out = {}
+    for dimension, given in entry.hierarchies.items():
+        total = entry.total.get(dimension) or file.job.dimensions[dimension].total
+        path = file.file(given) if isinstance(given, str) else None
+        out[dimension] = Hierarchy.of(given, total=total) if path is None else Hierarchy.read(path, total=total)
+    return out
 
 
 def _measured(job: Job) -> dict[str, str | None]:
@@ -115,8 +147,12 @@ def _misfits(parts: Sequence[Part], job: Job) -> list[CellguardError]:
 def assembled(file: JobFile, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
     job = file.job
+    try:
+        local = local_rules(job.rules, parts)
+    except CellguardError as error:
+        raise PublicationError.of([error, *_misfits(parts, job)]) from None
     flagged = []
-    for part, mine in zip(parts, local_rules(job.rules, parts), strict=True):
+    for part, mine in zip(parts, local, strict=True):
         table = part.table
         rules = [made for entry in mine if (made := entry.to_rule(table)) is not None]
         if rules:
@@ -130,18 +166,20 @@ def _with_shadows(table: Table, shadows: Mapping[str, str]) -> Table:
     """Make an indicator sensitive where the one that it is the shadow of is, at the same share of its value."""
     if not shadows:
         return table
-    d = table.dimensions.index("indicator")
-    others = np.delete(table.coordinates, d, axis=1)
-    place = {(int(k), row.tobytes()): i for i, (k, row) in enumerate(zip(table.coordinates[:, d], others, strict=True))}
+    d = table.dimensions.index(INDICATOR)
+    sizes = [len(codes) for codes in table.codes]
+    keys = keys_of(table.coordinates, sizes)
     sensitive, lower, upper = table.sensitive.copy(), table.lower.copy(), table.upper.copy()
     for name, of in shadows.items():
-        mine, theirs = table.codes[d].index(name), table.codes[d].index(of)
-        for cell in np.flatnonzero(table.sensitive & (table.coordinates[:, d] == theirs)).tolist():
-            own = place.get((mine, others[cell].tobytes()))
-            if own is None or table.fixed[own]:
-                continue
-            share = abs(table.values[own]) / max(abs(table.values[cell]), 1e-300)
-            sensitive[own] = True
-            lower[own] = max(lower[own], min(share * table.lower[cell], table.values[own] - table.lb[own]))
-            upper[own] = max(upper[own], min(share * table.upper[cell], table.ub[own] - table.values[own]))
+        theirs = np.flatnonzero(table.sensitive & (table.coordinates[:, d] == table.codes[d].index(of)))
+        there = table.coordinates[theirs].copy()
+        there[:, d] = table.codes[d].index(name)
+        mine = locate(keys, keys_of(there, sizes), sizes)
+        kept = (mine >= 0) & ~table.fixed[mine]
+        theirs, mine = theirs[kept], mine[kept]
+        share = np.abs(table.values[mine]) / np.maximum(np.abs(table.values[theirs]), 1e-300)
+        sensitive[mine] = True
+        room = (table.values - table.lb)[mine], (table.ub - table.values)[mine]
+        lower[mine] = np.maximum(lower[mine], np.minimum(share * table.lower[theirs], room[0]))
+        upper[mine] = np.maximum(upper[mine], np.minimum(share * table.upper[theirs], room[1]))
     return table.with_(sensitive=sensitive, lower=lower, upper=upper)

@@ -17,6 +17,7 @@ from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job
 from cellguard.publish.parts import assembled, is_publication, parts_of
+from cellguard.publish.priorities import prioritised
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
 
@@ -36,6 +37,9 @@ def inputs(file: JobFile) -> list[Any]:
     found += [file.file(job.output.layout)] if job.output.layout is not None else []
     found += [file.file(rule.file) for rule in job.rules if isinstance(rule, AprioriSection)]
     found += [file.file(entry.file) for entry in job.tables if entry.file is not None]
+    trees = (tree for entry in job.tables for tree in entry.hierarchies.values())
+    found += [file.file(tree) for tree in trees if isinstance(tree, str)]
+    found += [file.file(entry.published) for entry in job.priorities if entry.published is not None]
     found += [file.file(job.data.template)] if job.data.template is not None else []
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
@@ -138,7 +142,8 @@ def _decided(table: Table, file: JobFile) -> Table:
         table = table.with_(lower=none, upper=none, sliding=sliding)
     elif job.levels.upper is not None:
         table = table.with_levels(job.levels.lower or 0.0, job.levels.upper, sliding=job.levels.sliding or 0.0)
-    table = table.with_weights(job.method.weights)
+    own = job.method.method.own_weights if job.priorities and job.method.weights == "table" else None
+    table = prioritised(table.with_weights(own or job.method.weights), file)
     table = table.with_(insiders=None if job.insiders else False, smallest_width=job.levels.smallest_width)
     if job.attackers:
         known = [_attacker(table, entry) for entry in job.attackers]
@@ -180,7 +185,8 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
             given = job.limits.threads
             more["threads"] = all_cores() if given is None else given if table.parts is None else 1
         if method.own_weights is not None:
-            more["weights"] = method.own_weights if job.method.weights == "table" else "table"
+            given = job.method.weights != "table" or job.priorities  # the table has them, then
+            more["weights"] = "table" if given else method.own_weights
         release = method.verb(table, time_limit_s=limit, **options, **more)
     # what the method found or drew itself is needed to make the release again
     made_with = {name: release.options[name] for name in method.made_with if name in release.options}

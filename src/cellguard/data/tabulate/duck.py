@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 _VIEW = "_cellguard_records"
 """What a query calls the records; unlikely to be the name of anything in a user's own database."""
+_KEPT = "_cellguard_kept"
+"""Columns of files that were read once into a database of our own."""
 
 
 class DuckRecords:
@@ -101,6 +103,24 @@ class DuckRecords:
         connection.execute(f"SET temp_directory = {sql.text(records._folder.name)}")
         return records
 
+    @property
+    def own(self) -> bool:
+        """Whether the database is our own, and not a user's."""
+        return self._connection is not None
+
+    def keep_columns(self, columns: Sequence[str]) -> None:
+        """Read some columns of the files into the database, once; it keeps on disk what the memory cannot hold."""
+        if self._connection is None:
+            return
+        wanted = ", ".join(sql.name(column) for column in dict.fromkeys(columns) if column in self._types)
+        if wanted:
+            self._asked(lambda: self._relation.project(wanted).create(_KEPT))
+            self._relation = self._connection.table(_KEPT)
+
+    def view(self) -> DuckRecords:
+        """Return the same records for one question: what it leaves out is there for the next one."""
+        return _View(self)
+
     def close(self) -> None:
         """Close the database, if it is our own, and remove what it spilled; leave a user's as it was."""
         if self._connection is not None:
@@ -116,9 +136,9 @@ class DuckRecords:
         """Return the names of the columns."""
         return self._names
 
-    def only(self, where: Mapping[str, str]) -> None:
+    def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
-        wanted = (f"CAST({sql.name(column)} AS VARCHAR) = {sql.text(code)}" for column, code in where.items())
+        wanted = (f"CAST({sql.name(column)} AS VARCHAR) IN ({sql.listed(codes)})" for column, codes in where.items())
         self._relation = self._relation.filter(" AND ".join(wanted))
 
     def _run(self, query: str) -> pa.Table:
@@ -266,6 +286,17 @@ class DuckRecords:
         if self._types[column] == "VARCHAR":
             return f"coalesce(lower(trim({name})) IN ('1', 'true', 't', 'yes', 'y'), false)"
         return f"coalesce(CAST({name} AS BOOLEAN), false)"
+
+
+class _View(DuckRecords):
+    """Records of a database that others use too."""
+
+    def __init__(self, records: DuckRecords) -> None:
+        super().__init__(records._relation, records._connection)
+        self._names = records._names
+
+    def close(self) -> None:
+        """Leave the database to the others."""
 
 
 def _failure(error: duckdb.Error) -> CellguardError:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of, locate
-from cellguard._io.frames import columns_of, to_frame
 from cellguard._types import IntArray
+from cellguard.data.tabulate.decode import is_digits
+from cellguard.data.tabulate.opened import Opened
 from cellguard.data.tabulate.verb import tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.assemble import derive_relations
+from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 
@@ -31,17 +34,19 @@ class Asked:
     dimensions: tuple[str, ...]
     """Its dimensions; all margins are published."""
     where: Mapping[str, str] = field(default_factory=dict)
-    """Column -> code: only these records."""
+    """Column -> code: only these records; of a dimension also a code that others add up to."""
     indicators: tuple[str, ...] = ()
     """What it shows; every indicator unless given."""
     priority: float = 1.0
     """How much more its cells cost."""
+    hierarchies: Mapping[str, Any] = field(default_factory=dict)
+    """Dimension -> its own hierarchy over the same leaves, where it is another than that of other tables."""
 
 
 def parts_of_records(
     data: Any, by: Mapping[str, Any], asked: Sequence[Asked], indicators: Mapping[str, str | None], **options: Any
 ) -> list[Part]:
-    """Make the tables of a publication from records.
+    """Make the tables of a publication from records, which are read once.
 
     Parameters
     ----------
@@ -60,42 +65,109 @@ def parts_of_records(
     ...                                                                   wanted, {"x": "x", "y": "y"})]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
-    for table in asked:
-        for name in table.indicators:
-            if name not in indicators:
-                raise UnknownCodeError(
-                    f"table {table.name!r}: there is no indicator {name!r}.", hint=did_you_mean(name, indicators)
-                )
-    if isinstance(data, Mapping):  # turned into a frame once, not for every indicator
-        data = to_frame(columns_of(data))
-    parts = []
-    for indicator, column in indicators.items():
-        together: dict[tuple[tuple[str, str], ...], list[Asked]] = defaultdict(list)
-        for table in asked:
-            if not table.indicators or indicator in table.indicators:
-                together[tuple(sorted(table.where.items()))].append(table)
-        for where, group in together.items():
-            used = [d for d in by if any(d in table.dimensions for table in group)]
-            linked = tabulate(
-                data,
-                {d: by[d] for d in used},
-                column,
-                tables=[t.dimensions for t in group],
-                where=dict(where),
-                **options,
-            )
-            single = len(indicators) == 1
-            parts += [
-                Part(
-                    name=table.name if single else f"{table.name} {indicator}",
-                    table=cut(linked, table.dimensions, table.name),
-                    indicator=indicator,
-                    where=table.where,
-                    priority=table.priority,
-                )
-                for table in group
-            ]
+    wrong = [mistake for table in asked for mistake in _unknown(table, by, indicators)]
+    if wrong:
+        raise PublicationError.of(wrong)
+    limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
+    columns = _columns(by, asked, indicators, options)
+    with closing(Opened(data, columns, **limits)) as records:
+        _refuse_columns(records.columns(), columns)
+        parts = []
+        for indicator, column in indicators.items():
+            for where, group in _together(asked, indicator):
+                made = _added_up(records, {**by, **group[0].hierarchies}, where, group, column, options)
+                parts += [
+                    Part(
+                        name=table.name if len(indicators) == 1 else f"{table.name} {indicator}",
+                        table=one,
+                        indicator=indicator,
+                        where=table.where,
+                        priority=table.priority,
+                    )
+                    for table, one in zip(group, made, strict=True)
+                ]
     return parts
+
+
+def _unknown(table: Asked, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
+    """Yield indicators and dimensions of a table that nobody has described."""
+    for name in table.indicators:
+        if name not in indicators:
+            text = f"table {table.name!r}: there is no indicator {name!r}."
+            yield UnknownCodeError(text, hint=did_you_mean(name, indicators))
+    for name in table.dimensions:
+        if name not in by:
+            text = f"table {table.name!r}: there is no dimension {name!r}."
+            yield UnknownCodeError(text, hint=did_you_mean(name, by))
+
+
+def _columns(
+    by: Mapping[str, Any], asked: Sequence[Asked], indicators: Mapping[str, str | None], options: Mapping[str, Any]
+) -> list[str]:
+    """Return every column that a table needs, each once."""
+    used = {name for table in asked for name in (*table.dimensions, *table.where)}
+    roles = (options.get(name) for name in ("weight", "holding", "shadow", "waiver", "request", "cost"))
+    wanted = [*(d for d in by if d in used), *(c for table in asked for c in table.where), *indicators.values(), *roles]
+    return list(dict.fromkeys(column for column in wanted if column is not None))
+
+
+def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse columns that do not exist, all of them at once."""
+    wrong = [
+        UnknownCodeError(
+            f"the records have no column {column!r}.",
+            hint=did_you_mean(column, known) or f"the columns are {', '.join(list(known)[:12])}.",
+        )
+        for column in wanted
+        if column not in known
+    ]
+    if wrong:
+        raise PublicationError.of(wrong)
+
+
+def _together(asked: Sequence[Asked], indicator: str) -> Iterator[tuple[Mapping[str, str], list[Asked]]]:
+    """Yield the tables that show an indicator, by the part of the population they cover; those with own trees apart."""
+    groups: dict[tuple[Any, ...], list[Asked]] = defaultdict(list)
+    for k, table in enumerate(asked):
+        if not table.indicators or indicator in table.indicators:
+            groups[tuple(sorted(table.where.items())), k if table.hierarchies else -1].append(table)
+    for group in groups.values():
+        yield group[0].where, group
+
+
+def _added_up(
+    records: Opened,
+    by: Mapping[str, Any],
+    where: Mapping[str, str],
+    group: Sequence[Asked],
+    column: str | None,
+    options: Mapping[str, Any],
+) -> list[Table]:
+    """Make the tables of one indicator and one part of the population: each finest aggregate is computed once."""
+    covered = {c: _below(c, code, by.get(c)) for c, code in where.items()}
+    used = [d for d in by if any(d in table.dimensions for table in group)]
+    linked = tabulate(
+        records,
+        {d: covered[d][1] if d in covered else by[d] for d in used},
+        column,
+        tables=[t.dimensions for t in group],
+        where={c: codes for c, (codes, _) in covered.items()},
+        **options,
+    )
+    return [cut(linked, table.dimensions, table.name) for table in group]
+
+
+def _below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
+    """Return the codes of records in a part of the population, and the hierarchy below it where it has one."""
+    if given is None or is_digits(given):
+        return code, given
+    several = isinstance(given, tuple) and all(isinstance(h, Hierarchy) for h in given)
+    h = Hierarchy.join(*given) if several else Hierarchy.of(given)
+    if code not in h.codes:
+        text = f"where: {column!r} has no code {code!r}."
+        raise UnknownCodeError(text, hint=did_you_mean(code, h.codes))
+    part = h.below(code)
+    return [part.codes[i] for i in part.leaves], part
 
 
 def parts_of_template(
@@ -117,20 +189,21 @@ def parts_of_template(
             wrong.append(UnknownCodeError(text, hint=did_you_mean(table.indicator, indicators)))
             continue
         where = {str(template.period): table.period} if len(periods) > 1 else {}
-        wanted.append((table, indicator, where))
+        asked = Asked(name=table.name, dimensions=table.dimensions, where=where, indicators=(indicator,))
+        wanted.append((table, asked))
     if wrong:
         raise PublicationError.of(wrong)
+    made = parts_of_records(data, by, [asked for _, asked in wanted], indicators, **options)
+    whole = {(part.indicator, part.table.name): part for part in made}
     parts: list[Part] = []
-    for table, indicator, where in wanted:
-        asked = Asked(name=table.name, dimensions=table.dimensions, where=where, indicators=(indicator,))
-        whole = parts_of_records(data, by, [asked], {indicator: indicators[indicator]}, **options)[0]
-        name = table.name if len(indicators) == 1 else f"{table.name} {indicator}"
-        cells, unknown = _listed(whole.table, table, template)
+    for table, asked in wanted:
+        part = whole[asked.indicators[0], asked.name]
+        cells, unknown = _listed(part.table, table, template)
         wrong += unknown
         if not unknown:
-            shown = restricted_to(whole.table, cells, table.name)
-            parts.append(replace(whole, name=name, table=shown, source=template.source, lines=table.lines))
-            parts.append(replace(whole, name=f"{name} (all cells)", hidden=True))
+            shown = restricted_to(part.table, cells, table.name)
+            parts.append(replace(part, table=shown, source=template.source, lines=table.lines))
+            parts.append(replace(part, name=f"{part.name} (all cells)", hidden=True))
     if wrong:
         raise PublicationError.of(wrong)
     return parts

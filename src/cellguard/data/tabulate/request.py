@@ -136,7 +136,7 @@ class Records(Protocol):
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
 
-    def only(self, where: Mapping[str, str]) -> None:
+    def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
 
     def close(self) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cellguard.data.tabulate.request import Roles, Scale
 
-__all__ = ["holdings", "measures", "name", "rounded", "text", "times"]
+__all__ = ["holdings", "listed", "measures", "name", "rounded", "text", "times"]
 
 
 def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
@@ -80,3 +80,8 @@ def name(column: str) -> str:
 def text(words: str) -> str:
     """Return text as SQL quotes it."""
     return "'" + str(words).replace("'", "''") + "'"
+
+
+def listed(words: str | Sequence[str]) -> str:
+    """Return one or several texts as SQL lists them."""
+    return ", ".join(text(word) for word in ([words] if isinstance(words, str) else words))

@@ -29,9 +29,10 @@ class IbisRecords:
         """Return the names of the columns."""
         return list(self._table.columns)
 
-    def only(self, where: Mapping[str, str]) -> None:
+    def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
-        self._table = self._table.filter(*(self._table[c].cast("string") == code for c, code in where.items()))
+        codes = {column: [given] if isinstance(given, str) else list(given) for column, given in where.items()}
+        self._table = self._table.filter(*(self._table[c].cast("string").isin(listed) for c, listed in codes.items()))
 
     def close(self) -> None:
         """Leave the database as it was: nothing was kept there."""

@@ -7,16 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import chain, combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard._io.frames import library_of
 from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits
 from cellguard.data.tabulate.holdings import judge
 from cellguard.data.tabulate.margins import Part, exact, in_order, statistics_of, with_records
+from cellguard.data.tabulate.opened import library, open_records
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.data.tabulate.rollup import roll_up
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
@@ -39,7 +38,7 @@ def tabulate(
     *,
     tables: Iterable[Sequence[str]] | None = None,
     crossings: Crossings | None = None,
-    where: Mapping[str, str] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     weight: str | None = None,
     holding: str | None = None,
     shadow: str | None = None,
@@ -85,7 +84,7 @@ def tabulate(
         What is published, when not every margin is: each names the dimensions that are not at their
         total, or how deep they go (see :meth:`Table.from_frame`).
     where
-        Column -> code: only the records with these codes.
+        Column -> code, or several: only the records with these codes.
     weight
         Column of sampling weights, at least 0: values and counts are weighted.
     holding
@@ -170,8 +169,9 @@ def tabulate(
     work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop", known_zeros=known_zeros)
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
     if "library" not in description:
-        description["library"] = None if isinstance(data, (str, Path)) else library_of(data)
-    with closing(_open(data, wanted, encoding=encoding, threads=threads, memory_limit=memory_limit)) as records:
+        description["library"] = library(data)
+    limits = {"encoding": encoding, "threads": threads, "memory_limit": memory_limit}
+    with closing(open_records(data, wanted.columns, **limits)) as records:
         if where:
             check_columns(records.columns(), wanted)
             records.only(where)
@@ -187,21 +187,6 @@ def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     if not dims:
         raise InputError("no dimension is named.", hint="by={'region': hierarchy, 'size': None}")
     return dims
-
-
-def _open(data: Any, roles: Roles, *, encoding: str | None, **options: Any) -> Records:
-    from cellguard.data.tabulate.duck import DuckRecords
-
-    if isinstance(data, (str, Path)):
-        return DuckRecords.from_files(data, encoding=encoding, **options)
-    kind = type(data).__module__.partition(".")[0]
-    if kind == "ibis":
-        from cellguard.data.tabulate.through_ibis import IbisRecords
-
-        return IbisRecords(data)
-    if kind in ("duckdb", "_duckdb"):
-        return DuckRecords(data)
-    return DuckRecords.from_frame(data, roles.columns, **options)
 
 
 def _published(

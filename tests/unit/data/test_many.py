@@ -1,0 +1,102 @@
+"""Many tables and indicators from one set of records: read once, each in its own tree, or for a part of everybody."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard.data.tabulate.duck import DuckRecords
+from cellguard.data.tabulate.many import Asked, parts_of_records
+from cellguard.exceptions import PublicationError, UnknownCodeError
+from cellguard.nouns.publication import Publication
+
+REGIONS = cg.Hierarchy.from_nested({"East": ["E1", "E2"], "West": ["W1", "W2"]})
+COASTS = cg.Hierarchy.from_nested({"Coast": ["E1", "W1"], "Inland": ["E2", "W2"]})
+BY = {"region": REGIONS, "sector": None, "size": None}
+
+
+def firms(n: int = 80) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(8)
+    codes = {"region": ["E1", "E2", "W1", "W2"], "sector": ["a", "b", "c"], "size": ["small", "large"]}
+    made = {name: rng.choice(listed, n) for name, listed in codes.items()}
+    x, y = (np.ceil(np.exp(rng.normal(4, 1.5, n))) for _ in range(2))
+    return made | {"x": x, "y": y, "z": x + y}
+
+
+ASKED = (
+    Asked(name="sectors", dimensions=("region", "sector")),
+    Asked(name="sizes", dimensions=("region", "size"), indicators=("z",)),
+    Asked(name="coasts", dimensions=("region", "sector"), hierarchies={"region": COASTS}, indicators=("z",)),
+    Asked(name="east", dimensions=("region", "size", "sector"), where={"region": "East"}, indicators=("z",)),
+    Asked(name="north", dimensions=("sector",), where={"region": "E1"}, indicators=("z",)),
+)
+
+
+def test_a_file_is_read_once_for_all_tables_and_indicators(tmp_path, monkeypatch):
+    rows = firms()
+    with (tmp_path / "firms.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(rows)
+        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
+    opened, reads = DuckRecords.from_files.__func__, []
+
+    def counted(cls, path, **options):
+        reads.append(path)
+        return opened(cls, path, **options)
+
+    monkeypatch.setattr(DuckRecords, "from_files", classmethod(counted))
+    indicators = {"x": "x", "y": "y", "z": "z"}
+    read = parts_of_records(str(tmp_path / "firms.csv"), BY, ASKED, indicators)
+    assert len(reads) == 1
+    for one, other in zip(read, parts_of_records(rows, BY, ASKED, indicators), strict=True):
+        assert (one.name, one.table.codes) == (other.name, other.table.codes)
+        assert np.array_equal(one.table.values, other.table.values)
+
+
+def test_own_trees_and_parts_of_everybody_are_one_system():
+    found = Publication.of(parts_of_records(firms(), BY, ASKED, {"z": "z"}))
+    system, rows = found.table, firms()
+    assert len(found.clusters) == 1
+    # the table for the east has its own total, which is a region of the others
+    east = found.parts[3]
+    assert east.table.codes[0] == ("East", "E1", "E2")
+    assert found.shared()["sectors", "east"] == 3 * 4
+    cell = east.cells[east.table.cell({"size": "small"})]
+    expected = rows["z"][np.isin(rows["region"], ["E1", "E2"]) & (rows["size"] == "small")].sum()
+    assert system.values[cell] == expected
+    assert found.shared()["sectors", "north"] == 4
+    # a total that does not nest joins the leaves of the others
+    coast = system.cell({"region": "Coast", "sector": "a"})
+    parts = [system.cell({"region": r, "sector": "a"}) for r in ("E1", "W1")]
+    row = np.zeros(system.n_cells)
+    row[[coast, *parts]] = [-1, 1, 1]
+    assert (system.relations.toarray() == row).all(axis=1).any()
+
+
+def test_what_does_not_exist_is_told_at_once():
+    rows = firms()
+    wrong = [Asked(name="t", dimensions=("region", "secto")), Asked(name="u", dimensions=("size",), indicators=("w",))]
+    with pytest.raises(PublicationError) as caught:
+        parts_of_records(rows, BY, wrong, {"z": "z"})
+    assert caught.value.mistakes == (
+        "table 't': there is no dimension 'secto'.", "table 'u': there is no indicator 'w'.",
+    )  # fmt: skip
+    with pytest.raises(PublicationError, match=r"no column 'zz'[\s\S]*no column 'firm'"):
+        parts_of_records(rows, BY, ASKED[:1], {"z": "zz"}, holding="firm")
+    with pytest.raises(UnknownCodeError, match="'region' has no code 'Est'"):
+        parts_of_records(rows, BY, [Asked(name="t", dimensions=("size",), where={"region": "Est"})], {"z": "z"})
+
+
+def test_a_publication_from_records():
+    tables = {"sectors": ["region", "sector"], "east": {"dimensions": ["size"], "where": {"region": "East"}}}
+    indicators = {"x": "x", "y": "y", "z": "z"}
+    found = cg.tabulate_publication(firms(), BY, tables, indicators=indicators, equations=["z = x + y"])
+    assert [part.name for part in found.parts[:2]] == ["sectors x", "east x"]
+    assert len(found.clusters) == 1
+    release = cg.suppress(found.apply(cg.PPercent(10)), method="heuristic", rounds=0)
+    assert release.audit().safe
+    with pytest.raises(cg.InputError, match="dimensions must"):
+        cg.tabulate_publication(firms(), BY, {"t": {"where": {}}})
+    with pytest.raises(cg.InputError, match="not both"):
+        cg.tabulate_publication(firms(), BY)
