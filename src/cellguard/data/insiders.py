@@ -185,10 +185,10 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
     start = np.concatenate([below, total[T.coords[0][only]]])
     end = np.concatenate([whole, T.coords[1][only]])
     up = csr_array(coo_array((np.ones(len(start)), (start, end)), shape=(n, n)))
-    people, row = np.unique(who, return_inverse=True)
-    gave = np.zeros(len(people))
-    np.maximum.at(gave, row, amount)
-    own = csr_array(coo_array((np.ones(len(row)), (row, cell)), shape=(len(people), n)))
+    # of different amounts (turnover here, exports there) each tells about the totals over its own cells only
+    gifts, row = np.unique(np.column_stack([who.astype(np.float64), amount]), axis=0, return_inverse=True)
+    row = row.ravel()
+    own = csr_array(coo_array((np.ones(len(row)), (row, cell)), shape=(len(gifts), n)))
     above, step = own * 0, own
     for _ in range(64):  # no classification is deeper
         step = csr_array(step @ up)
@@ -197,13 +197,16 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
         above = csr_array((above + step) > 0).astype(np.float64)
         if step.nnz == 0 or above.nnz == before:
             break
-    above = csr_array(above - above.multiply(own > 0))
-    above.eliminate_zeros()
     more = above.tocoo()
-    who = np.concatenate([who, people[more.coords[0]]])
-    cell = np.concatenate([cell, more.coords[1]])
-    amount = np.concatenate([amount, gave[more.coords[0]]])
-    return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(more.nnz, bool)]))
+    theirs, gave = gifts[more.coords[0], 0].astype(np.int64), gifts[more.coords[0], 1]
+    key = theirs * n + more.coords[1]
+    order = np.lexsort((gave, key))
+    largest = order[np.append(np.diff(key[order]) > 0, True)] if len(order) else order
+    largest = largest[~np.isin(key[largest], who * n + cell)]
+    who = np.concatenate([who, theirs[largest]])
+    cell = np.concatenate([cell, more.coords[1][largest]])
+    amount = np.concatenate([amount, gave[largest]])
+    return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(len(largest), bool)]))
 
 
 def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:

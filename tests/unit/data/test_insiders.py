@@ -137,3 +137,17 @@ def test_a_weighted_respondent_adds_up_what_he_knows():
     assert who.lb[list(who.cells).index(total)] >= t.values[lone]
     asked = dict(zip(who.sensitive.tolist(), who.lower.tolist(), strict=True))
     assert asked[total] <= t.values[total] - t.values[lone]
+
+
+def test_what_somebody_gave_of_one_indicator_says_nothing_of_another():
+    # alone in the north, he gave 90 of turnover and 10 of exports: the exports of all are at least 10, not 90
+    dims = {"region": ["N", "S"]}
+    parts = [
+        cg.Part(name=name, indicator=name, table=cg.Table.from_leaves(dims, leaves, counts=np.array([8.0, 1, 7])))
+        for name, leaves in {"turnover": [90, 900], "exports": [10, 300], "domestic": [80, 600]}.items()
+    ]
+    found = cg.Publication.of(parts, equations=["turnover = domestic + exports"]).apply(cg.MinFrequency(2))
+    (insider,) = cg.insiders(found.table)
+    least = dict(zip((found.table.label(int(cell)) for cell in insider.cells), insider.lb.tolist(), strict=True))
+    assert least["(indicator=exports, region=Total)"] == 10
+    assert least["(indicator=turnover, region=Total)"] == 90
