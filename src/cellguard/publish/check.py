@@ -177,7 +177,7 @@ def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
 
 
 def _hierarchy(
-    where: tuple[str, ...], path: Path, total: str | None, levels: Sequence[str] | None
+    where: tuple[str | int, ...], path: Path, total: str | None, levels: Sequence[str] | None
 ) -> Iterator[Mistake]:
     from cellguard.nouns.hierarchy import Hierarchy
 

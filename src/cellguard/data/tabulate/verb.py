@@ -170,7 +170,7 @@ def tabulate(
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
     if "library" not in description:
         description["library"] = library(data)
-    limits = {"encoding": encoding, "threads": threads, "memory_limit": memory_limit}
+    limits: dict[str, Any] = {"encoding": encoding, "threads": threads, "memory_limit": memory_limit}
     with closing(open_records(data, wanted.columns, **limits)) as records:
         if where:
             check_columns(records.columns(), wanted)
