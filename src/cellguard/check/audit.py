@@ -8,7 +8,6 @@ none exist. What can be shown neither way is unknown, and a release with such a 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline, now
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.read_release import check_release
@@ -295,7 +295,7 @@ def audit(
     time_limit_s
         For the whole audit; what it leaves open is unknown, hence not safe.
     """
-    begin = time.perf_counter()
+    begin, deadline = now(), Deadline.after(time_limit_s)
     if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
         release = replace(release, table=with_respondents(release.table))
     check_release(release)
@@ -308,15 +308,13 @@ def audit(
     if isinstance(release, Adjustment):
         findings = [_adjustment_finding(release, attacker) for attacker in attackers]
     else:
-        findings = _findings(
-            release, asked_of(release, everywhere=everywhere), exact, integer, jobs, begin + time_limit_s
-        )
+        findings = _findings(release, asked_of(release, everywhere=everywhere), exact, integer, jobs, deadline)
     return Audit(
         release=release,
         findings=tuple(findings),
         ranges_exact=exact or integer,
         integer=integer,
-        seconds=time.perf_counter() - begin,
+        seconds=now() - begin,
     )
 
 
@@ -326,7 +324,7 @@ def _findings(
     exact: bool,
     integer: bool,
     jobs: int | None,
-    deadline: float,
+    deadline: Deadline,
 ) -> list[Finding]:
     """Find what the attackers can compute: of respondents verdicts, of the others ranges when they are asked for."""
     single = [(a, need) for a, need in asked if integer or (exact and not a.derived)]
@@ -334,10 +332,9 @@ def _findings(
     if len(many) == 1:
         single, many = [*single, *many], []
     options: dict[str, Any] = {"exact": exact, "integer": integer, "jobs": jobs}
-    findings = _apart(release, single, options | {"time_limit_s": deadline - time.perf_counter()}) if single else []
+    findings = _apart(release, single, options | {"time_limit_s": deadline.left}) if single else []
     if many:
-        left = max(0.0, deadline - time.perf_counter())
-        findings += _together(release, many, {"jobs": jobs, "time_limit_s": left})
+        findings += _together(release, many, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings
 
 
@@ -346,14 +343,14 @@ def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: 
     from cellguard._engine.ranges.ranges import ranges
 
     table, shown = release.table, release.as_it_is()
-    deadline = time.time() + options["time_limit_s"]
+    deadline = Deadline.after(options["time_limit_s"])
     findings = []
     for attacker, need in asked:
         lo, hi = release.published_bounds(attacker)
         found = ranges(
             table.relations, lo, hi, table.values, need.cells,
             lower=need.lower, upper=need.upper, sliding=need.sliding, certify=True,
-            **options | {"time_limit_s": max(0.0, deadline - time.time())},
+            **options | {"time_limit_s": deadline.left},
         )  # fmt: skip
         findings.append(_range_finding(release, attacker, need, found, np.flatnonzero(found.disclosed), shown))
     return findings

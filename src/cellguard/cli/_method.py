@@ -14,7 +14,8 @@ from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
 from cellguard.cli._asked import TableAsked
 from cellguard.cli._running import Wanted, run_method
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, SAME, Method, Option
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S
+from cellguard.methods.method import SAME, Method, Option
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release

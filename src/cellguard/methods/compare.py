@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cellguard._engine.clock import now
 from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError
 from cellguard.methods.method import Method
@@ -90,7 +90,7 @@ def compare(
         options = _options(method, table, base=base, norm=norm)
         if progress is not None:
             progress(name)
-        begin = time.perf_counter()
+        begin = now()
         try:
             release = method.verb(table, **options, time_limit_s=time_limit_s, seed=seed)
         except CellguardError as error:  # levels that this method cannot meet are a result here, not a mistake
@@ -99,7 +99,7 @@ def compare(
         if not release.published:
             rows.append(_row(name, str(release.status), note=release.explanation))
             continue
-        seconds = time.perf_counter() - begin
+        seconds = now() - begin
         releases[name] = release
         rows.append(measured(method, release, release.audit(exact=True), seconds, options))
     return Comparison(table=table, rows=tuple(rows), releases=releases)

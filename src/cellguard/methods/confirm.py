@@ -9,30 +9,29 @@ import numpy as np
 
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.read_release import check_release
+from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Release
 
-__all__ = ["ATTEMPTS", "AUDIT_TIME_S", "missed", "raised"]
+__all__ = ["ATTEMPTS", "missed", "raised"]
 
 ATTEMPTS = 4
 """Releases that are given to the audit before a method gives up."""
-AUDIT_TIME_S = 30.0
-"""Even after the deadline so many seconds are left to the audit of each attacker."""
 _MARGIN = 1e-5
 """Share of a level by which programs must exceed it where they missed it by their tolerance."""
 
 
-def missed(release: Release, time_limit_s: float) -> list[IntArray]:
+def missed(release: Release, limits: Limits) -> list[IntArray]:
     """Return the cells that the audit does not accept, attacker by attacker.
 
     Programs in floating point meet a level up to their tolerance, and with fractions where only whole
-    numbers are possible; the audit does not.
+    numbers are possible; the audit does not. What it cannot decide within the limits counts as missed.
     """
     table = release.table
     if not any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
         check_release(release)
         return []
-    found = release.audit(everywhere=False, time_limit_s=max(time_limit_s, AUDIT_TIME_S))
+    found = release.audit(everywhere=False, time_limit_s=limits.last_word.at_least())
     return [finding.cells[~finding.safe] for finding in found.findings]
 
 

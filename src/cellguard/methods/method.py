@@ -11,25 +11,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cellguard.exceptions import InputError
-
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["DEFAULT_TIME_LIMIT_S", "SAME", "Method", "Option", "as_given", "checked_time_limit"]
+__all__ = ["SAME", "Method", "Option", "as_given"]
 
-DEFAULT_TIME_LIMIT_S = 60.0
-"""Of every verb: after this the best safe result is returned, with its gap."""
 SAME: Any = type("Same", (), {"__repr__": lambda _: "SAME"})()
 """Stands for "as in the verb"."""
-
-
-def checked_time_limit(seconds: float) -> float:
-    """Return the seconds a verb may take, at least 0; without an end they are as long as a clock can tell."""
-    if not seconds >= 0:
-        raise InputError(f"time_limit_s {seconds!r}: a number of seconds of at least 0 is needed.")
-    return min(float(seconds), 1e9)
 
 
 @dataclass(frozen=True, kw_only=True)

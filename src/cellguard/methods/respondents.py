@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from cellguard._engine.clock import Deadline
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
 from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
 
@@ -42,8 +41,6 @@ _CLOSED = 1e-9
 _LEAST_S = 0.5
 _WORTHWHILE_S = 3.0
 """With less time left, a safe release that the limit cut short is not looked for again."""
-_GRACE_S, _GRACE = 1.5, 0.04
-"""The last audit may take so much longer than the limit: seconds, and a share of the limit."""
 
 
 def against_respondents(*, near: bool) -> Callable[[Verb], Verb]:
@@ -64,8 +61,8 @@ def _careful(verb: Verb, *, near: bool) -> Verb:
         table = with_respondents(table)
         if not any(attacker.derived for attacker in table.attackers):
             return verb(table, *args, **options)
-        limit = checked_time_limit(options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
-        return _Rounds(verb, args, options, limit).run(table if near else _without_plans(table), near=near)
+        limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
+        return _Rounds(verb, args, options, limits).run(table if near else _without_plans(table), near=near)
 
     return cast("Verb", careful)
 
@@ -74,11 +71,10 @@ class _Rounds:
     """A verb that plans again against what the audit finds, within one limit."""
 
     def __init__(
-        self, verb: Callable[..., Release], args: tuple[Any, ...], options: dict[str, Any], limit: float
+        self, verb: Callable[..., Release], args: tuple[Any, ...], options: dict[str, Any], limits: Limits
     ) -> None:
         self.verb, self.args, self.options = verb, args, options
-        self.deadline = Deadline.after(limit)
-        self.last_word = Deadline(self.deadline.at + _GRACE_S + _GRACE * limit)
+        self.deadline, self.last_word = limits.deadline, limits.last_word
         self.audited_s = 0.0
         self.bound = float("-inf")
 
@@ -132,7 +128,7 @@ class _Rounds:
         return replace(release, bound=bound, status=Status.OPTIMAL if closed else release.status)
 
     def _audit(self, release: Release) -> Audit:
-        found = release.audit(time_limit_s=max(_LEAST_S, self.last_word.left))
+        found = release.audit(time_limit_s=self.last_word.at_least(_LEAST_S))
         self.audited_s = found.seconds
         return found
 

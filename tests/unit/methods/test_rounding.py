@@ -10,7 +10,7 @@ import cellguard as cg
 from cellguard._engine.numbers.multiples import lattice
 from cellguard.exceptions import LevelError, ReleaseError
 from cellguard.methods.round.model import make_model
-from cellguard.methods.round.problem import make_problem
+from cellguard.methods.round.problem import Bases, make_problem
 from cellguard.nouns.release import Rounding
 
 
@@ -135,13 +135,10 @@ def test_columns_and_cells_translate_both_ways(moved):
     """x -> y -> x, and the price of y is the price of x, for cells with up to three columns and with holes."""
     table = row(3, 10, 6)
     n = table.n_cells
-    base = np.full(n, 5.0)
-    problem = make_problem(
-        relations=table.relations, rhs=table.rhs, values=table.values, base=base,
-        lattice=lattice(table.values, base)[0], step=3, unit=1.0,
-        weights=np.array([1.0, 2.0, 3.0, 4.0]), lb=np.full(n, -np.inf), ub=table.ub, least=np.full(n, -np.inf),
-        most=np.full(n, np.inf), fixed=np.zeros(n, bool), moved=np.full(n, moved),
-    )  # fmt: skip
+    base, wide = np.full(n, 5.0), np.full(n, np.inf)
+    table = table.with_(lb=-wide)
+    bases = Bases(base=base, lattice=lattice(table.values, base)[0], step=3, unit=1.0)
+    problem = make_problem(table, bases, np.array([1.0, 2.0, 3.0, 4.0]), (-wide, wide), np.full(n, moved))
     assert problem.hole.tolist() == [False, moved, False, False]
     model = make_model(problem)
     rng = np.random.default_rng(1)

@@ -17,7 +17,7 @@ from cellguard.data.generate import census, cube, geography
 from cellguard.methods.round.area_relaxation import AreaRelaxation
 from cellguard.methods.round.blocks import find_blocks
 from cellguard.methods.round.grid import Prices, make_grid
-from cellguard.methods.round.problem import make_problem
+from cellguard.methods.round.problem import Bases, make_problem
 
 
 def shuffled(table, seed=0):
@@ -133,13 +133,9 @@ def test_prices_towards_a_point_are_the_distance_from_it():
 def test_a_relaxation_follows_what_is_decided():
     """After one area is fixed, a few hundred steps lead near the optimum that solving again would give."""
     table = cube(8, sides=(8, 9, 10))
-    zeros, wide = np.zeros(table.n_cells), np.full(table.n_cells, np.inf)
-    base = np.full(table.n_cells, 5.0)
-    problem = make_problem(
-        relations=table.relations, rhs=table.rhs, values=table.values, base=base,
-        lattice=lattice(table.values, base)[0], step=1, unit=1.0, weights=table.weights,
-        lb=zeros, ub=wide, least=-wide, most=wide, fixed=zeros > 0, moved=zeros > 0,
-    )  # fmt: skip
+    wide, base = np.full(table.n_cells, np.inf), np.full(table.n_cells, 5.0)
+    bases = Bases(base=base, lattice=lattice(table.values, base)[0], step=1, unit=1.0)
+    problem = make_problem(table, bases, table.weights, (-wide, wide), np.zeros(table.n_cells, bool))
     grid = make_grid(problem, find_blocks(table.relations))
     areas = grid.parts[grid.top]
     free = AreaRelaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)

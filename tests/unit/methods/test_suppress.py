@@ -202,12 +202,14 @@ def test_infeasible_whatever_is_freed():
 
 
 def test_a_large_cell_among_small_ones_hides_behind_its_totals_in_large_tables_too():
+    from cellguard._engine.clock import NEVER
+    from cellguard.methods.limits import Limits
     from cellguard.methods.suppress.neighbourhoods import LargeSearch
     from cellguard.methods.suppress.problem import SuppressionProblem
 
     table = generate.hierarchical(1, branching=((4, 5), (4, 4), (3,)), sensitive=0.3, zeros=0.05)
-    search = LargeSearch(problem=SuppressionProblem.of(table, forced=table.sensitive), rng=np.random.default_rng(0))
-    assert search.start(float("inf"))
+    search = LargeSearch(problem=SuppressionProblem.of(table, forced=table.sensitive), limits=Limits())
+    assert search.start(NEVER)
     release = Suppression(table=table, status=cg.Status.FEASIBLE, objective=search.cost, suppressed=search.best)
     assert release.audit().safe
 

@@ -7,7 +7,7 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges import range_search as search
 from cellguard._engine.space.echelon_form import EchelonForm
 from cellguard.methods.suppress import improve, pattern
@@ -78,7 +78,7 @@ def test_what_the_deadline_leaves_untried_stays_and_is_safe():
     problem = SuppressionProblem.of(table, forced=table.sensitive)
     proof = pattern.prove(problem, problem.usable | problem.forced)
     assert proof.safe
-    everything, _ = pattern.clean(proof, deadline=clock.now() - 1.0)
+    everything, _ = pattern.clean(proof, deadline=Deadline.after(-1.0))
     assert problem.verdicts(everything)[0].all()
     assert problem.cost(everything) > problem.cost(pattern.clean(proof)[0])
 

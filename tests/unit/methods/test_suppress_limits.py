@@ -7,8 +7,9 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine.clock import Deadline
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.ranges import ranges
+from cellguard.methods.limits import Limits
 from cellguard.methods.suppress import improve
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.improve import Search
@@ -38,18 +39,18 @@ def every_table_is_heavy(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 def test_other_routes_keep_a_pattern_safe_and_make_it_cheaper(seed, insider):
     problem = SuppressionProblem.of(table := table_of(seed, insider=insider), forced=table.sensitive)
-    search = Search(problem=problem, rng=np.random.default_rng(0))
+    search = Search(problem=problem, limits=Limits())
     nothing = np.zeros((0, len(search.space)))
     rows, found, failed = construct(search.protector, search.forced_rows, nothing, largest_first=True)
     assert not failed
     pattern = search.space.pattern(rows)
-    routes = Routes(problem, pattern, (search.space, np.array(found)), Deadline.never())
-    routes.clean(Deadline.never())
+    routes = Routes(problem, pattern, (search.space, np.array(found)), NEVER)
+    routes.clean(NEVER)
     assert problem.verdicts(routes.pattern)[0].all()
     assert problem.cost(routes.pattern) <= problem.cost(pattern)
     assert not (routes.pattern & ~pattern).any()
-    again = Routes(problem, problem.usable | problem.forced, routes.movements, Deadline.never())
-    assert again.improve(np.random.default_rng(1), Deadline.never(), 10) == 10
+    again = Routes(problem, problem.usable | problem.forced, routes.movements, NEVER)
+    assert again.improve(np.random.default_rng(1), NEVER, 10) == 10
     assert problem.verdicts(again.pattern)[0].all()
     assert problem.cost(again.pattern) <= problem.cost(routes.pattern)
 

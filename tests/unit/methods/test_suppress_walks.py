@@ -7,7 +7,8 @@ import pytest
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine.clock import Deadline
+from cellguard._engine.clock import NEVER
+from cellguard.methods.limits import Limits
 from cellguard.methods.suppress import walks
 from cellguard.methods.suppress.improve import Search
 from cellguard.methods.suppress.problem import SuppressionProblem
@@ -23,8 +24,8 @@ def soon_side_by_side(monkeypatch):
 
 def started(seed: int = 3) -> Search:
     table = generate.hierarchical(seed, branching=((4, 3), (4,), (3, 3)))
-    search = Search(problem=SuppressionProblem.of(table, forced=table.sensitive), rng=np.random.default_rng(seed))
-    assert search.start(Deadline.never().at)
+    search = Search(problem=SuppressionProblem.of(table, forced=table.sensitive), limits=Limits(seed=seed))
+    assert search.start(NEVER)
     return search
 
 
@@ -39,10 +40,9 @@ def test_the_pattern_of_some_rounds_does_not_depend_on_the_threads(soon_side_by_
 def test_walks_hand_on_what_they_find(soon_side_by_side):
     search = started()
     told: list[float] = []
-    search.on_better = told.append
-    search.threads = 2
+    search.limits = Limits(threads=2, progress=lambda cost, _: told.append(cost))
     before = search.cost
-    search.improve(Deadline.never().at, 300)
+    search.improve(NEVER, 300)
     assert search.rounds == 300
     assert search.cost <= before
     assert told == sorted(told, reverse=True)
@@ -78,7 +78,7 @@ def test_an_interrupt_keeps_what_was_found(soon_side_by_side, monkeypatch):
 
     monkeypatch.setattr(walks, "side_by_side", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        search.improve(Deadline.never().at, 10_000)
+        search.improve(NEVER, 10_000)
     assert calls[-1] == walks.WALKS
     assert search.rounds == 20 + 4 * 10 * walks.WALKS
     assert search.problem.verdicts(search.best)[0].all()

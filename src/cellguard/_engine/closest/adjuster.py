@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
 from cellguard._engine.closest.distance import Certificate, Distance, certify
 from cellguard._engine.closest.interior import InteriorPoint, Projection
@@ -149,7 +149,7 @@ class Adjuster:
         soft: FloatArray | None = None,
         tolerance: float | None = None,
         vertex: bool = True,
-        deadline: float = float("inf"),
+        deadline: Deadline = NEVER,
     ) -> Closest:
         """Find the closest movement within the bounds.
 
@@ -168,7 +168,7 @@ class Adjuster:
             Whether to end at a vertex of the closest movements when only absolute movements count:
             as many cells as possible keep their values exactly.
         deadline
-            When to stop, on the clock of time limits, with what was found so far.
+            When to stop, with what was found so far.
         """
         lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
         if soft is not None:
@@ -199,10 +199,10 @@ class Adjuster:
             return found
         return self._nothing()
 
-    def feasible(self, problem: ClosestProblem, deadline: float = float("inf")) -> bool:
+    def feasible(self, problem: ClosestProblem, deadline: Deadline = NEVER) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
         lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
-        return lp.solve(time_limit_s=clock.left(deadline)).status is not SolveStatus.INFEASIBLE
+        return lp.solve(time_limit_s=deadline.at_least()).status is not SolveStatus.INFEASIBLE
 
     def _finish(
         self, z: FloatArray, force: FloatArray, bounds: FloatArray, iterations: int, task: tuple[Any, ...]

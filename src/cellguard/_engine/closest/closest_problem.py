@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
 from cellguard._engine.solvers.lp import LinearProgram
@@ -268,7 +268,7 @@ class ClosestProblem:
             np.add.at(force, owner, -direction * weight / m.ratio_of[owner] / unit)
         return force, bounds, share
 
-    def vertex(self, point: Point, deadline: float = float("inf")) -> FloatArray | None:
+    def vertex(self, point: Point, deadline: Deadline = NEVER) -> FloatArray | None:
         """Return a vertex of the closest movements, if one is found at once; for :attr:`flat` problems.
 
         At the end of an interior point it is plain which rows are active: their multipliers are
@@ -289,7 +289,7 @@ class ClosestProblem:
         side = -(A @ v)
         cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
         lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
-        found = lp.solve(time_limit_s=clock.left(deadline))
+        found = lp.solve(time_limit_s=deadline.at_least())
         if not found.optimal:
             return None
         v[~held] = found.x

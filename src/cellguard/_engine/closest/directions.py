@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
@@ -157,11 +157,11 @@ class Senses:
 
     # ------------------------------------------------------------------ heuristics
 
-    def dive(self, deadline: float) -> ByteArray:
+    def dive(self, deadline: Deadline) -> ByteArray:
         """Choose senses where the envelopes lean, the plainest ones first, until all are chosen."""
         s = self.start()
         while (s == 0).any():
-            if clock.now() > deadline:
+            if deadline.passed:
                 s[s == 0] = 1
                 break
             _, _, v = self.solve(s)
@@ -188,7 +188,7 @@ class Senses:
         cost = m.sums((d.absolute + d.largest)[m.cell] * m.size)[self.mover] * (self.up + self.down)
         return cost + m.sums(d.square[m.cell] * m.size**2)[self.mover] * (self.up + self.down) ** 2
 
-    def improve(self, s: ByteArray, value: float, deadline: float) -> tuple[ByteArray, float]:
+    def improve(self, s: ByteArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
         """Decide blocks of movers exactly while the others keep their senses, until no block gains or time is up.
 
         Blocks alternate between neighbours, movers that share relations, and random ones.
@@ -199,9 +199,9 @@ class Senses:
         A = abs(self.k.movers.relations[:, self.mover[choice]])
         near = csr_array(A.T @ A)
         idle = 0
-        while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and clock.now() < deadline:
+        while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and not deadline.passed:
             block = self._neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
-            trial, found = self._decide(s, block, value, min(deadline, clock.now() + 10.0))
+            trial, found = self._decide(s, block, value, deadline.earlier(10.0))
             idle = 0 if found < value * (1 - 1e-6) else idle + 1
             if found < value:
                 s, value = trial, found
@@ -219,7 +219,7 @@ class Senses:
                 queue += self.rng.permutation(near.indices[near.indptr[i] : near.indptr[i + 1]]).tolist()
         return np.array(block)
 
-    def _decide(self, s: ByteArray, block: IntArray, value: float, deadline: float) -> tuple[ByteArray, float]:
+    def _decide(self, s: ByteArray, block: IntArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
         """Return the best senses of a block, the others as they are."""
         trial = s.copy()
         trial[block] = 0
@@ -232,7 +232,7 @@ class Senses:
     # ------------------------------------------------------------------ proofs
 
     def branch(
-        self, s: ByteArray, best: ByteArray, value: float, deadline: float, *, gap: float, node_limit: int = 1 << 30
+        self, s: ByteArray, best: ByteArray, value: float, deadline: Deadline, *, gap: float, node_limit: int = 1 << 30
     ) -> tuple[ByteArray, float]:
         """Branch and bound over envelopes, best bound first; return the best senses and the bound."""
         objective, bound, v = self.solve(s)
@@ -241,7 +241,7 @@ class Senses:
         heap = [_Node(bound, 0, s, v)]
         weight, count, closed = self._weights(), 0, np.inf
         while heap and heap[0].bound < value * (1 - gap):
-            if clock.now() > deadline or count > node_limit:
+            if deadline.passed or count > node_limit:
                 break
             node = heapq.heappop(heap)
             inside = self._inside(node, weight)
@@ -279,10 +279,10 @@ class Senses:
         depth = np.where(node.senses == 0, 1.0 - np.abs(self._at(node.v)), 0.0)
         return np.where(depth > 1e-6, depth * weight, 0.0)
 
-    def mixed(self, s: ByteArray, best: ByteArray, deadline: float, *, gap: float) -> tuple[ByteArray, float]:
+    def mixed(self, s: ByteArray, best: ByteArray, deadline: Deadline, *, gap: float) -> tuple[ByteArray, float]:
         """Decide what is undecided by a mixed-integer program; return the senses and the bound."""
         program, free = self._program(s)
-        rises, bound = program.solve(self.solve(best)[2], deadline - clock.now(), gap)
+        rises, bound = program.solve(self.solve(best)[2], deadline.left, gap)
         self.nodes += 1
         out = s.copy()
         out[free] = np.where(rises, 1, -1) if rises is not None else best[free]
@@ -302,12 +302,12 @@ class Senses:
         s = self.start()
         if self.hopeless.any():
             return None
-        deadline = clock.now() + time_limit_s
+        deadline = Deadline.after(time_limit_s)
         for far in _NEAR_FIRST:
             program, free = self._program(s, far)
             gap = 0.0 if len(free) <= _FEW else 0.01
             prefer = np.where(votes[self.mover[free]] >= 0, 1.0, -1.0)
-            rises, _ = program.solve(None, clock.left(deadline), gap, prefer=prefer)
+            rises, _ = program.solve(None, deadline.at_least(), gap, prefer=prefer)
             if rises is not None:
                 s[free] = np.where(rises, 1, -1)
                 return self.rising(s)
@@ -334,7 +334,7 @@ class _Hunt:
     """The best senses so far, and what is proven of all others."""
 
     def __init__(self, search: Senses, time_limit_s: float) -> None:
-        self.search, self.begin, self.limit = search, clock.now(), time_limit_s
+        self.search, self.deadline = search, Deadline.after(time_limit_s)
         self.best, self.value = search.start(), np.inf
         self.bound = np.inf if search.hopeless.any() else 0.0
         self.in_time = True
@@ -346,20 +346,20 @@ class _Hunt:
 
     def run(self, gap: float) -> None:
         """Try plain choices and a dive, then blocks, then the whole with a proof."""
-        search, deadline = self.search, self.begin + self.limit
+        search, deadline = self.search, self.deadline
         for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1)):
             self._offer(s.astype(np.int8))
-        self._offer(search.dive(self.begin + 0.3 * self.limit))
+        self._offer(search.dive(deadline.part(0.3)))
         undecided = int((search.start() == 0).sum())
         if undecided > _BLOCK and np.isfinite(self.value):
-            self._offer(*search.improve(self.best, self.value, self.begin + 0.6 * self.limit))
+            self._offer(*search.improve(self.best, self.value, deadline.part(0.45)))
         if search.linear:
             found, self.bound = search.mixed(search.start(), self.best, deadline, gap=gap)
         else:
             found, self.bound = search.branch(search.start(), self.best, self.value, deadline, gap=gap)
         if (found != self.best).any():
             self._offer(found)
-        self.in_time = clock.now() < deadline
+        self.in_time = not deadline.passed
 
     def choice(self) -> Choice:
         """What was found."""

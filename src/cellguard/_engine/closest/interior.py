@@ -22,7 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
@@ -211,7 +211,7 @@ class InteriorPoint:
         slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
-    def run(self, *, tolerance: float = 1e-12, max_iterations: int = 100, deadline: float = float("inf")) -> Point:
+    def run(self, *, tolerance: float = 1e-12, max_iterations: int = 100, deadline: Deadline = NEVER) -> Point:
         """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress."""
         x, best, best_quality, stalled = self.point, replace(self.point), np.inf, 0
         first = float(x.slack @ x.multiplier) / len(x.slack)
@@ -227,7 +227,7 @@ class InteriorPoint:
             stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
             if quality < best_quality:
                 best, best_quality = replace(x), quality
-            if stalled > _PATIENCE or self.mu > _DIVERGED * first or clock.now() > deadline:
+            if stalled > _PATIENCE or self.mu > _DIVERGED * first or deadline.passed:
                 break
             try:
                 self._condense(x.multiplier / x.slack)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.ranges import cell_component, entries, ranges
 from cellguard._engine.ranges.system import free_cells
@@ -25,7 +25,7 @@ _DIGITS = 1e12
 """Shares are decimals of so many digits."""
 
 
-def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: float) -> Verdicts:
+def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: Deadline) -> Verdicts:
     """Judge by exact movements.
 
     Parameters
@@ -35,7 +35,7 @@ def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: Floa
     lo, hi, point
         Everybody's interval of each cell, and the true table; decimal numbers, taken as they are printed.
     deadline
-        Time (of `time.time`) after which nothing more is made exact: what is left is unknown.
+        After this nothing more is made exact: what is left is unknown.
     """
     views, reduction = found.views, found.system.reduction
     component = cell_component(found.system)
@@ -96,7 +96,7 @@ def _the_long_way(
     out: Verdicts,
     proof: ExactMovements,
     room: tuple[FloatArray, FloatArray, FloatArray],
-    deadline: float,
+    deadline: Deadline,
 ) -> Verdicts:
     """Ask again for single views what exact movements that many share do not show."""
     lo, hi, point = room
@@ -104,13 +104,13 @@ def _the_long_way(
     open_ = np.flatnonzero(~out.safe & ~out.unsafe)
     rows, shares, bounds, programs = found.rows.copy(), found.shares.copy(), found.bounds.copy(), found.programs
     for view in np.unique(views.view[open_]).tolist():
-        if time.time() > deadline:
+        if deadline.passed:
             break
         mine = open_[views.view[open_] == view]
         own = ranges(
             found.system.reduction.relations, *views.bounds(view, lo, hi), point, views.cell[mine],
             lower=views.lower[mine], upper=views.upper[mine], sliding=views.sliding[mine], certify=True,
-            time_limit_s=max(0.0, deadline - time.time()),
+            time_limit_s=deadline.left,
         )  # fmt: skip
         if own.exact_witnesses is None:
             continue

@@ -8,12 +8,12 @@ into the next round, in other company, and at last alone.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._types import FloatArray, IntArray
@@ -49,10 +49,10 @@ class Coalitions:
     tally
         What is known of the questions; it learns from the programs.
     deadline
-        Time (of `time.time`) at which to stop.
+        When to stop.
     """
 
-    def __init__(self, tally: Tally, deadline: float) -> None:
+    def __init__(self, tally: Tally, deadline: Deadline) -> None:
         self.tally, self.deadline = tally, deadline
         self.A = tally.system.reduction.merged.relations
         self.columns = csr_array(self.A.T)
@@ -66,12 +66,12 @@ class Coalitions:
     def run(self) -> None:
         """Settle what coalitions can settle."""
         tally, most, number = self.tally, 1 << 62, 0
-        while len(tally.open) and most >= _ALONE and time.time() < self.deadline:
+        while len(tally.open) and most >= _ALONE and not self.deadline.passed:
             rng = np.random.default_rng(number)
             before, number = len(tally.open), number + 1
             coalitions = self._put_together(rng, most)
             for coalition in coalitions:
-                if time.time() > self.deadline:
+                if not self.deadline.left:
                     return
                 self._ask(coalition, rng)
             if before - len(tally.open) < _SETTLES * before:
@@ -174,7 +174,7 @@ class Coalitions:
             A, 0.0, 0.0, low[columns] / unit, high[columns] / unit, cost[columns], simplex="dual", presolve=True
         )
         self.programs += 1
-        found = program.solve(maximize=True, time_limit_s=max(0.01, self.deadline - time.time()), duals=False)
+        found = program.solve(maximize=True, time_limit_s=self.deadline.at_least(), duals=False)
         v = np.zeros(len(up))
         v[columns] = np.clip(found.x * unit, -down[columns], up[columns])
         if np.isfinite(v).all() and (np.abs(self.A @ v) <= 1e-9 * (self.size @ np.abs(v) + unit)).all():

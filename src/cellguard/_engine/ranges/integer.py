@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.parts import RangeRequest
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System
@@ -17,7 +16,7 @@ __all__ = ["search_whole"]
 
 
 def search_whole(
-    system: System, request: RangeRequest, down: FloatArray, up: FloatArray, *, deadline: float
+    system: System, request: RangeRequest, down: FloatArray, up: FloatArray, *, deadline: Deadline
 ) -> tuple[Reach, csr_array]:
     """Find both ends of every asked cell over movements in whole numbers, component by component.
 
@@ -28,7 +27,7 @@ def search_whole(
     down, up
         Room of every cell, whole numbers or infinite.
     deadline
-        Time (of `time.time`) at which the search stops with what it has.
+        When the search stops with what it has.
     """
     reduction = system.reduction
     reach = Reach.start(np.floor(system.implied_down + 1e-6), np.floor(system.implied_up + 1e-6))
@@ -59,7 +58,7 @@ class _WholeSearch:
         A: csr_array,
         down: FloatArray,
         up: FloatArray,
-        deadline: float,
+        deadline: Deadline,
     ) -> None:
         self.reach, self.A, self.down, self.up, self.deadline = reach, A, down, up, deadline
         representative = system.reduction.alias[cells] == cells
@@ -75,7 +74,7 @@ class _WholeSearch:
         """Follow one variable to its end on one side."""
         r = self.reach
         reached, bound = (r.high[j], r.high_bound[j]) if side > 0 else (-r.low[j], -r.low_bound[j])
-        if reached >= bound or time.time() > self.deadline:
+        if reached >= bound or self.deadline.passed:
             return
         column = self.column_of[j]
         solution = self._push(column, side)
@@ -94,7 +93,7 @@ class _WholeSearch:
     def _push(self, column: int, side: int) -> Solution:
         self.reach.programs += 1
         self.program.set_costs(np.array([column]), np.array([float(side)]))
-        solution = self.program.solve(maximize=True, time_limit_s=max(0.01, self.deadline - time.time()))
+        solution = self.program.solve(maximize=True, time_limit_s=self.deadline.at_least())
         self.program.set_costs(np.array([column]), np.zeros(1))
         return solution
 

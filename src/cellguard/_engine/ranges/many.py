@@ -8,11 +8,10 @@ view by view.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.certified import certified
 from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
@@ -67,7 +66,7 @@ def ranges_for(
     >>> ranges_for(T, lo, hi, a, views).safe.tolist()
     [True, False]
     """
-    deadline = time.time() + time_limit_s
+    deadline = Deadline.after(time_limit_s)
     down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
     system = System.of(relations, free_cells(lo, hi, point), down, up)
     questions = Questions.of(system, views, point)
@@ -82,7 +81,7 @@ def ranges_for(
     return certified(found, lo, hi, point, deadline) if certify else found.verdicts(point)
 
 
-def _everybody(tally: Tally, request: RangeRequest, deadline: float, jobs: int | None) -> int:
+def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
     """Search for what everybody must hold possible: no view holds more possible."""
     reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable
@@ -122,13 +121,13 @@ def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, 
     return told // n, told % n
 
 
-def _one_by_one(tally: Tally, deadline: float) -> int:
+def _one_by_one(tally: Tally, deadline: Deadline) -> int:
     """Ask for each view alone what is still open: bounds are proven as well."""
     s, q, known = tally.system, tally.questions, tally.questions.known
     programs = 0
     for view in np.unique(q.view[tally.open]).tolist():
         some = tally.open[q.view[tally.open] == view]
-        if not len(some) or time.time() > deadline:
+        if not len(some) or deadline.passed:
             continue
         down, up = s.down.copy(), s.up.copy()
         mine = tally.known_view == view

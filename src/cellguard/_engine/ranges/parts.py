@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.ranges.range_search import RangePart, Reach, search
 from cellguard._engine.ranges.system import System
@@ -52,14 +53,16 @@ class RangeRequest:
 
 
 def search_all(
-    system: System, request: RangeRequest, *, exact: bool, deadline: float, jobs: int | None
+    system: System, request: RangeRequest, *, exact: bool, deadline: Deadline, jobs: int | None
 ) -> tuple[Reach, csr_array]:
     """Search every part that is asked about; return what is reached, and the pool of movements as one matrix."""
     parts = _parts(system, request, exact=exact, deadline=deadline)
     return _join(system, [variables for _, variables in parts], _run([part for part, _ in parts], jobs))
 
 
-def _parts(system: System, request: RangeRequest, *, exact: bool, deadline: float) -> list[tuple[RangePart, IntArray]]:
+def _parts(
+    system: System, request: RangeRequest, *, exact: bool, deadline: Deadline
+) -> list[tuple[RangePart, IntArray]]:
     """Cut the work into parts that do not depend on how many run at the same time."""
     if len(request.variable) == 0:
         return []
@@ -95,7 +98,7 @@ def part_of(
     needs: tuple[FloatArray, FloatArray, FloatArray],
     *,
     exact: bool,
-    deadline: float,
+    deadline: Deadline,
     room: tuple[FloatArray, FloatArray] | None = None,
 ) -> RangePart:
     """Cut out the components of some variables.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._types import FloatArray, IntArray
@@ -59,8 +59,8 @@ class RangePart:
     """How far apart its ends must be."""
     exact: bool
     """Whether both ends are wanted, not only verdicts."""
-    deadline: float
-    """Time (of `time.time`) at which the search stops with what it has."""
+    deadline: Deadline
+    """When the search stops with what it has."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -170,7 +170,7 @@ class _RangeSearch:
     def _levels(self, side: int) -> None:
         """Reach the levels of one side: all open ones at once as long as that helps, then one by one."""
         together = True
-        while time.time() < self.part.deadline:
+        while not self.part.deadline.passed:
             missing, level = self._missing(side)
             if len(missing) == 0:
                 return
@@ -197,7 +197,7 @@ class _RangeSearch:
             np.maximum.at(level, place, given)
         failures = 0
         for first in range(0, len(asked), _AT_ONCE):
-            if time.time() > part.deadline or failures >= _FAILURES:
+            if part.deadline.passed or failures >= _FAILURES:
                 return
             some = slice(first, first + _AT_ONCE)
             movements, failed = form.reach(asked[some], need[:, some], _FAILURES - failures, self._time_left())
@@ -210,7 +210,7 @@ class _RangeSearch:
         from cellguard._engine.ranges.small_movements import SmallMovements
 
         moves = SmallMovements(self.part.N, self.part.down, self.part.up)
-        while time.time() < self.part.deadline:
+        while not self.part.deadline.passed:
             wanted = [(side, *self._missing(side)) for side in (1, -1)]
             before = sum(len(variables) for _, variables, _ in wanted)
             if before == 0:
@@ -220,7 +220,7 @@ class _RangeSearch:
                 break
         for side in (1, -1) if len(self.part.up) > _HUGE else ():
             for j, level in zip(*self._missing(side), strict=True):
-                if time.time() > self.part.deadline:
+                if self.part.deadline.passed:
                     return
                 self._learn(Push.of(moves.around(int(j), side, float(level))))
 
@@ -257,7 +257,7 @@ class _RangeSearch:
         rounds = np.split(variables[order][by_turn], np.cumsum(np.bincount(turn))[:-1])
         for side in (1, -1):
             for chosen in rounds:
-                if time.time() > self.part.deadline:
+                if self.part.deadline.passed:
                     return
                 self._settle(chosen, side, self.unit)
 
@@ -313,4 +313,4 @@ class _RangeSearch:
             r.pool.append(v)
 
     def _time_left(self) -> float:
-        return max(0.01, self.part.deadline - time.time())
+        return self.part.deadline.at_least()

@@ -8,12 +8,12 @@ together are one variable, and components that share nothing are solved side by 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import AttackerProgram
 from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
@@ -116,7 +116,7 @@ def ranges(
     down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
     system = System.of(relations, free_cells(lo, hi, point), down, up)
     request = RangeRequest.of(system, cells, *levels)
-    deadline = time.time() + time_limit_s
+    deadline = Deadline.after(time_limit_s)
     if integer:
         reach, pool = search_whole(system, request, down, up, deadline=deadline)
     else:

@@ -7,7 +7,6 @@ a hair the movement is pulled towards the true table. The result needs no tolera
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.exact_fractions import Solved, careful_movement
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -83,7 +83,7 @@ def exact_movements(
     component: IntArray,
     *,
     held: BoolArray | None = None,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> ExactMovements:
     """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
 
@@ -100,7 +100,7 @@ def exact_movements(
     held
         Cells that must stand still exactly in every movement in which they do not move: somebody knows them.
     deadline
-        Time (of `time.time`) after which movements are replaced by none.
+        After this movements are replaced by none.
     """
     n = len(point)
     components = component + 1  # 0: cells that cannot move
@@ -123,7 +123,7 @@ def exact_movements(
     rows = []
     for i in range(movements.shape[0]):
         z = movements[[i]].toarray()[0]
-        late = time.time() > deadline
+        late = deadline.passed
         made = np.zeros(n, np.int64) if late else maker.make(z, basis, held_cells[z[held_cells] == 0])
         rows.append(csr_array(made[None, :]))
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
@@ -140,7 +140,7 @@ def refine(
     where: Iterable[tuple[int, int]],
     *,
     held: BoolArray | None = None,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> ExactMovements:
     """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
     numerators, careful = exact.numerators.tolil(), dict(exact.careful)
@@ -148,7 +148,7 @@ def refine(
     for row, c in sorted(where):
         z = movements[[row]].toarray()[0]
         mine = own = np.flatnonzero(component == c)
-        if time.time() > deadline:
+        if deadline.passed:
             break
         if held is not None:
             mine = mine[(z[mine] != 0) | ~held[mine]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
 from cellguard._types import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ def find_conflict(
     >>> found.relations.tolist(), found.lower.tolist(), found.upper.tolist()
     ([0], [1, 2], [0])
     """
-    deadline = clock.now() + time_limit_s
+    deadline = Deadline.after(time_limit_s)
     crossed = np.flatnonzero(lower > upper)
     if len(crossed):
         one = crossed[:1]
@@ -83,7 +83,7 @@ def _support(T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: floa
 class _Filter:
     """Leaves out what the conflict does not need, one by one."""
 
-    def __init__(self, T: csr_array, rows: IntArray, low: FloatArray, high: FloatArray, deadline: float) -> None:
+    def __init__(self, T: csr_array, rows: IntArray, low: FloatArray, high: FloatArray, deadline: Deadline) -> None:
         part = csr_array(T[rows])
         self.cells = np.unique(part.indices)
         self.rows, self.deadline = rows, deadline
@@ -92,10 +92,10 @@ class _Filter:
         self.timely = True
 
     def _infeasible(self) -> bool:
-        if clock.now() > self.deadline:
+        if self.deadline.passed:
             self.timely = False
             return False
-        left = max(0.1, self.deadline - clock.now())
+        left = self.deadline.at_least()
         return self.lp.solve(time_limit_s=min(5.0, left)).status is SolveStatus.INFEASIBLE
 
     def run(self) -> Conflict:

@@ -19,9 +19,10 @@ _PRICE = 1e3
 """A fixed cell costs so many times more to change than the most expensive other one."""
 
 
-def flipped(table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float) -> BoolArray | None:
+def flipped(
+    adjuster: Adjuster, table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float
+) -> BoolArray | None:
     """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
-    adjuster = adjuster_of(table.relations, table.fixed)
     if (need.cells & adjuster.reduction.determined).any():  # whichever way, such a cell cannot move
         return None
     return Senses(adjuster, room_of(table), need.lower, need.upper, distance).nearest(up, time_limit_s)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine import clock
-from cellguard._engine.closest.adjuster import Adjuster, Closest, adjuster_of
+from cellguard._engine.clock import Deadline
+from cellguard._engine.closest.adjuster import Adjuster, Closest
 from cellguard._engine.closest.directions import Choice, Senses, choose
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.numbers.decimals import in_units, of_units
@@ -23,6 +23,7 @@ from cellguard.methods.adjust.repair import flipped, room_of, with_fixed_cells_f
 from cellguard.methods.adjust.senses import Need, fixed_senses
 from cellguard.methods.adjust.surplus import with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
+from cellguard.methods.limits import Limits
 from cellguard.nouns.release import Adjustment, Status
 from cellguard.nouns.table import Table
 
@@ -52,12 +53,11 @@ class Task:
     secret_senses: bool
     unit: float
     """Published values are multiples of this; 0 when they may be any numbers."""
-    gap: float
-    seed: int
-    limit_s: float
+    limits: Limits
+    adjuster: Adjuster
+    """The reduced structure."""
     share: float = 0.0
     """The surplus that is asked for at the moment."""
-    begin: float = field(default_factory=clock.now)
     options: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -65,31 +65,28 @@ class Task:
     @property
     def left_s(self) -> float:
         """Seconds left for a search."""
-        return clock.left(self.begin + self.limit_s)
+        return self.limits.deadline.at_least()
 
     @property
-    def last_moment(self) -> float:
+    def last_moment(self) -> Deadline:
         """When even the solve that turns what a search found into a table must end."""
-        return self.begin + 1.05 * self.limit_s + 1.0
-
-    @property
-    def adjuster(self) -> Adjuster:
-        """The reduced structure."""
-        return adjuster_of(self.table.relations, self.table.fixed)
+        return self.limits.last_word
 
     def draw(self) -> Iterator[Need]:
         """Draw the surplus of each cell; when that leaves no table half of it, then none."""
         asked = self.need
         self._refine(asked)
         for share in (self.surplus, self.surplus / 2.0, 0.0) if self.surplus > 0 else (0.0,):
-            self.need = with_surplus(self.table, asked, share, self.unit, self.seed, secret_senses=self.secret_senses)
+            self.need = with_surplus(
+                self.table, asked, share, self.unit, self.limits.seed, secret_senses=self.secret_senses
+            )
             self.share = share
             yield self.need
 
     def _refine(self, asked: Need) -> None:
         """Take a finer grid where the known bounds, which need not lie on it, leave a cell no multiple."""
         while self.unit > _FINEST and not self.table.integer:
-            on_grid = with_surplus(self.table, asked, 0.0, self.unit, self.seed, secret_senses=False)
+            on_grid = with_surplus(self.table, asked, 0.0, self.unit, self.limits.seed, secret_senses=False)
             if not (on_grid.stuck & ~asked.stuck).any():
                 break
             self.unit /= 10.0
@@ -119,7 +116,7 @@ class Task:
 
 def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -> Adjustment:
     """Adjust with given senses; repair or explain when they leave no table."""
-    up = fixed_senses(task.table, task.need, senses, task.seed)
+    up = fixed_senses(task.table, task.need, senses, task.limits.seed)
     for _ in task.draw():
         bounds = task.bounds(up)
         found = task.closest(bounds)
@@ -136,7 +133,7 @@ def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -
 
 def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
     """Adjust with as few senses flipped as possible; None when no senses were found that leave a table."""
-    other = flipped(task.table, task.need, up, task.distance, task.left_s)
+    other = flipped(task.adjuster, task.table, task.need, up, task.distance, task.left_s)
     if other is None:
         return None
     bounds = task.bounds(other)
@@ -170,8 +167,10 @@ def with_optimal_senses(task: Task) -> Adjustment:
     if not task.need.cells.any() or (task.need.cells & task.adjuster.reduction.determined).any():
         return with_given_senses(task, "upper", None)  # nothing to choose
     for need in task.draw():
-        search = Senses(task.adjuster, room_of(task.table), need.lower, need.upper, task.distance, seed=task.seed)
-        choice = choose(search, time_limit_s=task.left_s, gap=task.gap)
+        search = Senses(
+            task.adjuster, room_of(task.table), need.lower, need.upper, task.distance, seed=task.limits.seed
+        )
+        choice = choose(search, time_limit_s=task.left_s, gap=task.limits.gap)
         task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
         if math.isfinite(choice.objective):
             bounds = task.bounds(choice.up)
@@ -236,7 +235,7 @@ def _on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: 
     low, high = (in_units(side, unit) for side in bounds)
     return whole_movement(
         adjuster, low, high, distance, in_units(found.z, unit),
-        bound=found.bound, gap=task.gap, deadline=task.last_moment,
+        bound=found.bound, gap=task.limits.gap, deadline=task.last_moment,
     )  # fmt: skip
 
 
@@ -251,7 +250,7 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
         if columns is None:
             return z
         basis, most = columns, in_units(most, task.unit)
-    rng = np.random.default_rng([task.seed, 1])
+    rng = np.random.default_rng([task.limits.seed, 1])
     return with_noise(basis, z, bounds[0], bounds[1], most, rng, whole=task.unit > 0)
 
 
@@ -291,7 +290,7 @@ def _fault(release: Adjustment) -> str:
 def _status(task: Task, found: Closest, objective: float, bound: float, *, in_time: bool) -> Status:
     if "flipped" in task.details or task.less_surplus:  # the closest table, but not of what was asked for
         return Status.FEASIBLE
-    close = max(1e-7, task.gap if task.unit or "nodes" in task.details else 0.0)
+    close = max(1e-7, task.limits.gap if task.unit or "nodes" in task.details else 0.0)
     if found.proven and objective - bound <= close * objective:
         return Status.OPTIMAL
     return Status.FEASIBLE if in_time else Status.TIME_LIMIT

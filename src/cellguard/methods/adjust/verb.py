@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +19,7 @@ from cellguard.methods.adjust.repair import REPAIRS
 from cellguard.methods.adjust.senses import needs
 from cellguard.methods.adjust.surplus import with_secret
 from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
@@ -51,6 +50,7 @@ def adjust(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 1e-3,
     seed: int | None = None,
+    progress: Progress | None = None,
 ) -> Adjustment:
     """Find the closest additive table in which every sensitive cell is at least its level away from the truth.
 
@@ -100,6 +100,8 @@ def adjust(
     seed
         The secret of the senses by key and of the surplus. Unless given (or 0) it is drawn so that
         nobody can guess it; ``options["seed"]`` has it. The same seed gives the same release.
+    progress
+        Called with the distance and its proven bound when there is a table.
 
     Returns
     -------
@@ -124,9 +126,10 @@ def adjust(
         raise UnknownCodeError(
             f"repair {repair!r} is not known; known are {', '.join(REPAIRS)}.", hint=did_you_mean(str(repair), REPAIRS)
         )
+    secret = int(seed or 0)
+    limits = Limits(time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, progress=progress)
     kept = kept_cells(table, keep)
     working = table.with_(fixed=table.fixed | kept) if kept.any() else table
-    secret = int(seed or 0)
     task = Task(
         original=table,
         table=working,
@@ -136,9 +139,8 @@ def adjust(
         noise=_at_least_zero(noise, "noise"),
         secret_senses=isinstance(senses, str) and senses == "key",
         unit=_unit(table, integer),
-        gap=_at_least_zero(gap, "gap"),
-        seed=secret,
-        limit_s=checked_time_limit(time_limit_s),
+        adjuster=adjuster_of(working.relations, working.fixed),
+        limits=limits,
     )
     task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}
     task.options |= {"unit": task.unit, "repair": repair, "seed": secret, "time_limit_s": time_limit_s, "gap": gap}
@@ -148,13 +150,12 @@ def adjust(
         task.details["kept"] = int(kept.sum())
     if norm == "l12":
         task.options |= {"omega": omega, "squares": _named(squares), "square_weights": _named(square_weights)}
-    begin = time.perf_counter()
-    adjuster_of(working.relations, working.fixed)
-    task.seconds["reduce"] = time.perf_counter() - begin
+    task.seconds["reduce"] = task.limits.spent_s
     task.details["norm"] = norm
     optimal = isinstance(senses, str) and senses == "optimal"
     release = with_optimal_senses(task) if optimal else with_given_senses(task, senses, repair)
-    release.seconds["solve"] = time.perf_counter() - begin - task.seconds["reduce"]  # type: ignore[index]
+    release.seconds["solve"] = task.limits.spent_s - task.seconds["reduce"]  # type: ignore[index]
+    task.limits.tell(release.objective, release.bound)
     return release
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.solvers.mip import solve_mixed
@@ -45,7 +45,7 @@ def whole_movement(
     *,
     bound: float = float("nan"),
     gap: float = 1e-3,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> FloatArray | None:
     """Return a movement in whole numbers within the bounds, close to `near`; None when none was found.
 
@@ -72,7 +72,7 @@ def whole_movement(
     loss = _Loss(distance, near)
     found = _Descent.of(adjuster, low, high, loss, near, deadline)
     close = np.isfinite(bound) and found is not None and distance.value(found) <= (1.0 + gap) * bound
-    if found is not None and (close or clock.now() > deadline):
+    if found is not None and (close or deadline.passed):
         return found
     other = _by_program(adjuster, low, high, loss, near, _PROGRAM_S if found is not None else np.inf, deadline)
     if other is None or (found is not None and distance.value(found) <= distance.value(other)):
@@ -123,7 +123,7 @@ class _Descent:
         high: FloatArray,
         loss: _Loss,
         near: FloatArray,
-        deadline: float,
+        deadline: Deadline,
     ) -> FloatArray | None:
         """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
         basis, multiple = whole_columns(adjuster.reduction.basis)
@@ -140,7 +140,7 @@ class _Descent:
             missed = search.missed(z) > 0
             if not missed.any():
                 return np.asarray(z)
-            if clock.now() > deadline:
+            if deadline.passed:
                 return None
             search.price = np.where(missed, 4.0 * search.price, search.price)
         return None
@@ -153,7 +153,7 @@ class _Descent:
         """What each cell costs."""
         return self.loss(z) + self.price * self.missed(z)
 
-    def descend(self, z: FloatArray, step: float, deadline: float) -> FloatArray:
+    def descend(self, z: FloatArray, step: float, deadline: Deadline) -> FloatArray:
         """Take the best steps of this length that do not touch each other, until none helps."""
         z = z.copy()
         for _ in range(_ROUNDS):
@@ -164,7 +164,7 @@ class _Descent:
             )
             gain = np.minimum(up, down)
             better = np.flatnonzero(gain < -1e-12 * max(float(now.sum()), 1e-300))
-            if not len(better) or clock.now() > deadline:
+            if not len(better) or deadline.passed:
                 break
             touched = np.zeros(len(z), bool)
             for j in better[np.argsort(gain[better], kind="stable")][:_STEPS].tolist():
@@ -209,19 +209,19 @@ def _by_program(
     loss: _Loss,
     near: FloatArray,
     seconds: float,
-    deadline: float,
+    deadline: Deadline,
 ) -> FloatArray | None:
     """Choose among the whole numbers around the closest movement; further out only when there is no other hope."""
     cells = np.flatnonzero(~adjuster.reduction.determined)
     A = csr_array(adjuster.relations[adjuster.reduction.rows][:, cells])
     for reach in _REACH if np.isinf(seconds) else _REACH[:1]:
-        limit = min(seconds, clock.left(deadline))
+        limit = min(seconds, deadline.at_least())
         found = _round(A, low[cells], high[cells], near[cells], lambda x: loss(x, cells), reach, limit)
         if found is not None:
             out = np.zeros(len(near))
             out[cells] = found
             return out
-        if clock.now() > deadline:
+        if deadline.passed:
             break
     return None
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline, now
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.grid import ClassGrid, Published
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import Ends, left
+from cellguard.methods.intervals.problem import Ends
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
@@ -51,7 +51,7 @@ class Classes:
     """By which more cells can be opened."""
 
 
-def classes(table: Table, seed: int, deadline: float) -> Classes:
+def classes(table: Table, seed: int, deadline: Deadline) -> Classes:
     """Find movements that hide every sensitive cell, and the intervals around them."""
     if any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
         return _ClassSearch(table, seed).run(deadline)
@@ -87,21 +87,21 @@ class _ClassSearch:
     def _fresh(self) -> Cover:
         return Cover(self.ground, self.asked, self.place[self.asked.cells], self.beyond, self.tight)
 
-    def run(self, deadline: float) -> Classes:
+    def run(self, deadline: Deadline) -> Classes:
         """Search; when some cells cannot be hidden, search again with those first."""
         cells = self.asked.cells
         offset = self.secret.uniform("grid", cells)
         urgency = np.exp(_SPREAD * self._logistic("order", cells))
         best = None
-        searching = clock.until(_SEARCHING, deadline)
+        searching = deadline.part(_SEARCHING)
         for _ in range(_SEARCHES):
-            begin = clock.now()
+            begin = now()
             cover = self._fresh()
             left = cover.search(offset, urgency, searching)
             if best is None or len(left) < best:
                 best, self.cover = len(left), cover
             movable = left[cover.place[left] >= 0]
-            if not len(movable) or 2.0 * clock.now() - begin > min(searching, begin + _PATIENCE_S):
+            if not len(movable) or 2.0 * now() - begin > min(searching.at, begin + _PATIENCE_S):
                 break
             urgency[movable] *= _FIRST
         return self._result(deadline)
@@ -140,7 +140,7 @@ class _ClassSearch:
 
     # ------------------------------------------------------------------ ends
 
-    def _result(self, deadline: float) -> Classes:
+    def _result(self, deadline: Deadline) -> Classes:
         c = self.cover
         inner = self.ground.value - c.below, self.ground.value - c.below + c.moved
         published = Published(*self._ends(inner, deadline), *self._values(inner))
@@ -156,7 +156,7 @@ class _ClassSearch:
             grid=self.grid,
         )
 
-    def _ends(self, inner: Ends, deadline: float) -> Ends:
+    def _ends(self, inner: Ends, deadline: Deadline) -> Ends:
         """Ends of the intervals: as far beyond the sets as every level of every table in them asks."""
         down, up = self._beyond()
         most, movers = self._most(down, up)
@@ -221,7 +221,7 @@ class _ClassSearch:
         return np.maximum(inner[0] - below, g.lower), np.minimum(inner[1] + above, g.upper)
 
     def _short(
-        self, hidden: IntArray, inner: Ends, down: FloatArray, up: FloatArray, ends: Ends, deadline: float
+        self, hidden: IntArray, inner: Ends, down: FloatArray, up: FloatArray, ends: Ends, deadline: Deadline
     ) -> IntArray:
         """Return the cells whose range does not reach beyond their sets as it must.
 
@@ -238,6 +238,6 @@ class _ClassSearch:
             *(t.relations, *ends, t.values, cells),
             lower=np.maximum(a - first, 0.0),
             upper=np.maximum(last - a, 0.0),
-            time_limit_s=left(deadline),
+            time_limit_s=deadline.at_least(),
         )
-        return hidden[~found.safe] if clock.now() < deadline else hidden[:0]
+        return hidden[~found.safe] if not deadline.passed else hidden[:0]

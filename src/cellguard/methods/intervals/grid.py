@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.problem import IntervalProblem
@@ -45,7 +46,7 @@ class ClassGrid:
             total = np.maximum(need.lower + need.upper, need.sliding)
             np.maximum.at(self.least, need.cells, total / 2.0)
 
-    def widened(self, given: Published, cells: IntArray, deadline: float, *, times: float = 1.0) -> Published | None:
+    def widened(self, given: Published, cells: IntArray, deadline: Deadline, *, times: float = 1.0) -> Published | None:
         """Hide some cells, too: by joint movements, `times` as wide as they need; None if there are none in time."""
         from cellguard._engine.space.reduce import reduce
 

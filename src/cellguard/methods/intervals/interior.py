@@ -28,12 +28,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.sparse import csr_array
 
-from cellguard._engine import clock
 from cellguard._engine.clock import OutOfTimeError
+from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray
-from cellguard.methods.intervals.newton import NewtonState, WidthRequests
+from cellguard.methods.intervals.newton import NewtonState, WidthProgram, WidthRequests
+from cellguard.methods.limits import Limits
 
 __all__ = ["WidthRequests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
 
@@ -76,90 +76,50 @@ def step_operations(rank: int, freedom: int, variables: int, requests: int, *, t
 
 
 def narrowest_widths(
-    relations: csr_array,
-    basis: csr_array,
-    weight: FloatArray,
-    requests: WidthRequests,
-    *,
-    tied: bool,
-    most_upper: FloatArray,
-    most_lower: FloatArray,
-    hard_upper: FloatArray | None = None,
-    hard_lower: FloatArray | None = None,
-    gap: float = 1e-3,
-    time_limit_s: float = np.inf,
-    progress: Callable[[float, float], None] | None = None,
-    give_up: Callable[[FloatArray], bool] | None = None,
+    program: WidthProgram, limits: Limits, give_up: Callable[[FloatArray], bool] | None = None
 ) -> Widths | None:
     """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
 
     Parameters
     ----------
-    relations, basis
-        Independent relations between the cells, and a basis of their null space.
-    tied
-        One width for both sides (symmetric levels, limits that do not bind).
-    most_upper, most_lower
-        Limits of the widths; infinite where there is none, 0 where a side must stay closed.
-    hard_upper, hard_lower
-        Limits of each request's own movement, requests by cells (what its attacker knew before).
-    gap
-        Relative distance between objective and bound at which to stop.
+    program
+        What to hide, and how far widths and movements may go.
+    limits
+        When to stop: at a relative distance between objective and bound, or at the deadline.
     give_up
         Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
     """
-    deadline = clock.now() + time_limit_s
     with np.errstate(all="ignore"):  # what is not finite is no solution, and proves nothing
         try:
-            state = NewtonState(
-                relations, basis, weight, requests, tied, most_upper, most_lower, hard_upper, hard_lower
-            )
+            state = NewtonState(program)
         except (LinAlgError, ValueError):
             return None
-        state.copies.deadline = deadline
-        best, bound, iterations, given_up = _iterate(state, gap, deadline, progress, give_up)
-    if given_up:
-        return None
-    if best is None:
-        return None
-    objective, upper, lower = best
-    return Widths(
-        upper=upper,
-        lower=lower,
-        objective=objective,
-        bound=bound,
-        iterations=iterations,
-    )
+        state.copies.deadline = limits.deadline
+        return _iterate(state, limits, give_up)
 
 
-def _iterate(
-    state: NewtonState,
-    gap: float,
-    deadline: float,
-    progress: Callable[[float, float], None] | None,
-    give_up: Callable[[FloatArray], bool] | None,
-) -> tuple[tuple[float, FloatArray, FloatArray] | None, float, int, bool]:
-    """Step until the gap is small enough; return the best widths, the bound, the iterations, and whether to give up."""
-    best: tuple[float, FloatArray, FloatArray] | None = None
-    bound = 0.0
+def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray], bool] | None) -> Widths | None:
+    """Step until the gap is small enough; None if there is nothing, or it is given up."""
+    found = Standing[tuple[FloatArray, FloatArray]](bound=0.0, gap=limits.gap)
     iterations = stalled = 0
     while iterations < _MOST_ITERATIONS and stalled < _STALLED:
         iterations += 1
         widths = state.feasible_widths()
-        if widths is not None and (best is None or widths[0] < best[0]):
-            best = widths
-        bound = max(bound, state.lower_bound())
-        value = np.inf if best is None else best[0]
-        if progress is not None:
-            progress(value, bound)
-        if give_up is not None and best is not None and value - bound <= _ROUGH * value:
-            if give_up(best[1]):
-                return best, bound, iterations, True
+        if widths is not None:
+            found.take(widths[1:], widths[0])
+        found.prove(state.lower_bound())
+        limits.tell(found.cost, found.bound)
+        if give_up is not None and found.best is not None and found.missing <= _ROUGH * found.cost:
+            if give_up(found.best[0]):
+                return None
             give_up = None
-        if (best is not None and value - bound <= gap * value) or clock.now() > deadline:
+        if found.closed() or limits.deadline.passed:
             break
         try:
             stalled = stalled + 1 if not state.step() >= _SHORT else 0
         except (LinAlgError, ValueError, OutOfTimeError):  # as good as floating point, or the clock, allows
             break
-    return best, bound, iterations, False
+    if found.best is None:
+        return None
+    upper, lower = found.best
+    return Widths(upper=upper, lower=lower, objective=found.cost, bound=found.bound, iterations=iterations)

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._types import IntArray
 from cellguard.check.audit import audit
 from cellguard.methods.intervals.grid import only
-from cellguard.methods.intervals.problem import Ends, IntervalProblem, left
+from cellguard.methods.intervals.problem import Ends, IntervalProblem
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
@@ -24,7 +24,7 @@ P = TypeVar("P", bound=tuple[object, ...])
 
 
 def accepted(
-    table: Table, found: P, ends: Callable[[P], Ends], widen: Callable[[P, IntArray, int], P | None], deadline: float
+    table: Table, found: P, ends: Callable[[P], Ends], widen: Callable[[P, IntArray, int], P | None], deadline: Deadline
 ) -> tuple[P | None, int]:
     """Return what the audit accepts, the same or wider or None, and how many cells were mended.
 
@@ -40,7 +40,7 @@ def accepted(
     mended = 0
     for attempt in range(ROUNDS + 1):
         cells = exposed_cells(table, ends(found), deadline)
-        if cells is None or (len(cells) and clock.now() > deadline):
+        if cells is None or (len(cells) and deadline.passed):
             return None, mended
         if not len(cells):
             return found, mended
@@ -52,18 +52,18 @@ def accepted(
     return None, mended
 
 
-def exposed_cells(table: Table, ends: Ends, deadline: float) -> IntArray | None:
+def exposed_cells(table: Table, ends: Ends, deadline: Deadline) -> IntArray | None:
     """Return the cells that the audit does not call safe; None if time ran out before it was sure.
 
     Respondents are asked only where they were planned against: elsewhere the verb looks for itself, and plans again.
     """
     release = Intervals(table=table, status=Status.FEASIBLE, objective=0.0, lower=ends[0], upper=ends[1])
-    found = audit(release, everywhere=False, time_limit_s=left(deadline))
-    sure = not found.unknown or clock.now() < deadline
+    found = audit(release, everywhere=False, time_limit_s=deadline.at_least())
+    sure = not found.unknown or not deadline.passed
     return found.unsafe_cells if sure else None
 
 
-def widened(table: Table, ends: Ends, cells: IntArray, deadline: float) -> Ends | None:
+def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
     from cellguard._engine.space.reduce import reduce
 

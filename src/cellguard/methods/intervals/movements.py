@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._engine.solvers.mip import solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -131,7 +131,7 @@ class Cover:
 
     # ------------------------------------------------------------------ search
 
-    def search(self, offset: FloatArray, urgency: FloatArray, deadline: float) -> IntArray:
+    def search(self, offset: FloatArray, urgency: FloatArray, deadline: Deadline) -> IntArray:
         """Hide cell after cell; return those that could not be hidden.
 
         Parameters
@@ -144,7 +144,7 @@ class Cover:
             On the clock of time limits.
         """
         stuck = self.place < 0
-        while clock.now() < deadline:
+        while not deadline.passed:
             open_ = np.flatnonzero(~self.hidden & ~stuck)
             if not len(open_):
                 break
@@ -165,7 +165,7 @@ class Cover:
         value = np.where(self.sign[which] > 0, self.ground.value[at], -self.ground.value[at])
         return np.asarray(value - np.where(self.sign[which] > 0, self.below[at], above))
 
-    def _lead(self, leader: int, offset: float, deadline: float) -> bool:
+    def _lead(self, leader: int, offset: float, deadline: Deadline) -> bool:
         """Hide the leader, if there is a way; at best one with room beyond the sets, too."""
         path = self.path(leader, offset)
         if path is None:
@@ -188,7 +188,7 @@ class Cover:
         stride_, grain, steps_, position_ = figures
         return _Path(leader=leader, stride=stride_, grain=grain, steps=steps_, position=position_)
 
-    def _move(self, path: _Path, beyond: float, deadline: float) -> bool:
+    def _move(self, path: _Path, beyond: float, deadline: Deadline) -> bool:
         """Find the cheapest movement on which the leader makes the stride; whether there is one."""
         g, m, grain = self.ground, len(self.ground), path.grain
         others = np.flatnonzero(~self.hidden & (self.place >= 0))
@@ -207,7 +207,7 @@ class Cover:
         lower[place] = upper[place] = path.stride / grain
         cost = np.concatenate([_RIDING * g.cost, _RIDING * g.cost, g.cost, g.cost])
         self.program.set_all(cost, lower, upper)
-        found = self.program.solve(time_limit_s=max(0.0, deadline - clock.now()), duals=False)
+        found = self.program.solve(time_limit_s=deadline.left, duals=False)
         v = self._whole(found.x, lower, upper, cost, deadline) if found.optimal else None
         if v is None:
             return False
@@ -254,7 +254,7 @@ class Cover:
         return np.where(fits, p, 0.0)
 
     def _whole(
-        self, x: FloatArray, lower: FloatArray, upper: FloatArray, cost: FloatArray, deadline: float
+        self, x: FloatArray, lower: FloatArray, upper: FloatArray, cost: FloatArray, deadline: Deadline
     ) -> FloatArray | None:
         """Return the movement in whole numbers; None if there is none."""
         A, m = self.ground.relations, len(self.ground)
@@ -267,7 +267,7 @@ class Cover:
             return v
         used = np.flatnonzero(upper > 0)
         both = csr_array(csr_array(hstack([A, -A, A, -A]))[:, used])
-        limit = min(_WHOLE_S, max(0.0, deadline - clock.now()))
+        limit = min(_WHOLE_S, deadline.left)
         most = np.minimum(upper[used], _FAR)
         found = solve_mixed(both, 0.0, 0.0, lower[used], most, cost[used], time_limit_s=limit, relative_gap=0.05)
         whole = np.zeros(4 * m)

@@ -8,15 +8,16 @@ flows. A few rounds end at a vertex: an optimum, with few open cells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.rows import Pool, Relaxation, Row
 from cellguard._engine.space.network import Network
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
+from cellguard.methods.limits import Limits
 
 __all__ = ["AskedArcs", "NetworkWidths"]
 
@@ -109,26 +110,24 @@ class NetworkWidths:
         divided = each.base / self.unit + np.where(each.sign > 0, taken, slide - taken)
         return np.where(some, divided, each.level / self.unit)
 
-    def solve(
-        self, deadline: float, progress: Callable[[float, float], None] | None = None
-    ) -> tuple[FloatArray, FloatArray] | None:
+    def solve(self, limits: Limits) -> tuple[FloatArray, FloatArray] | None:
         """Cut until every movement fits; return the widths above and below, None at the deadline.
 
         The bound holds in any case.
         """
+        deadline = limits.deadline
         while True:
-            solution = self._relaxation.solve(max(0.1, deadline - clock.now()))
+            solution = self._relaxation.solve(deadline.at_least())
             if not solution.optimal:
                 return None
             self.rounds += 1
             self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
-            if progress is not None:
-                progress(np.inf, self.bound)
+            limits.tell(np.inf, self.bound)
             x = np.clip(solution.x, self._relaxation.lower, np.maximum(self._relaxation.upper, self._relaxation.lower))
             rows = list(self._violated(x, deadline))
             if not rows:
                 return self._widths(x, deadline)
-            if clock.now() > deadline:
+            if deadline.passed:
                 return None
             if len(self._relaxation.rows) > 3 * len(x):
                 self._relaxation.purge(x, 0.5)
@@ -138,15 +137,15 @@ class NetworkWidths:
                 return self._widths(x, deadline)
             self._relaxation.add(fresh)
 
-    def _widths(self, x: FloatArray, deadline: float) -> tuple[FloatArray, FloatArray] | None:
+    def _widths(self, x: FloatArray, deadline: Deadline) -> tuple[FloatArray, FloatArray] | None:
         """Return the widths, made wider by what rounding has lost."""
-        if clock.now() > deadline:  # not all movements were looked at
+        if deadline.passed:  # not all movements were looked at
             return None
         short, C = 1.0, len(self.weight)
         for each in self.asked:
             level = self._levels(each, x)
             for first in range(0, len(each.arc), _TOGETHER):
-                if clock.now() > deadline:
+                if not deadline.left:
                     return None
                 part = slice(first, first + _TOGETHER)
                 reached, _ = self._narrow(each, x, part, level)
@@ -179,13 +178,13 @@ class NetworkWidths:
                     columns = above if leaves else below, below if leaves else above
                     yield self._row(each, k, *(column[column != each.arc[k]] for column in columns))
 
-    def _violated(self, x: FloatArray, deadline: float) -> Iterator[Row]:
+    def _violated(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
         for each in self.asked:
             room = np.concatenate(self._room(each, x))
             known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
             level = self._levels(each, x)
             for first in range(0, len(each.arc), _TOGETHER):
-                if clock.now() > deadline:
+                if deadline.passed:
                     return
                 part = slice(first, first + _TOGETHER)
                 reached, sides = self._narrow(each, x, part, level)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
 
-__all__ = ["NewtonState", "WidthRequests"]
+__all__ = ["NewtonState", "WidthProgram", "WidthRequests"]
 
 
 _CORRECTORS = 2
@@ -46,6 +46,26 @@ class WidthRequests:
         slide = self.total[one] - self.base[one] - self.base[other]
         some = slide > 0
         return one[some], other[some], slide[some]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WidthProgram:
+    """Which requests widths must hide, at what price, and how far widths and movements may go."""
+
+    relations: csr_array
+    """Independent relations between the cells."""
+    basis: csr_array
+    """Basis of their null space."""
+    weight: FloatArray
+    requests: WidthRequests
+    tied: bool
+    """One width for both sides (symmetric levels, limits that do not bind)."""
+    most_upper: FloatArray
+    """Limits of the widths; infinite where there is none, 0 where a side must stay closed."""
+    most_lower: FloatArray
+    hard_upper: FloatArray | None = None
+    """Limits of each request's own movement, requests by cells (what its attacker knew before)."""
+    hard_lower: FloatArray | None = None
 
 
 class _Pair:
@@ -92,39 +112,28 @@ class _Pair:
 class NewtonState:
     """The iterate and its Newton steps. Rows of K x C arrays are requests, columns are cells."""
 
-    def __init__(
-        self,
-        relations: csr_array,
-        basis: csr_array,
-        weight: FloatArray,
-        requests: WidthRequests,
-        tied: bool,
-        most_upper: FloatArray,
-        most_lower: FloatArray,
-        hard_upper: FloatArray | None,
-        hard_lower: FloatArray | None,
-    ) -> None:
+    def __init__(self, program: WidthProgram) -> None:
+        requests, tied = program.requests, program.tied
         self.scale = float(np.median(requests.level))
-        self.weight_scale = float(np.median(weight))
-        self.w = weight / self.weight_scale
+        self.weight_scale = float(np.median(program.weight))
+        self.w = program.weight / self.weight_scale
         self.level, self.base = requests.level / self.scale, requests.base / self.scale
         one, other, slide = requests.divided()
         self.slides = one, other, slide / self.scale
         self.cell, self.sign = requests.cell, requests.sign
         self.tied = tied
-        C = len(weight)
-        K = len(requests)
-        self.basis = basis
-        self.N = basis.toarray()
-        self.copies = make_copies(relations, basis)
-        self.rows = np.arange(K)
-        self.parameters = _identity_rows(basis)
+        self.basis = program.basis
+        self.N = self.basis.toarray()
+        self.copies = make_copies(program.relations, self.basis)
+        self.rows = np.arange(len(requests))
+        self.parameters = _identity_rows(self.basis)
 
-        limits = [np.minimum(most_upper, most_lower)] if tied else [most_upper, most_lower]
-        limits = [np.minimum(limit / self.scale, 1e12) for limit in limits]
-        z = self._start_movements(limits)
-        g = self.sign * z[self.rows, self.cell] - self.level
-        self.sides: list[FloatArray] = self._start_widths(z, limits)
+        most = (
+            [np.minimum(program.most_upper, program.most_lower)] if tied else [program.most_upper, program.most_lower]
+        )
+        limits = [np.minimum(limit / self.scale, 1e12) for limit in most]
+        self.z = self._start_movements(limits)
+        self.sides: list[FloatArray] = self._start_widths(self.z, limits)
         width = self.sides[0] if tied else np.maximum(*self.sides)
         # a side that must stay closed has no variable: its width is 0 for good
         self.open = [limit > 0 for limit in limits]
@@ -132,15 +141,21 @@ class NewtonState:
         self.limited = [(side, at[self.open[side][at]]) for side, at in self.limited]
         for side, is_open in enumerate(self.open):
             self.sides[side][~is_open] = 0.0
-        self.z = z
-        self.dz: FloatArray = np.zeros_like(z)
+        self.dz: FloatArray = np.zeros_like(self.z)
         self.dx: list[FloatArray] = []
-        # large multipliers, all alike: from below the path the first steps would be short
+        self._start_multipliers(width, limits, (program.hard_upper, program.hard_lower))
+
+    def _start_multipliers(
+        self, width: FloatArray, limits: list[FloatArray], hard: tuple[FloatArray | None, FloatArray | None]
+    ) -> None:
+        """Large multipliers, all alike: from below the path the first steps would be short."""
+        z, tied = self.z, self.tied
+        K, C = z.shape
         up = np.full((K, C), (5.0 if tied else 10.0) * float(self.w.mean()) / K)
         thin = 0.3 * width
         self.p = _Pair(np.maximum(self.upper - z, thin), up)
         self.q = _Pair(np.maximum(self.lower + z, thin), up.copy())
-        self.g = _Pair(g, np.full(K, float(self.w.mean())))
+        self.g = _Pair(self.sign * z[self.rows, self.cell] - self.level, np.full(K, float(self.w.mean())))
         mu = self.p.product() / self.p.slack.size  # all products start alike: a central start
         self.g.dual = mu / self.g.slack
         self.caps = []
@@ -152,7 +167,7 @@ class NewtonState:
         above = [] if tied else [np.maximum(x, 0.1 * width) for x in self.sides]
         self.floors = [_Pair(slack, mu / slack) for slack in above]
         self.hard: list[tuple[float, IntArray, IntArray, FloatArray, _Pair]] = []
-        for direction, given in ((1.0, hard_upper), (-1.0, hard_lower)):
+        for direction, given in zip((1.0, -1.0), hard, strict=True):
             if given is not None:
                 k, i = np.nonzero(np.isfinite(given))
                 limit = given[k, i] / self.scale
@@ -351,7 +366,9 @@ class NewtonState:
             error = limit - direction * self.z[k, i] - pair.slack
             b[k, i] -= direction * (pair.target(mu) - pair.theta * error)
         base = self.copies.project(b)
-        rhs = self._width_rhs(mu, tp, tq, cp, cq, ep, eq, base)
+        up = (self.p.dual + cp - tp * ep + tp * base).sum(axis=0) - self.w
+        down = (self.q.dual + cq - tq * eq - tq * base).sum(axis=0) - self.w
+        rhs = self._width_rhs(mu, up, down)
         dx = cho_solve(system, rhs, check_finite=False)
         C = b.shape[1]
         self.dx = [dx[:C]] if self.tied else [dx[:C], dx[C:]]
@@ -369,19 +386,7 @@ class NewtonState:
             error = limit - direction * self.z[k, i] - pair.slack
             pair.set_direction(error - direction * self.dz[k, i], pair.target(mu))
 
-    def _width_rhs(
-        self,
-        mu: float,
-        tp: FloatArray,
-        tq: FloatArray,
-        cp: FloatArray,
-        cq: FloatArray,
-        ep: FloatArray,
-        eq: FloatArray,
-        base: FloatArray,
-    ) -> FloatArray:
-        up = (self.p.dual + cp - tp * ep + tp * base).sum(axis=0) - self.w
-        down = (self.q.dual + cq - tq * eq - tq * base).sum(axis=0) - self.w
+    def _width_rhs(self, mu: float, up: FloatArray, down: FloatArray) -> FloatArray:
         out = [up + down] if self.tied else [up, down]
         for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
             error = limit - self.sides[side][at] - pair.slack

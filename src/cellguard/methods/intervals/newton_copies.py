@@ -14,8 +14,7 @@ from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve
 from scipy.sparse import csr_array
 
 from cellguard._core import schur
-from cellguard._engine import clock
-from cellguard._engine.clock import OutOfTimeError
+from cellguard._engine.clock import NEVER, Deadline, OutOfTimeError
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
@@ -28,7 +27,7 @@ _NEGLIGIBLE = 1e-10
 class Copies(Protocol):
     """The copies of all requests, factored for one Newton step."""
 
-    deadline: float
+    deadline: Deadline
     """On the clock of time limits; looked at before each copy."""
 
     def factorise(self, tp: FloatArray, tq: FloatArray, extra: FloatArray, tied: bool) -> FloatArray:
@@ -54,7 +53,7 @@ class NullSpaceCopies:
 
     def __init__(self, basis: csr_array) -> None:
         self.N = basis.toarray()
-        self.deadline = np.inf
+        self.deadline = NEVER
         self.factors: list[tuple[FloatArray, bool]] = []
 
     def factorise(self, tp: FloatArray, tq: FloatArray, extra: FloatArray, tied: bool) -> FloatArray:
@@ -87,7 +86,7 @@ class RangeCopies:
         by_cell = csr_array(relations.T)
         by_cell.sort_indices()
         self.rank = relations.shape[0]
-        self.deadline = np.inf
+        self.deadline = NEVER
         self.touched = (by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64), by_cell.data)
         self.inverse = np.zeros((0, self.rank, self.rank))
         self.reciprocal = np.zeros((0, 0))
@@ -135,8 +134,8 @@ class RangeCopies:
         return schur.project(*self.touched, self.inverse, self.reciprocal, b)
 
 
-def _look(deadline: float) -> None:
-    if clock.now() > deadline:
+def _look(deadline: Deadline) -> None:
+    if deadline.passed:
         raise OutOfTimeError
 
 

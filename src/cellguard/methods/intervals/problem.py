@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.requests import Variables, needs
+from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
     from cellguard.methods.intervals.interior import Widths
 
-__all__ = ["FoundWidths", "IntervalProblem"]
+__all__ = ["SEARCHED", "FoundWidths", "IntervalProblem"]
 
-Progress = Callable[[float, float], None]
 Ends = tuple[FloatArray, FloatArray]
 
 _STRETCH = 0.6
@@ -40,6 +40,8 @@ _LEAST_S = 5.0
 """A step that takes so long is tried in any case: most machines are faster."""
 _JOINT = 5
 """Fewer cells are moved one after the other, through what is open already."""
+SEARCHED = 0.8
+"""Share of the gap for the search; the rest is kept for publishing small widths exactly."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
 
@@ -57,11 +59,6 @@ class FoundWidths:
     """Whether one width served both sides."""
     vertex: bool = False
     """Whether the widths are a vertex: none is tiny for want of a better place."""
-
-
-def left(deadline: float) -> float:
-    """Seconds until a deadline; never quite none, so that what is quick is done."""
-    return max(0.05, deadline - clock.now())
 
 
 class IntervalProblem:
@@ -90,7 +87,7 @@ class IntervalProblem:
         """Weighted width."""
         return float(self.weight @ (found.lower + found.upper))
 
-    def hopeless(self, deadline: float) -> str:
+    def hopeless(self, deadline: Deadline) -> str:
         """Name the cells that stay exposed even if nothing else were published, or nothing."""
         from cellguard._engine.ranges.ranges import ranges
 
@@ -105,7 +102,7 @@ class IntervalProblem:
                 lower=need.lower,
                 upper=need.upper,
                 sliding=need.sliding,
-                time_limit_s=left(deadline),
+                time_limit_s=deadline.at_least(),
             )
             lines += [
                 f"{t.label(int(cell))} cannot be protected against attacker {attacker.name!r}: fixed cells and "
@@ -116,7 +113,7 @@ class IntervalProblem:
 
     # ------------------------------------------------------------------ solve
 
-    def solve(self, gap: float, deadline: float, progress: Progress | None = None) -> FoundWidths:
+    def solve(self, limits: Limits) -> FoundWidths:
         """Find the least widths, with one width for both sides where that is exact."""
         from cellguard._engine.space.network import Network
         from cellguard._engine.space.reduce import reduce
@@ -127,40 +124,31 @@ class IntervalProblem:
             return self._nothing(0.0)
         network = Network.of(reduction)
         if network is not None and not variables.stuck:
-            return self._on_network(network, variables, reduction, deadline, progress)
-        # what is returned if the limit comes before anything better
-        fallback = self.quick(reduction, deadline) if np.isfinite(deadline) else None
+            return self._on_network(network, variables, reduction, limits)
+        fallback = self.quick(reduction, limits.deadline)  # returned if the limit comes before anything better
         for tied in (True, False) if variables.symmetric else (False,):
-            if not _fits(reduction, variables, tied, deadline):
-                fallback = fallback or self.quick(reduction, deadline)
+            if not _fits(reduction, variables, tied, limits.deadline):
                 continue
-            found = self._by_interior_point(variables, reduction, tied, gap, deadline, progress)
+            found = self._by_interior_point(variables, reduction, tied, limits)
             if found is not None:
                 return self.better(found, fallback)
         return fallback or self.withheld(len(variables))
 
-    def _on_network(
-        self,
-        network: Network,
-        variables: Variables,
-        reduction: Reduction,
-        deadline: float,
-        progress: Progress | None,
-    ) -> FoundWidths:
+    def _on_network(self, network: Network, variables: Variables, reduction: Reduction, limits: Limits) -> FoundWidths:
         """Solve by cuts, with one width for both sides if the levels are symmetric and no known bound is passed."""
         from cellguard.methods.intervals.network_widths import NetworkWidths
 
         t, cells = self.table, network.cells
-        limits = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
+        most = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
         bound, rounds = 0.0, 0
         for tied in (True, False) if variables.symmetric else (False,):
             solver = NetworkWidths(
                 network=network, weight=self.weight[cells], asked=list(variables.asked_of(network)),
-                most_upper=limits[0], most_lower=limits[1], tied=tied,
+                most_upper=most[0], most_lower=most[1], tied=tied,
             )  # fmt: skip
-            widths = solver.solve(deadline, progress)
+            widths = solver.solve(limits)
             bound, rounds = max(bound, solver.bound), rounds + solver.rounds
-            if widths is None or (tied and (widths[0] > np.minimum(*limits) * (1.0 + 1e-9)).any()):
+            if widths is None or (tied and (widths[0] > np.minimum(*most) * (1.0 + 1e-9)).any()):
                 continue  # without limits it is still a bound
             lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
             slack = 1.0 + 1e-9
@@ -169,7 +157,7 @@ class IntervalProblem:
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
             )  # fmt: skip
-        found = self.quick(reduction, deadline) or self.withheld(len(variables))
+        found = self.quick(reduction, limits.deadline) or self.withheld(len(variables))
         return replace(found, bound=max(bound, found.bound))
 
     def better(self, one: FoundWidths, other: FoundWidths | None) -> FoundWidths:
@@ -183,7 +171,7 @@ class IntervalProblem:
         """Whether the cost is within the gap."""
         return self.cost(found) - found.bound <= gap * self.cost(found)
 
-    def quick(self, reduction: Reduction, deadline: float, start: Ends | None = None) -> FoundWidths | None:
+    def quick(self, reduction: Reduction, deadline: Deadline, start: Ends | None = None) -> FoundWidths | None:
         """Return intervals that hold joint movements of each attacker's cells: safe and soon found, if not narrow.
 
         From widths to start with (above, below), one movement after the other is added instead.
@@ -212,7 +200,7 @@ class IntervalProblem:
         return FoundWidths(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
 
     def _together(
-        self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+        self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: Deadline
     ) -> Ends | None:
         """Return widths (above, below) in which all cells can move as asked at once; None if they cannot."""
         from cellguard.methods.intervals.repair import joint_movement
@@ -222,11 +210,11 @@ class IntervalProblem:
         need = np.zeros(self.table.n_cells)
         np.maximum.at(need, cells, np.abs(movements))
         room = (limits[1], limits[0]) if sign > 0 else limits
-        found = joint_movement(rows, self.weight, need, *room, left(deadline))
+        found = joint_movement(rows, self.weight, need, *room, deadline.at_least())
         return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
 
     def _one_by_one(
-        self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: float
+        self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: Deadline
     ) -> Ends | None:
         """Widen (above, below) until each cell can move as asked; None if one cannot."""
         from cellguard.methods.intervals.repair import Widener
@@ -237,29 +225,23 @@ class IntervalProblem:
         for cell, movement in zip(cells.tolist(), movements.tolist(), strict=True):
             own = np.minimum(widths[0], limits[0]), np.minimum(widths[1], limits[1])
             own[0 if up else 1][cell] = max(own[0 if up else 1][cell], abs(movement))
-            wider = widener.widen(*own, cell, movement, left(deadline))
+            wider = widener.widen(*own, cell, movement, deadline.at_least())
             if wider is None:
                 return None
             widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
         return widths
 
     def _by_interior_point(
-        self,
-        variables: Variables,
-        reduction: Reduction,
-        tied: bool,
-        gap: float,
-        deadline: float,
-        progress: Progress | None = None,
+        self, variables: Variables, reduction: Reduction, tied: bool, limits: Limits
     ) -> FoundWidths | None:
         """Solve by the interior point; None if that is impossible, or one width is not exact."""
-        known = np.minimum(variables.most_lower, variables.most_upper)
+        known, gap = np.minimum(variables.most_lower, variables.most_upper), limits.gap
 
         def beyond(width: FloatArray) -> bool:
             excess = np.maximum(width - known * (1.0 + 1e-9), 0.0)
             return bool(variables.weight @ excess > gap * (variables.weight @ width))
 
-        widths = narrowest(variables, reduction, tied, gap, deadline, progress, beyond if tied else None)
+        widths = narrowest(variables, reduction, tied, limits, beyond if tied else None)
         if widths is None:
             return None
         if not tied or not (widths.upper > known * (1.0 + 1e-9)).any():
@@ -267,7 +249,11 @@ class IntervalProblem:
         # a hair beyond a known bound: cut it off, if every level can still be reached
         cut = np.minimum(widths.upper, known)
         found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
-        return None if beyond(widths.upper) else self.repaired(self._stretched(found, gap), gap / 0.8, deadline)
+        return (
+            None
+            if beyond(widths.upper)
+            else self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)
+        )
 
     def withheld(self, requests: int) -> FoundWidths:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
@@ -281,14 +267,14 @@ class IntervalProblem:
         nothing = np.zeros(self.table.n_cells)
         return FoundWidths(lower=nothing, upper=nothing, bound=bound, iterations=0, requests=0)
 
-    def sparser(self, found: FoundWidths, gap: float, deadline: float) -> FoundWidths:
+    def sparser(self, found: FoundWidths, gap: float, deadline: Deadline) -> FoundWidths:
         """Publish exactly what the interior point left with tiny widths, if the gap allows.
 
         The bound stays that of the whole problem; leaving cells closed can only cost.
         """
         unit, least = self._unit(), self.least  # a small level is a level: its cell stays open
         for share in _DROP:
-            if clock.now() > deadline or found.iterations == 0 or found.vertex:
+            if deadline.passed or found.iterations == 0 or found.vertex:
                 break
             upper = np.where(found.upper > np.maximum(share * unit, least[1.0]), found.upper, least[1.0])
             lower = np.where(found.lower > np.maximum(share * unit, least[-1.0]), found.lower, least[-1.0])
@@ -308,7 +294,7 @@ class IntervalProblem:
         upper, lower = np.minimum(stretch * found.upper, upper), np.minimum(stretch * found.lower, lower)
         return replace(found, upper=np.maximum(upper, found.upper), lower=np.maximum(lower, found.lower))
 
-    def exposed(self, found: FoundWidths, deadline: float) -> list[tuple[int, float]]:
+    def exposed(self, found: FoundWidths, deadline: Deadline) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
         from cellguard._engine.ranges.ranges import ranges
 
@@ -325,13 +311,15 @@ class IntervalProblem:
                     *(t.relations, lo, hi, t.values, need.cell[at]),
                     lower=sides[0],
                     upper=sides[1],
-                    time_limit_s=left(deadline),
+                    time_limit_s=deadline.at_least(),
                 )
                 missed = np.flatnonzero(~seen.safe)
                 out += [(int(need.cell[at][i]), direction * float(level[i])) for i in missed]
         return out
 
-    def repaired(self, found: FoundWidths, gap: float, deadline: float, most: int | None = None) -> FoundWidths | None:
+    def repaired(
+        self, found: FoundWidths, gap: float, deadline: Deadline, most: int | None = None
+    ) -> FoundWidths | None:
         """Widen until every level can be reached; None if more than `most` cannot, or it costs more than the gap."""
         from cellguard._engine.space.reduce import reduce
         from cellguard.methods.intervals.repair import Widener
@@ -352,8 +340,8 @@ class IntervalProblem:
                 limits = (np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0))
                 widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
             for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
-                wider = widener.widen(found.upper, found.lower, cell, movement, left(deadline))
-                if wider is None or clock.now() > deadline:
+                wider = widener.widen(found.upper, found.lower, cell, movement, deadline.at_least())
+                if wider is None or deadline.passed:
                     return None
                 if found.tied:
                     wider = (np.maximum(*wider), np.maximum(*wider))
@@ -393,45 +381,41 @@ class IntervalProblem:
         return np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
 
 
-def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: float) -> bool:
+def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: Deadline) -> bool:
     """Whether the interior point has the memory, and the time for some steps, that it needs."""
     from cellguard.methods.intervals.interior import memory_bytes, step_operations
 
     requests = variables.requests(tied)
     size = (reduction.merged.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
     seconds = step_operations(*size, tied=tied) / _PER_SECOND
-    return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, left(deadline))
+    return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, deadline.at_least())
 
 
 def narrowest(
     variables: Variables,
     reduction: Reduction,
     tied: bool,
-    gap: float,
-    deadline: float,
-    progress: Progress | None = None,
+    limits: Limits,
     give_up: Callable[[FloatArray], bool] | None = None,
 ) -> Widths | None:
     """Call the interior point; the limits of the widths count unless one width serves both sides."""
     from cellguard.methods.intervals.interior import narrowest_widths
+    from cellguard.methods.intervals.newton import WidthProgram
 
     unlimited = np.full(len(variables.weight), np.inf)
     own_lower, own_upper = variables.own_limits()
-    return narrowest_widths(
-        reduction.merged.relations,
-        reduction.basis[reduction.merged.cells],
-        variables.weight,
-        variables.requests(tied),
+    program = WidthProgram(
+        relations=reduction.merged.relations,
+        basis=reduction.basis[reduction.merged.cells],
+        weight=variables.weight,
+        requests=variables.requests(tied),
         tied=tied,
         most_upper=unlimited if tied else variables.most_upper,
         most_lower=unlimited if tied else variables.most_lower,
         hard_upper=own_upper,
         hard_lower=own_lower,
-        gap=gap,
-        time_limit_s=deadline - clock.now(),
-        progress=progress,
-        give_up=give_up,
     )
+    return narrowest_widths(program, limits, give_up)
 
 
 def lifted(variables: Variables, widths: Widths, tied: bool) -> FoundWidths:

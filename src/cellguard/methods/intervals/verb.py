@@ -7,22 +7,20 @@ the truth lies in a set that is as wide as the levels ask, to whoever knows ever
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.methods.intervals.classes import classes
 from cellguard.methods.intervals.grid import Published
 from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
-from cellguard.methods.intervals.problem import Ends, IntervalProblem
+from cellguard.methods.intervals.problem import SEARCHED, Ends, IntervalProblem
 from cellguard.methods.intervals.secret import drawn_seed
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
@@ -34,8 +32,6 @@ POSITIONS = ("classes", "narrowest")
 """How the ends are chosen."""
 _SEARCH = 0.7
 """Share of the time for the search; the rest is for the check."""
-_LEAST_S = 1.0
-"""Seconds for the check at least."""
 _TELLS = (
     "The narrowest intervals are computed from the values: who knows the levels as shares of them computes most values "
     "back. Publish intervals by classes instead (position='classes')."
@@ -53,7 +49,7 @@ def intervals(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     position: str = "classes",
     seed: int = 0,
-    progress: Callable[[float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Intervals:
     """Publish some cells as intervals from which no attacker computes a sensitive cell too closely.
 
@@ -87,32 +83,28 @@ def intervals(
     >>> release.audit().safe, release.details["promised"]
     (True, 1)
     """
-    begin = clock.now()
-    deadline = begin + checked_time_limit(time_limit_s)
+    limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, progress=progress)
     _check(position, gap, seed)
     if position == "classes":
         seed = drawn_seed(seed)
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
     problem = IntervalProblem(table)
-    searching = clock.until(_SEARCH, deadline)
-    hopeless = problem.hopeless(searching)
-    seconds = {"reduce": clock.now() - begin}
+    searching = limits.part(_SEARCH)
+    hopeless = problem.hopeless(searching.deadline)
+    seconds = {"reduce": limits.spent_s}
     if hopeless:
         return _nothing(table, Status.INFEASIBLE, seconds, options, hopeless)
-    started = clock.now()
-    find = _by_classes if position == "classes" else _narrowest
-    found = find(problem, options, deadline, progress)
-    seconds["solve"] = clock.now() - started
+    found = _narrowest(problem, limits) if position == "narrowest" else _by_classes(problem, seed, limits)
+    seconds["solve"] = limits.spent_s - seconds["reduce"]
     if found is None:
         return _nothing(table, Status.TIME_LIMIT, seconds, options, _NONE)
     objective = float(problem.weight @ (found.upper - found.lower))
     bound = min(found.bound, objective)
     proven = objective - bound <= gap * objective
-    if progress is not None:
-        progress(objective, bound)
+    limits.tell(objective, bound)
     return Intervals(
         table=table,
-        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if clock.now() > searching else Status.FEASIBLE,
+        status=Status.OPTIMAL if proven else Status.TIME_LIMIT if searching.deadline.passed else Status.FEASIBLE,
         objective=objective,
         bound=bound,
         seconds=seconds,
@@ -167,19 +159,11 @@ class _FoundIntervals:
     internal: dict[str, FloatArray] = field(default_factory=dict)
 
 
-def _checked(deadline: float) -> float:
-    """Until when the check may take: it has a moment in any case."""
-    return max(deadline, clock.now() + _LEAST_S)
-
-
-def _narrowest(
-    problem: IntervalProblem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> _FoundIntervals | None:
-    gap, searching = options["gap"], clock.until(_SEARCH, deadline)
-    # a part of the gap is kept for publishing small widths exactly
-    found = problem.solve(0.8 * gap, searching, progress)
-    widths = problem.sparser(found, gap, searching)
-    ends, until = problem.ends(widths, gap), _checked(deadline)
+def _narrowest(problem: IntervalProblem, limits: Limits) -> _FoundIntervals | None:
+    gap, searching = limits.gap, limits.part(_SEARCH)
+    found = problem.solve(replace(searching, gap=SEARCHED * gap))
+    widths = problem.sparser(found, gap, searching.deadline)
+    ends, until = problem.ends(widths, gap), limits.last_word
     if not np.isfinite(ends).all():
         return None
 
@@ -193,12 +177,9 @@ def _narrowest(
     return _FoundIntervals(lower=safe[0], upper=safe[1], bound=max(widths.bound, problem.own_bound), details=details)
 
 
-def _by_classes(
-    problem: IntervalProblem, options: dict[str, Any], deadline: float, progress: Callable[[float, float], None] | None
-) -> _FoundIntervals | None:
-    del progress  # there is one result, not a better one each time
-    found = classes(problem.table, options["seed"], clock.until(_SEARCH, deadline))
-    grid, until = found.grid, _checked(deadline)
+def _by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIntervals | None:
+    found = classes(problem.table, seed, limits.part(_SEARCH).deadline)
+    grid, until = found.grid, limits.last_word
 
     def wider(published: Published, cells: IntArray, attempt: int) -> Published | None:
         if grid is None:

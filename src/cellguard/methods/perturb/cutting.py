@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Cut, Separator
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, weak_duality_bound
 from cellguard._engine.space.reduce import reduce
@@ -52,7 +52,7 @@ def solve(
     *,
     rounded: FloatArray | None = None,
     whole: bool = False,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> PerturbationOutcome:
     """Find the movements closest to what is drawn that meet every level.
 
@@ -72,7 +72,7 @@ def solve(
     whole
         Whether movements are whole numbers.
     deadline
-        On the clock of `clock.now`.
+        When to stop.
     """
     chosen = rounded is not None or limits.toward is not None  # the program chooses between the two multiples
     sided = limits if chosen else limits.sided()
@@ -148,14 +148,14 @@ class _CuttingPlanes:
 
     # ------------------------------------------------------------------ the search
 
-    def solve(self, deadline: float) -> PerturbationOutcome:
+    def solve(self, deadline: Deadline) -> PerturbationOutcome:
         if np.isnan(self.choices.left[0]).any():
             return self.outcome(None, infeasible=True)
         integer = False
         program = self.program(integer)
         best = -np.inf
         for self.rounds in range(1, _ROUNDS + 1):
-            solution = program.solve(time_limit_s=max(0.1, deadline - clock.now()))
+            solution = program.solve(time_limit_s=deadline.at_least())
             if not solution.optimal:
                 return self.outcome(None, infeasible=solution.status is SolveStatus.INFEASIBLE)
             best = max(best, self.bound(solution, program))
@@ -168,7 +168,7 @@ class _CuttingPlanes:
                 return self.outcome(np.rint(z) if self.whole else z, bound=best)
             else:
                 self.add(program, cuts)
-            if clock.now() > deadline:
+            if deadline.passed:
                 break
         return self.outcome(None)
 

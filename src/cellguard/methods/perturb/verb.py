@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine import clock
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError, LevelError
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.perturb.given import given_movements, refuse_given
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
@@ -51,6 +50,7 @@ def perturb(
     given: Mapping[Any, float] | Sequence[tuple[Any, float]] | None = None,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
 
@@ -81,6 +81,8 @@ def perturb(
         Stop after this.
     seed
         Of the coins: keep it secret.
+    progress
+        Called with the loss and its proven bound when there is a perturbation.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def perturb(
     >>> bool(release.values[0] != 21)
     True
     """
-    begin = clock.now()
+    limits = Limits(time_limit_s=time_limit_s, seed=seed, progress=progress)
     if base is not None and distance is not None:
         raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
     if draw not in _DRAWS:
@@ -116,9 +118,7 @@ def perturb(
         draw=draw,
         given=prescribed,
         round_sensitive=round_sensitive,
-        seed=seed,
-        begin=begin,
-        deadline=begin + checked_time_limit(time_limit_s),
+        limits=limits,
         options=options,
     )
     run.refuse_hopeless()
@@ -154,9 +154,7 @@ class _PerturbationRun:
     given: FloatArray
     """Movements that are prescribed, NaN for the other cells."""
     round_sensitive: bool
-    seed: int
-    begin: float
-    deadline: float
+    limits: Limits
     options: dict[str, object]
 
     @property
@@ -193,12 +191,12 @@ class _PerturbationRun:
 
         return demands_of(self.table, self.needs)
 
-    def limits(self, demands: list[Demand]) -> CellLimits:
+    def cell_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
         from cellguard.methods.perturb.cell_limits import both_multiples, draw_to_multiples, draw_within, make_limits
 
         t, unit = self.table, unit_of_table(self.table)
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.limits.seed)
         other = None
         if self.draw == "truth":
             target = np.zeros(t.n_cells)
@@ -242,19 +240,20 @@ class _PerturbationRun:
         run, t = self, self.table
         for _ in range(ATTEMPTS):
             demands = run.demands()
-            limits = run.limits(demands)
+            limits = run.cell_limits(demands)
             outcome = solve(
                 t.relations, t.values, t.weights, limits, demands, rounded=run.rounded(), whole=t.integer,
-                deadline=run.deadline,
+                deadline=run.limits.deadline,
             )  # fmt: skip
             if outcome.movement is None:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return run.nothing(status, run.explain(limits, outcome), outcome)
             release = run.release(limits, outcome, outcome.movement)
-            left = missed(release, run.deadline - clock.now())
+            left = missed(release, run.limits)
             if not any(len(cells) for cells in left):
+                self.limits.tell(release.objective, release.bound)
                 return release
-            if clock.now() > run.deadline:
+            if run.limits.deadline.passed:
                 break
             run = replace(run, needs=raised(run.needs, left, integer=t.integer))
         return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
@@ -285,7 +284,7 @@ class _PerturbationRun:
         return np.where(self.table.fixed, 0.0, self.distance)
 
     def seconds(self) -> dict[str, float]:
-        return {"solve": clock.now() - self.begin}
+        return {"solve": self.limits.spent_s}
 
     def explain(self, limits: CellLimits, outcome: PerturbationOutcome) -> str:
         """Name what stands against a perturbation."""

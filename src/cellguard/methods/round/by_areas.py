@@ -17,11 +17,12 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from cellguard._core.areas import decide_one, decide_parts
-from cellguard._engine import clock
 from cellguard._engine.clock import OutOfTimeError
+from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray, IntArray
+from cellguard.methods.limits import Limits
 from cellguard.methods.round.area_relaxation import AreaRelaxation, make_whole
-from cellguard.methods.round.exact import RoundingOutcome
+from cellguard.methods.round.exact import UNLIMITED, RoundingOutcome
 from cellguard.methods.round.grid import AreaGrid, Prices
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.moves import Moves
@@ -43,27 +44,20 @@ def solve_by_areas(
     problem: RoundingProblem,
     grid: AreaGrid,
     cuts: LevelCuts | None = None,
-    *,
-    deadline: float = float("inf"),
-    gap: float = 0.0,
-    seed: int = 0,
+    limits: Limits = UNLIMITED,
 ) -> RoundingOutcome:
     """Round a table that has coordinates. Parameters as in :func:`cellguard.methods.round.exact.solve_exactly`."""
-    return _AreaSearch(problem, grid, cuts, deadline, gap, seed).run()
+    return _AreaSearch(problem, grid, cuts, limits).run()
 
 
-class _AreaSearch:
-    def __init__(
-        self, problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None, deadline: float, gap: float, seed: int
-    ) -> None:
-        self.problem, self.grid, self.cuts, self.deadline, self.gap = problem, grid, cuts, deadline, gap
-        self.moves = Moves(grid, np.random.default_rng(seed))
+class _AreaSearch(Standing[IntArray]):
+    def __init__(self, problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None, limits: Limits) -> None:
+        super().__init__(gap=limits.gap, rounding=1e-6)
+        self.problem, self.grid, self.cuts, self.limits = problem, grid, cuts, limits
+        self.moves = Moves(grid, np.random.default_rng(limits.seed))
         self.constant = problem.loss(np.zeros(problem.n_cells, np.int64))
         self.relaxations: dict[int, AreaRelaxation] = {}
         """Of the families, by the area that their parts add up to."""
-        self.best: IntArray | None = None
-        self.best_loss = np.inf
-        self.bound = -np.inf
         self.rows = csr_array((0, problem.n_cells))
         """Cuts that levels needed so far."""
         self.sides = np.zeros(0)
@@ -72,11 +66,7 @@ class _AreaSearch:
 
     @property
     def late(self) -> bool:
-        return clock.now() > self.deadline
-
-    @property
-    def closed(self) -> bool:
-        return self.best is not None and self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 1e-6
+        return self.limits.deadline.passed
 
     def offer(self, x: IntArray) -> None:
         """Keep a rounding that is better than the best so far and meets every level."""
@@ -86,26 +76,26 @@ class _AreaSearch:
         if protected is None:
             return
         loss = self.constant + self.grid.price(slice(None), protected)
-        if loss < self.best_loss:
-            self.best, self.best_loss = protected.copy(), loss
+        if self.take(protected.copy(), loss):
+            self.limits.tell(loss, min(self.bound, loss))
 
     # ------------------------------------------------------------------ the phases
 
     def run(self) -> RoundingOutcome:
         self.offer(self.from_the_top(self.grid.prices))
         guide = self.relax_families()
-        if not self.closed and not self.late and guide is not None:
+        if not self.closed() and not self.late and guide is not None:
             x = self.from_the_top(Prices.towards(guide))
             self.moves.sweep(x, self.grid.prices, 4)
             self.offer(x)
             self.improve()
         best = None if self.best is None else self.grid.cells(self.best)
-        loss = self.best_loss if best is None else self.problem.loss(best)
+        loss = self.cost if best is None else self.problem.loss(best)
         return RoundingOutcome(
             x=best,
             objective=loss,
             bound=min(self.bound, loss),
-            limit=not self.closed,
+            limit=not self.closed(),
             cuts=len(self.sides),
         )
 
@@ -133,7 +123,7 @@ class _AreaSearch:
         for g in grid.families:
             parts = grid.parts[g]
             relaxation = AreaRelaxation(grid, parts, grid.area_sums[g], parent=g)
-            left_s = self.deadline - clock.now()
+            left_s = self.limits.deadline.left
             if left_s <= 0 or not relaxation.solve(time_limit_s=left_s):
                 continue
             self.relaxations[g] = relaxation
@@ -144,7 +134,7 @@ class _AreaSearch:
         unit = self.problem.unit
         if unit > 0:
             bound = self.constant + unit * float(np.ceil((bound - self.constant) / unit - 1e-4))
-        self.bound = max(self.bound, bound)
+        self.prove(bound)
         return None if self.late else guide
 
     def alone(self, g: int) -> float:
@@ -158,14 +148,14 @@ class _AreaSearch:
     def improve(self) -> None:
         """Decide every family again, its sum kept, more and more thoroughly."""
         for steps in _THOROUGH:
-            if self.best is None or self.closed or self.late:
+            if self.best is None or self.closed() or self.late:
                 return
-            before = self.best_loss
+            before = self.missing
             x = self.best.copy()
             self.decide_again(x, steps)
             self.moves.sweep(x, self.grid.prices, 3)
             self.offer(x)
-            if before - self.best_loss < _WORTHWHILE * (before - self.bound):
+            if before - self.missing < _WORTHWHILE * before:
                 return
 
     def decide_again(self, x: IntArray, steps: int) -> None:
@@ -177,7 +167,7 @@ class _AreaSearch:
             relaxation.restart()
             relaxation.settle(len(parts), x[g])
             try:
-                decide_one_by_one(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.deadline)
+                decide_one_by_one(relaxation, x[g] + grid.area_sums[g], x, steps=steps, deadline=self.limits.deadline)
             except OutOfTimeError:
                 x[parts] = old
                 return

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import now
+from cellguard._engine.standing import Standing
 from cellguard.methods.demands import Demand
-from cellguard.methods.round.exact import RoundingOutcome, solve_exactly
+from cellguard.methods.limits import Limits
+from cellguard.methods.round.exact import PROVEN, UNLIMITED, RoundingOutcome, solve_exactly
 from cellguard.methods.round.grid import AreaGrid, make_grid
 from cellguard.methods.round.level_cuts import LevelCuts
 from cellguard.methods.round.problem import RoundingProblem
@@ -28,12 +30,9 @@ _PROOF_TIME_S = 60.0
 def solve(
     problem: RoundingProblem,
     demands: list[Demand],
+    limits: Limits = UNLIMITED,
     *,
     method: str = "auto",
-    deadline: float = float("inf"),
-    gap: float = 0.0,
-    seed: int = 0,
-    threads: int = 1,
 ) -> RoundingOutcome | None:
     """Round; None if `method` is ``"areas"`` and the table has no coordinates.
 
@@ -43,34 +42,35 @@ def solve(
         What to round.
     demands
         Levels, attacker by attacker.
+    limits
+        As in :func:`cellguard.methods.round.exact.solve_exactly`.
     method
         One of :data:`METHODS`.
-    deadline, gap, seed, threads
-        As in :func:`cellguard.methods.round.exact.solve_exactly`.
     """
     if len(problem.impossible):
         return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
-    begin = clock.now()
-    cuts = LevelCuts(problem, demands, deadline) if any(len(d.cells) for d in demands) else None
+    begin = now()
+    cuts = LevelCuts(problem, demands, limits.deadline) if any(len(d.cells) for d in demands) else None
     # flows know no holes: coins tell on which side of them the cells go
-    drawn = problem.with_coins(np.random.default_rng([seed, 1])) if problem.hole.any() else problem
+    drawn = problem.with_coins(np.random.default_rng([limits.seed, 1])) if problem.hole.any() else problem
     grid = _coordinates(drawn) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
     if grid is None:
         if method == "areas":
             return None
-        return solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads)
+        return solve_exactly(problem, cuts, limits)
     from cellguard.methods.round.by_areas import solve_by_areas
 
-    found = solve_by_areas(drawn, grid, cuts, deadline=deadline, gap=gap, seed=seed)
+    found = solve_by_areas(drawn, grid, cuts, limits)
     free = int(problem.free.sum())
     if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
         return found
     if found.x is not None:
-        deadline = min(deadline, clock.now() + max(_PROOF_TIME_S, clock.now() - begin))
-    proven = solve_exactly(problem, cuts, deadline=deadline, gap=gap, seed=seed, threads=threads, start=found.x)
+        longer = limits.spent_s + max(_PROOF_TIME_S, now() - begin)
+        limits = replace(limits, time_limit_s=min(limits.time_limit_s, longer))
+    proven = solve_exactly(problem, cuts, limits, start=found.x)
     bound = max(found.bound, proven.bound) if drawn is problem else proven.bound  # the other holds for these coins only
-    closed = proven.objective - bound <= gap * abs(proven.objective) + 2e-6
-    return replace(proven, bound=bound, limit=proven.limit and not closed)
+    both = Standing(best=proven.x, cost=proven.objective, bound=bound, gap=limits.gap, rounding=PROVEN)
+    return replace(proven, bound=bound, limit=proven.limit and not both.closed())
 
 
 def _is_hard(problem: RoundingProblem) -> bool:

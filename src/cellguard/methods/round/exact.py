@@ -16,17 +16,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cellguard._engine import clock
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.solvers.mip import MixedSolution, solve_mixed
+from cellguard._engine.standing import Standing
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.methods.limits import Limits
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.model import Model, make_model
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["RoundingOutcome", "solve_exactly"]
+__all__ = ["PROVEN", "UNLIMITED", "RoundingOutcome", "solve_exactly"]
 
-
+UNLIMITED = Limits(time_limit_s=float("inf"))
+"""Search until it is proven."""
+PROVEN = 2e-6
+"""A gap below this is what programs leave of zero: prices are multiples of much larger units."""
 _SMALL = 3000
 """Programs of so many columns are given to the branch-and-bound whole."""
 _SIMPLEX = 20_000
@@ -65,11 +69,8 @@ class RoundingOutcome:
 def solve_exactly(
     problem: RoundingProblem,
     cuts: LevelCuts | None = None,
+    limits: Limits = UNLIMITED,
     *,
-    deadline: float = float("inf"),
-    gap: float = 0.0,
-    seed: int = 0,
-    threads: int = 1,
     start: IntArray | None = None,
 ) -> RoundingOutcome:
     """Find a cheapest rounding that meets every level.
@@ -80,18 +81,14 @@ def solve_exactly(
         What to round.
     cuts
         Finds violated levels; None when there are none.
-    deadline
-        When to stop, on the clock of `clock.now`.
-    gap
-        Stop when proven this close, relatively, to the best.
-    seed, threads
-        Of the solver.
+    limits
+        When to stop; seed and threads are the solver's.
     start
         A rounding to begin with.
     """
     if len(problem.impossible):
         return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
-    search = _TreeSearch(problem, cuts, deadline, gap, seed, threads)
+    search = _TreeSearch(problem, cuts, limits)
     with suppress(LevelsOpenError):
         if start is not None:
             search.accept(start)
@@ -99,34 +96,20 @@ def solve_exactly(
     return search.outcome()
 
 
-class _TreeSearch:
-    def __init__(
-        self, problem: RoundingProblem, cuts: LevelCuts | None, deadline: float, gap: float, seed: int, threads: int
-    ) -> None:
-        self.problem, self.cuts = problem, cuts
-        self.deadline, self.gap, self.seed, self.threads = deadline, gap, seed, threads
+class _TreeSearch(Standing[IntArray]):
+    def __init__(self, problem: RoundingProblem, cuts: LevelCuts | None, limits: Limits) -> None:
+        super().__init__(gap=limits.gap, rounding=PROVEN)
+        self.problem, self.cuts, self.limits = problem, cuts, limits
         self.model: Model = make_model(problem)
         m = self.model
         self.lift = csr_array((m.sign, (m.cell, np.arange(m.n_columns))), shape=(problem.n_cells, m.n_columns))
         self.rows = m.links
         """Rows of holes and cuts so far, over the columns."""
         self.sides = m.link_sides
-        self.best: IntArray | None = None
-        self.best_loss = np.inf
-        self.bound = self.nearest()
+        self.prove(self.nearest())
         self.fractional = 0
 
     # ------------------------------------------------------------------ bookkeeping
-
-    @property
-    def left_s(self) -> float:
-        return self.deadline - clock.now()
-
-    def closed(self) -> bool:
-        """Whether the best is proven good enough, or proven not to exist."""
-        if self.best is None:
-            return self.bound == np.inf
-        return self.best_loss - self.bound <= self.gap * abs(self.best_loss) + 2e-6
 
     def nearest(self) -> float:
         """Price of every cell at the multiple it likes best: a bound before anything is solved."""
@@ -137,7 +120,7 @@ class _TreeSearch:
         unit, constant = self.problem.unit, self.model.constant
         if unit > 0 and np.isfinite(bound):
             bound = constant + unit * float(np.ceil((bound - constant) / unit - 1e-4))
-        self.bound = max(self.bound, bound)
+        self.prove(bound)
 
     def accept(self, x: IntArray) -> bool:
         """Keep x if it is a rounding that meets every level; otherwise add the cuts that it violates."""
@@ -148,9 +131,8 @@ class _TreeSearch:
             if len(sides):
                 self.add(C, sides)
                 return False
-        loss = self.problem.loss(x)
-        if loss < self.best_loss:
-            self.best, self.best_loss = x, loss
+        if self.take(x, self.problem.loss(x)):
+            self.limits.tell(self.cost, min(self.bound, self.cost))
         return True
 
     def add(self, C: csr_array, sides: FloatArray) -> None:
@@ -163,7 +145,7 @@ class _TreeSearch:
     def run(self) -> None:
         again = self.model.n_columns > 0
         if not again:  # no cell has a choice
-            self.bound = self.best_loss if self.accept(self.model.start) else np.inf
+            self.bound = self.cost if self.accept(self.model.start) else np.inf
         while again and not self.closed():
             relaxed = self.relax()
             if relaxed.status is SolveStatus.INFEASIBLE:
@@ -181,8 +163,8 @@ class _TreeSearch:
         """What was found so far."""
         return RoundingOutcome(
             x=self.best,
-            objective=self.best_loss,
-            bound=min(self.bound, self.best_loss),
+            objective=self.cost,
+            bound=min(self.bound, self.cost),
             limit=not self.closed(),
             fractional=self.fractional,
             cuts=len(self.sides) - self.model.n_links,
@@ -202,7 +184,7 @@ class _TreeSearch:
                 program.add_rows(self.rows[known:], self.sides[known:], np.full(len(self.sides) - known, np.inf))
                 known = len(self.sides)
                 program.options(presolve="on" if interior else "off")  # the last basis is the better start
-            left_s = max(self.left_s, 0.0)
+            left_s = self.limits.deadline.left
             solution = self.middle(program, left_s) if interior else program.solve(time_limit_s=left_s)
             if not solution.optimal:
                 break
@@ -221,7 +203,7 @@ class _TreeSearch:
         m = self.model
         claim = program.interior_point(time_limit_s=time_limit_s)
         if claim is None:
-            return program.solve(time_limit_s=max(self.left_s, 0.0))
+            return program.solve(time_limit_s=self.limits.deadline.left)
         dual = claim.row_dual.copy()
         dual[m.A.shape[0] :] = np.maximum(dual[m.A.shape[0] :], 0.0)  # these rows have a lower side only
         A = csr_array(vstack([m.A, self.rows]))
@@ -235,7 +217,7 @@ class _TreeSearch:
         lowest = m.constant + relaxed.objective
         if (np.abs(relaxed.x - np.rint(relaxed.x)) < 1e-7).all():
             if self.accept(m.x(relaxed.x)):
-                self.bound = self.best_loss
+                self.bound = self.cost
             return
         reduced = np.abs(relaxed.reduced_cost)
         threshold = np.inf if m.n_columns <= _SMALL else self.first_threshold(reduced)
@@ -269,12 +251,12 @@ class _TreeSearch:
             np.zeros(len(columns)),
             m.upper[columns],
             m.cost[columns],
-            time_limit_s=max(self.left_s, 0.0),
+            time_limit_s=self.limits.deadline.left,
             relative_gap=0.0,
             absolute_gap=self.absolute_gap(),
             start=self.start(rest, free),
-            seed=self.seed,
-            threads=self.threads,
+            seed=self.limits.seed,
+            threads=self.limits.threads,
         )
         y = rest.copy()
         y[columns] = found.x
@@ -300,7 +282,7 @@ class _TreeSearch:
     def next_threshold(self, lowest: float, threshold: float, reduced: FloatArray) -> float:
         """Take what the proof still needs: columns that could be part of something better."""
         if self.best is not None:
-            return max(self.best_loss - lowest, threshold * 1.01)
+            return max(self.cost - lowest, threshold * 1.01)
         larger = reduced[reduced > threshold * (1 + 1e-9) + 1e-9]
         wider = max(4.0 * threshold, float(larger.min()))
         return wider if wider < float(larger.max()) else np.inf

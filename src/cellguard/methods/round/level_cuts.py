@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._types import FloatArray, IntArray
@@ -28,9 +28,9 @@ class LevelsOpenError(Exception):
 
 
 class LevelCuts:
-    """Finds the capacity constraints that a table violates, until a deadline (on `clock.now`)."""
+    """Finds the capacity constraints that a table violates, until a deadline."""
 
-    def __init__(self, problem: RoundingProblem, demands: list[Demand], deadline: float = float("inf")) -> None:
+    def __init__(self, problem: RoundingProblem, demands: list[Demand], deadline: Deadline = NEVER) -> None:
         self.problem, self.deadline = problem, deadline
         self.demands = [demand for demand in demands if len(demand.cells)]
         self._kept: dict[int, Separator] = {}
@@ -63,10 +63,10 @@ class LevelCuts:
         found = ranges(
             self.problem.relations, lo, hi, a, demand.cells,
             lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
-            time_limit_s=max(self.deadline - clock.now(), _GRACE_S),
+            time_limit_s=self.deadline.at_least(_GRACE_S),
         )  # fmt: skip
         open_ = np.flatnonzero(~found.safe)
-        if len(open_) and clock.now() > self.deadline:
+        if len(open_) and self.deadline.passed:
             raise LevelsOpenError
         return self._attacks(demand, open_) if len(open_) else None
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._core.areas import halve
-from cellguard._engine import clock
-from cellguard._engine.clock import OutOfTimeError
+from cellguard._engine.clock import Deadline, OutOfTimeError
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.area_relaxation import AreaRelaxation
 from cellguard.methods.round.grid import AreaGrid, Prices
@@ -22,7 +21,7 @@ _UNDECIDED = 0.02
 
 
 def decide_one_by_one(
-    relaxation: AreaRelaxation, target: IntArray, x: IntArray, *, steps: int, deadline: float
+    relaxation: AreaRelaxation, target: IntArray, x: IntArray, *, steps: int, deadline: Deadline
 ) -> None:
     """Decide the areas of a relaxation that must add up to the target, in place.
 
@@ -37,12 +36,12 @@ def decide_one_by_one(
     steps
         How many steps the relaxation takes after every decision.
     deadline
-        On the clock of `clock.now`.
+        When to stop.
     """
     grid, areas = relaxation.grid, relaxation.areas
     left = np.arange(len(areas))
     while len(left) > 2:
-        if clock.now() > deadline:
+        if deadline.passed:
             raise OutOfTimeError
         relaxation.follow(steps)
         guide = relaxation.x[left]

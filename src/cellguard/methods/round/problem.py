@@ -20,8 +20,9 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.nouns.table import Table
 
-__all__ = ["RoundingProblem", "make_problem", "reach"]
+__all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
 
 
 _NEAR = 1e-9
@@ -130,21 +131,30 @@ class RoundingProblem:
         )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bases:
+    """What cells are multiples of, and how far from its value one may be published."""
+
+    base: FloatArray
+    """Of each cell."""
+    lattice: Multiples
+    """The values as multiples of their bases."""
+    step: int
+    """Cells move by less than this number of bases."""
+    unit: float
+    """Of the values' last decimal (0: they have none): what the attacker's interval is short of `step` bases."""
+
+    @property
+    def reach(self) -> FloatArray:
+        """How far from a published value the truth may lie."""
+        return reach(self.base, self.step, self.unit)
+
+
 def make_problem(
-    *,
-    relations: csr_array,
-    rhs: FloatArray,
-    values: FloatArray,
-    base: FloatArray,
-    lattice: Multiples,
-    step: int,
-    unit: float,
+    table: Table,
+    bases: Bases,
     weights: FloatArray,
-    lb: FloatArray,
-    ub: FloatArray,
-    least: FloatArray,
-    most: FloatArray,
-    fixed: BoolArray,
+    allowed: tuple[FloatArray, FloatArray],
     moved: BoolArray,
     target: FloatArray | None = None,
 ) -> RoundingProblem:
@@ -152,45 +162,40 @@ def make_problem(
 
     Parameters
     ----------
-    relations, rhs, values, base, weights
-        The table, and a base for each cell.
-    lattice
-        The values as multiples of their bases.
-    step
-        Cells move by less than this number of bases.
-    unit
-        Of the values' last decimal (0: they have none): what the attacker's interval is short of `step` bases.
-    lb, ub
-        What an attacker knows of each cell: no multiple outside is published, unless there is no other.
-    least, most
+    table
+        The table. Of what is known of a cell no multiple outside is published, unless there is no other.
+    bases
+        A base for each cell, and the step.
+    weights
+        Price of a unit of distance.
+    allowed
         Published values outside cannot meet the levels (the trivial fixings of section 3.1).
-    fixed
-        Cells that are published as they are.
     moved
         Cells that must not be published as they are.
     target
         What to be close to; the values unless given.
     """
-    floor, is_multiple = lattice.floor, lattice.is_multiple
+    values, fixed, base, step = table.values, table.fixed, bases.base, bases.step
+    floor, is_multiple = bases.lattice.floor, bases.lattice.is_multiple
     low = np.where(fixed, 0, np.full(len(values), 1 - step)).astype(np.int64)
     high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
-    known_low, known_high = _steps_up(lb - floor, base), _steps_down(ub - floor, base)
+    known_low, known_high = _steps_up(table.lb - floor, base), _steps_down(table.ub - floor, base)
     plausible = np.maximum(low, known_low) <= np.minimum(high, known_high)
     low = np.where(plausible, np.maximum(low, known_low), low)
     high = np.where(plausible, np.minimum(high, known_high), high)
-    low = np.maximum(low, _steps_up(least - floor, base))
-    high = np.minimum(high, _steps_down(most - floor, base))
+    low = np.maximum(low, _steps_up(allowed[0] - floor, base))
+    high = np.minimum(high, _steps_down(allowed[1] - floor, base))
     stuck = moved & is_multiple & ~fixed
     high = np.where(stuck & (high == 0), -1, high)
     low = np.where(stuck & (low == 0), 1, low)
     return RoundingProblem(
-        relations=relations,
-        rhs=rhs,
+        relations=table.relations,
+        rhs=table.rhs,
         values=values,
         target=values if target is None else target,
         base=base,
-        lattice=lattice,
-        distance=np.where(fixed, 0.0, reach(base, step, unit)),
+        lattice=bases.lattice,
+        distance=np.where(fixed, 0.0, bases.reach),
         low=low,
         high=high,
         hole=stuck & (low < 0) & (high > 0),

@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine import clock
 from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -62,6 +61,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     gap: float = 0.0,
     seed: int = 0,
     threads: int = 1,
+    progress: Progress | None = None,
 ) -> Rounding:
     """Round every cell to a multiple of its base, as close to the table as relations and levels allow.
 
@@ -100,6 +100,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
         Decides between equals.
     threads
         Processor cores for the solver.
+    progress
+        Called with the objective and its proven bound whenever a closer rounding is found.
 
     Returns
     -------
@@ -113,9 +115,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     >>> release.values, release.objective, str(release.status)
     (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
     """
-    begin = clock.now()
-    _check_options(step=step, max_step=max_step, gap=gap)
-    limit = checked_time_limit(time_limit_s)
+    limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
+    _check_steps(step=step, max_step=max_step)
     if objective not in _OBJECTIVES:
         raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
     if method not in _METHODS:
@@ -130,8 +131,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     }  # fmt: skip
     run = _RoundingRun(
         table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
-        keep_multiples=keep_multiples, weights=_weights(table, weights), begin=begin,
-        deadline=begin + limit, gap=gap, seed=seed, threads=threads, method=method, options=options,
+        keep_multiples=keep_multiples, weights=_weights(table, weights), limits=limits, method=method,
+        options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
@@ -150,7 +151,7 @@ def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | 
     base, values = int(run.base[0]), run.table.values
     if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
         raise InputError("the unbiased objective is for counts and one whole base of at least 2.")
-    rng = np.random.default_rng(run.seed)
+    rng = np.random.default_rng(run.limits.seed)
     if shares_up is not None:
         share = np.asarray(shares_up, np.float64)
         if share.shape not in ((base,), (base, base)) or not ((share >= 0) & (share <= 1)).all():
@@ -160,8 +161,7 @@ def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | 
             )
     else:
         target = _steered(run, unbiased.exploration(base), rng)
-        half = run.begin + (run.deadline - run.begin) / 2
-        first = replace(run, target=target, deadline=half).first_of(steps)
+        first = replace(run, target=target, limits=run.limits.part(0.5)).first_of(steps)
         if not first.published:
             return first
         share = unbiased.shares_up(values, target, first.values, base)
@@ -192,11 +192,7 @@ class _RoundingRun:
     """What is asked against each attacker of the table."""
     keep_multiples: bool
     weights: FloatArray
-    begin: float
-    deadline: float
-    gap: float
-    seed: int
-    threads: int
+    limits: Limits
     method: str
     options: Mapping[str, Any]
     target: FloatArray | None = None
@@ -211,7 +207,7 @@ class _RoundingRun:
                 return self.confirmed(step, problem, outcome)
             if not outcome.infeasible:
                 why = "the limit was reached before a rounding was found."
-                if clock.now() < self.deadline:
+                if not self.limits.deadline.passed:
                     why = "the method ended without a rounding; that there is none is not proven."
                 return self.nothing(step, Status.TIME_LIMIT, why, outcome.bound)
             why = self.why_not(step, problem)
@@ -235,17 +231,13 @@ class _RoundingRun:
     def problem(self, step: int) -> tuple[RoundingProblem, list[Demand]]:
         """Set up the problem for a step, with what each attacker knows and must not learn."""
         from cellguard.methods.demands import demands_of, trivial_limits
-        from cellguard.methods.round.problem import make_problem, reach
+        from cellguard.methods.round.problem import Bases, make_problem
 
-        t, unit = self.table, unit_of_table(self.table)
+        t = self.table
+        bases = Bases(base=self.base, lattice=self.lattice, step=step, unit=unit_of_table(t))
         demands = demands_of(t, self.needs)
-        least, most = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, reach(self.base, step, unit)))
-        problem = make_problem(
-            relations=t.relations, rhs=t.rhs, values=t.values, base=self.base, lattice=self.lattice, step=step,
-            unit=unit, weights=self.weights, lb=t.lb, ub=t.ub,  # what is public; an insider's knowledge binds him only
-            least=least, most=most, fixed=t.fixed, moved=self.moved, target=self.target,
-        )  # fmt: skip
-        return problem, demands
+        allowed = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, bases.reach))
+        return make_problem(t, bases, self.weights, allowed, self.moved, self.target), demands
 
     @property
     def moved(self) -> BoolArray:
@@ -257,10 +249,7 @@ class _RoundingRun:
     def solve(self, problem: RoundingProblem, demands: list[Demand]) -> RoundingOutcome:
         from cellguard.methods.round.choose import solve
 
-        outcome = solve(
-            problem, demands, method=self.method, deadline=self.deadline, gap=self.gap, seed=self.seed,
-            threads=self.threads,
-        )  # fmt: skip
+        outcome = solve(problem, demands, self.limits, method=self.method)
         if outcome is None:
             raise InputError(
                 "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
@@ -277,10 +266,10 @@ class _RoundingRun:
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            left = missed(release, self.deadline - clock.now())
+            left = missed(release, self.limits)
             if not any(len(cells) for cells in left):
                 return release
-            if clock.now() > self.deadline:
+            if self.limits.deadline.passed:
                 break
             run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
             outcome = run.solve(*run.problem(step))
@@ -291,7 +280,7 @@ class _RoundingRun:
         status = Status.FEASIBLE  # within the gap that was asked for, or what the method leaves
         if outcome.objective - outcome.bound <= 1e-9 * abs(outcome.objective) + 2e-6:
             status = Status.OPTIMAL
-        elif outcome.limit and clock.now() >= self.deadline:
+        elif outcome.limit and self.limits.deadline.passed:
             status = Status.TIME_LIMIT
         return Rounding(
             table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
@@ -311,18 +300,16 @@ class _RoundingRun:
         )  # fmt: skip
 
     def seconds(self) -> dict[str, float]:
-        return {"solve": clock.now() - self.begin}
+        return {"solve": self.limits.spent_s}
 
 
 # ---------------------------------------------------------------------- what the user gave
 
 
-def _check_options(*, step: int | None, max_step: int, gap: float) -> None:
+def _check_steps(*, step: int | None, max_step: int) -> None:
     for name, value in (("step", step), ("max_step", max_step)):
         if value is not None and (int(value) != value or value < 1):
             raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
-    if not gap >= 0:
-        raise InputError(f"gap {gap!r}: a number of at least 0 is needed.")
 
 
 def _weights(table: Table, weights: str | ArrayLike) -> FloatArray:

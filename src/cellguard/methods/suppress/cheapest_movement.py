@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, sparray
 
-from cellguard._engine.clock import Deadline
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import Space
@@ -27,7 +27,6 @@ _PIVOTS = 5000
 """Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
 _LIMIT_S = 60.0
 """After this long a program counts as unsolvable: a solver can hang."""
-_NEVER = Deadline.never()
 
 Plan = list[tuple[float, bool]]
 """Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
@@ -69,7 +68,7 @@ def cheapest(
     *,
     exact: bool = False,
     program: LinearProgram | None = None,
-    deadline: Deadline = _NEVER,
+    deadline: Deadline = NEVER,
 ) -> FloatArray | None:
     """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
 
@@ -134,7 +133,7 @@ class Protector:
         self.relations = space.reduction.merged.relations
         positive = space.weight[space.weight > 0]
         self.unit = float(np.median(positive)) if len(positive) else 1.0
-        self._deadline = _NEVER
+        self._deadline = NEVER
 
     def movements(
         self,
@@ -143,7 +142,7 @@ class Protector:
         *,
         exact: bool = False,
         closed: BoolArray | None = None,
-        deadline: Deadline = _NEVER,
+        deadline: Deadline = NEVER,
     ) -> list[FloatArray] | None:
         """Return movements that meet a request: one that works both ways where there is one, else two.
 

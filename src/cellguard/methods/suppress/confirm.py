@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._types import BoolArray, IntArray
 from cellguard.check.audit import audit
 from cellguard.nouns.release import Status, Suppression
@@ -32,10 +32,10 @@ class PatternVerdict:
     """Whether one of them is proven unsafe; otherwise the time did not suffice."""
 
 
-def judge(table: Table, pattern: BoolArray, deadline: float) -> PatternVerdict:
-    """Ask the audit, until the deadline (of :mod:`clock`)."""
+def judge(table: Table, pattern: BoolArray, deadline: Deadline) -> PatternVerdict:
+    """Ask the audit, until the deadline."""
     release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
-    found = audit(release, everywhere=False, time_limit_s=max(_LEAST_S, deadline - clock.now()))
+    found = audit(release, everywhere=False, time_limit_s=deadline.at_least(_LEAST_S))
     if found.safe or not found.checked:
         return PatternVerdict(safe=True)
     failing = [(k, f.cells[~f.safe]) for k, f in enumerate(found.findings)]

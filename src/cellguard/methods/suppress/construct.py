@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 
@@ -18,7 +18,7 @@ def construct(
     *,
     largest_first: bool = False,
     weight: FloatArray | None = None,
-    deadline: float = float("inf"),
+    deadline: Deadline = NEVER,
 ) -> tuple[BoolArray, list[FloatArray], list[int]]:
     """Open rows until every request is met.
 
@@ -57,8 +57,8 @@ def construct(
         if is_met(request, requests, down, up):
             continue
         some = None
-        if clock.now() < deadline:
-            some = protector.movements(int(request), np.where(rows, 0.0, weight), deadline=clock.Deadline(deadline))
+        if not deadline.passed:
+            some = protector.movements(int(request), np.where(rows, 0.0, weight), deadline=deadline)
         if some is None:
             failed.append(int(request))
             continue

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.branch_and_cut import BinaryProgram, LazySolution, solve_lazy
 from cellguard._engine.solvers.rows import Relaxation, Row
 from cellguard._types import BoolArray, FloatArray
+from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.inequalities import PatternInequalities
 from cellguard.methods.suppress.space import Space
 
@@ -58,12 +59,12 @@ class Exact:
 
     # ------------------------------------------------------------------ root
 
-    def root(self, deadline: float, upper_bound: float = np.inf, max_rounds: int = 400) -> float:
+    def root(self, deadline: Deadline, upper_bound: float = np.inf, max_rounds: int = 400) -> float:
         """Solve the relaxation by cutting planes, from where it was left; returns the bound."""
         stalled = 0
-        self.inequalities.until = clock.Deadline(deadline)
+        self.inequalities.until = deadline
         for _ in range(max_rounds):
-            solution = self._relaxation.solve(time_limit_s=clock.left(deadline))
+            solution = self._relaxation.solve(time_limit_s=deadline.at_least())
             if not solution.optimal:
                 break
             before = self.bound
@@ -72,7 +73,7 @@ class Exact:
             self.y, self.reduced_cost = np.clip(solution.x, 0.0, 1.0), solution.reduced_cost * self.scale
             binding = np.abs(solution.row_dual) > 1e-9
             self.rows = [row for row, binds in zip(self._relaxation.rows, binding, strict=True) if binds]
-            if clock.now() > deadline or self.bound >= upper_bound * (1 - 1e-9):
+            if deadline.passed or self.bound >= upper_bound * (1 - 1e-9):
                 break
             found = [] if stalled > 10 else self.violated(self.y, dear=stalled <= _PATIENCE)
             if not found:
@@ -112,9 +113,10 @@ class Exact:
     # ------------------------------------------------------------------ tree
 
     def solve(
-        self, incumbent: BoolArray | None, cost: float, deadline: float, gap: float, seed: int, nodes: int = -1
+        self, incumbent: BoolArray | None, search: Incumbent, deadline: Deadline, nodes: int = -1
     ) -> LazySolution:
         """Branch and cut, from the root's rows and the heuristic's pattern (rows of the space)."""
+        cost = search.cost
         lower, upper = self._lower, np.ones(len(self._lower))
         if self.reduced_cost is not None and np.isfinite(cost):  # a row dearer than the gap is in no better pattern
             upper[(self.reduced_cost > cost - self.bound + 1e-6 * abs(cost)) & (lower == 0)] = 0.0
@@ -122,14 +124,14 @@ class Exact:
         if incumbent is not None:
             start = incumbent.astype(np.float64)
             upper[incumbent] = 1.0
-        self._calls, self._deadline = 0, clock.Deadline(deadline)
+        self._calls, self._deadline = 0, deadline
         program = BinaryProgram(
             cost=self.cost / self.scale, lower=lower, upper=upper, rows=self.rows,
             check=self._check, separate=self._separate,
         )  # fmt: skip
         result = solve_lazy(
-            program, start=start, time_limit_s=max(0.0, deadline - clock.now()), gap=gap, nodes=nodes, seed=seed,
-            on_bound=lambda b: self._raise(b * self.scale),
+            program, start=start, time_limit_s=deadline.left, gap=search.limits.gap, nodes=nodes,
+            seed=search.limits.seed, on_bound=lambda b: self._raise(b * self.scale),
         )  # fmt: skip
         self.nodes, self.cuts = self.nodes + result.nodes, self.cuts + result.rows
         self._raise(result.bound * self.scale)
@@ -154,7 +156,7 @@ class Exact:
     def _check(self, y: FloatArray) -> list[Row]:
         """Rows that a 0/1 point violates; an empty list is the proof that the pattern is safe."""
         i = self.inequalities
-        i.until = clock.Deadline.never()  # what is not looked at would count as proven
+        i.until = NEVER  # what is not looked at would count as proven
         pool = i.pool.violated(y, 1e-6, 20)
         if pool:
             return pool

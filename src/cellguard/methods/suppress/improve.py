@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from cellguard._engine import clock
-from cellguard._engine.clock import Deadline
+from cellguard._engine.clock import NEVER, Deadline, now
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
@@ -46,6 +45,7 @@ class Search(Incumbent):
     """Movements of the best pattern, if its cost is theirs."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.space = Space.of(self.problem, self.problem.usable)
         self.protector = Protector(self.space)
         self.forced_rows = np.zeros(len(self.space), bool)
@@ -54,14 +54,14 @@ class Search(Incumbent):
 
     # ------------------------------------------------------------------ start
 
-    def start(self, deadline: float) -> bool:
+    def start(self, deadline: Deadline) -> bool:
         """Construct in several ways and clean up. Returns whether there is a safe pattern."""
         self.unmet = self.space.disclosed.tolist()
         if self.unmet:
             return False
-        _, witnesses = self.problem.verdicts(self.problem.forced, Deadline(clock.until(_FIRST, deadline)))
+        _, witnesses = self.problem.verdicts(self.problem.forced, deadline.part(_FIRST))
         bank = self.space.rows_of(witnesses) if len(witnesses) else np.zeros((0, len(self.space)))
-        begin = clock.now()
+        begin = now()
         orders = (False, True)
         if len(self.space) > max(_MANY_ROWS, _RIGID * self.space.reduction.degrees_of_freedom):
             self._start_jointly(bank, deadline)
@@ -75,9 +75,8 @@ class Search(Incumbent):
             self.remember(found)
             if not failed:
                 self.offer(self.space.pattern(rows))  # dear as it is, it is safe: cleaning it up can take long
-                self.finish(rows, np.array([*bank, *found]), clock.until(_CLEAN, deadline))
-            spent = clock.now() - begin
-            if self.best is None or clock.now() + spent > deadline:  # the other order would take as long
+                self.finish(rows, np.array([*bank, *found]), deadline.part(_CLEAN))
+            if self.best is None or now() - begin > deadline.left:  # the other order would take as long
                 break
         return self.best is not None or self._clean_everything(deadline)
 
@@ -87,7 +86,7 @@ class Search(Incumbent):
         rigid = len(self.space) > _RIGID * self.space.reduction.degrees_of_freedom
         return not rigid and len(self.space) > _MANY_ROWS and len(self.space.requests[0]) > _MANY_REQUESTS
 
-    def _start_by_routes(self, bank: FloatArray, deadline: float) -> bool:
+    def _start_by_routes(self, bank: FloatArray, deadline: Deadline) -> bool:
         """Construct quickly, then with care, and clean up the cheaper pattern by other routes."""
         from cellguard.methods.suppress.reroute import Routes
 
@@ -95,29 +94,29 @@ class Search(Incumbent):
         for largest_first, share in ((True, 1.0), (False, _CAREFUL)):
             rows, found, failed = construct(
                 self.protector, self.forced_rows, bank, largest_first=largest_first,
-                deadline=clock.until(share, deadline),
+                deadline=deadline.part(share),
             )  # fmt: skip
             if not failed and self.offer(self.space.pattern(rows)):
                 best = np.array([*bank, *found])
         if self.best is None or best is None:
             return self.best is not None or self._clean_everything(deadline)
-        routes = Routes(self.problem, self.best, (self.space, best), Deadline(deadline))
-        routes.clean(Deadline(clock.until(_ROUTES, deadline)))
+        routes = Routes(self.problem, self.best, (self.space, best), deadline)
+        routes.clean(deadline.part(_ROUTES))
         self.offer(routes.pattern)
         self._routes = routes.movements
         return True
 
-    def _improve_by_routes(self, deadline: float, max_rounds: int | None) -> None:
+    def _improve_by_routes(self, deadline: Deadline, max_rounds: int | None) -> None:
         """Give the requests that a heavy row serves other routes, wherever these lead."""
         from cellguard.methods.suppress.reroute import Routes
 
         if self._routes is None:
             return
-        routes = Routes(self.problem, self.problem.usable | self.problem.forced, self._routes, Deadline(deadline))
-        self.rounds += routes.improve(self.rng, Deadline(deadline), max_rounds)
+        routes = Routes(self.problem, self.problem.usable | self.problem.forced, self._routes, deadline)
+        self.rounds += routes.improve(self.rng, deadline, max_rounds)
         self.offer(routes.pattern)
 
-    def _start_jointly(self, bank: FloatArray, deadline: float) -> None:
+    def _start_jointly(self, bank: FloatArray, deadline: Deadline) -> None:
         """Let one movement meet all requests of an attacker; what is left over is protected one by one."""
         rows, found = self.forced_rows, [*bank]
         attackers, asked = np.unique(self.space.requests[0], return_counts=True)
@@ -126,14 +125,14 @@ class Search(Incumbent):
         for attacker in attackers[asked >= _MANY_REQUESTS]:
             weight = np.where(rows, 0.0, self.space.weight)
             mine = np.flatnonzero(self.space.requests[0] == attacker)
-            z = jointly(self.space, mine, weight, clock.until(_FIRST, deadline))
+            z = jointly(self.space, mine, weight, deadline.part(_FIRST))
             if z is None:
                 return
             rows = rows | (z != 0)
             found.append(z)
-        self.finish(rows, np.array(found), clock.until(_CLEAN, deadline))
+        self.finish(rows, np.array(found), deadline.part(_CLEAN))
 
-    def _clean_everything(self, deadline: float) -> bool:
+    def _clean_everything(self, deadline: Deadline) -> bool:
         if not self.start_from_everything() or self.best is None:
             return False
         proof = prove(self.problem, self.best, deadline=deadline)
@@ -146,28 +145,28 @@ class Search(Incumbent):
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - POOL)]
 
-    def finish(self, rows: BoolArray, found: FloatArray, deadline: float) -> Current | None:
+    def finish(self, rows: BoolArray, found: FloatArray, deadline: Deadline) -> Current | None:
         """Prove and clean up the pattern of these rows, in its own space."""
         proof = self._secure(rows, found, deadline)
         if proof is None:
             return None
-        return self._take(*clean(proof, deadline), deadline=self.limit.at)
+        return self._take(*clean(proof, deadline), deadline=self.limit)
 
-    def _secure(self, rows: BoolArray, found: FloatArray, deadline: float) -> PatternProof | None:
+    def _secure(self, rows: BoolArray, found: FloatArray, deadline: Deadline) -> PatternProof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
         for _ in range(5):
             hints = (self.space, found) if len(found) else None
             proof = prove(self.problem, self.space.pattern(rows), hints, deadline)
             if proof.safe:
                 return proof
-            if clock.now() > deadline:
+            if deadline.passed:
                 return None
             rows = rows.copy()
             cells = proof.space.cells[proof.space.requests[1][proof.failed]]
             failed = np.append(self.space.row[cells], self.space.row[self.problem.requests.cell[proof.space.disclosed]])
             for request in np.flatnonzero(np.isin(self.space.requests[1], failed)):
                 weight = np.where(rows, 0.0, self.space.weight)
-                again = self.protector.movements(int(request), weight, exact=True, deadline=Deadline(deadline))
+                again = self.protector.movements(int(request), weight, exact=True, deadline=deadline)
                 if again is None:
                     return None
                 for z in again:
@@ -175,7 +174,7 @@ class Search(Incumbent):
         return None
 
     def _take(
-        self, pattern: BoolArray, hints: Movements | None = None, *, deadline: float = float("inf")
+        self, pattern: BoolArray, hints: Movements | None = None, *, deadline: Deadline = NEVER
     ) -> Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         proof = prove(self.problem, pattern, hints, deadline)
@@ -193,7 +192,7 @@ class Search(Incumbent):
         """Take a pattern found elsewhere, if the range engine confirms it and it is cheaper."""
         self.offer(self.space.pattern(rows | self.forced_rows))
 
-    def follow(self, y: FloatArray, deadline: float) -> None:
+    def follow(self, y: FloatArray, deadline: Deadline) -> None:
         """Construct along a fractional point: the more of a row it suppresses, the less the row counts."""
         weight = self.space.weight * (1.0 - y) + 1e-6 * self.space.weight
         bank = np.zeros((0, len(self.space)))
@@ -204,7 +203,7 @@ class Search(Incumbent):
 
     # ------------------------------------------------------------------ improvement
 
-    def improve(self, deadline: float, max_rounds: int | None = None) -> None:
+    def improve(self, deadline: Deadline, max_rounds: int | None = None) -> None:
         """Search until the deadline or for so many rounds."""
         if self.best is None or self.cost <= 0:
             return
@@ -215,13 +214,13 @@ class Search(Incumbent):
         if kept is None or kept.cost != self.cost:
             kept = self._take(self.best, deadline=deadline)
         if kept is not None:
-            improve_side_by_side(self, kept, Deadline(deadline), max_rounds)
+            improve_side_by_side(self, kept, deadline, max_rounds)
 
     def forked(self, rng: np.random.Generator) -> Search:
         """Return a search that goes on from here on its own, with programs of its own."""
         other = copy(self)
         other.rng, other.pool, other.protector = rng, list(self.pool), Protector(self.space)
-        other.on_better, other.rounds = None, 0
+        other.limits, other.rounds = replace(self.limits, progress=None), 0
         return other
 
     def take_over(self, other: Search) -> None:
@@ -230,5 +229,4 @@ class Search(Incumbent):
         if other.best is None or other.cost >= self.cost:
             return
         self.best, self.cost, self._kept = other.best, other.cost, other._kept
-        if self.on_better is not None:
-            self.on_better(self.cost)
+        self.limits.tell(self.cost, self.bound)

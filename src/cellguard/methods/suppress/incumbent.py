@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cellguard._engine.clock import Deadline
+from cellguard._engine.standing import Standing
 from cellguard._types import BoolArray
+from cellguard.methods.limits import Limits
 from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["Incumbent"]
 
 
-@dataclass(eq=False)
-class Incumbent:
+@dataclass(eq=False, kw_only=True)
+class Incumbent(Standing[BoolArray]):
     """A safe pattern or none; only what the range engine confirms replaces it."""
 
     problem: SuppressionProblem
-    rng: np.random.Generator
-    best: BoolArray | None = None
-    cost: float = float("inf")
+    limits: Limits
+    rng: np.random.Generator = field(init=False)
+    bound: float = 0.0
+    cuts: int = 0
+    nodes: int = 0
     unmet: list[int] = field(default_factory=list)
     """Requests of the problem that no pattern can meet, once construction has failed."""
-    threads: int = 1
-    """Cores that the search may use; what it finds does not depend on it."""
     rounds: int = 0
-    limit: Deadline = field(default_factory=Deadline.never)
-    """When the range engine must have confirmed what is offered."""
-    on_better: Callable[[float], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.limits.seed)
+        self.gap = max(self.limits.gap, 1e-9)
+
+    @property
+    def limit(self) -> Deadline:
+        """When the range engine must have confirmed what is offered."""
+        return self.limits.deadline
 
     def offer(self, pattern: BoolArray) -> bool:
         """Take a pattern that is cheaper, if the range engine confirms it in time. Returns whether it was taken."""
@@ -37,8 +44,7 @@ class Incumbent:
         if cost >= self.cost or not self.problem.verdicts(pattern, self.limit)[0].all():
             return False
         self.best, self.cost = pattern, cost
-        if self.on_better is not None:
-            self.on_better(cost)
+        self.limits.tell(cost, self.bound)
         return True
 
     def start_from_everything(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Pool, Row
@@ -58,7 +58,7 @@ class PatternInequalities:
         d = space.reduction.degrees_of_freedom
         self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
         """Whether an echelon form of the whole space is worth keeping."""
-        self.until = clock.Deadline.never()
+        self.until = NEVER
         """When to stop looking for more inequalities."""
         if self.few_movements:
             self.movements, parameter = space.echelon()
@@ -315,11 +315,11 @@ class PatternInequalities:
         self.program.set_room(y, y)
         covered = np.zeros(len(y))
         found = []
-        begin = clock.now()
+        late = Deadline.after(_LIMIT_S)
         for i in candidates:
             if covered[i] >= y[i] - _NOISE:
                 continue
-            if clock.now() - begin > _LIMIT_S or self.until.passed:
+            if late.passed or self.until.passed:
                 break
             self.programs += 1
             push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)

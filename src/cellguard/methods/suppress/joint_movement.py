@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -31,7 +31,7 @@ _FREE = 1e-6
 """Cost of what is open anyway, in typical ones."""
 
 
-def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: float = float("inf")) -> FloatArray | None:
+def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: Deadline = NEVER) -> FloatArray | None:
     """Return one movement that meets all requests of an attacker, there and back; None if none is found.
 
     Parameters
@@ -61,7 +61,7 @@ def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: floa
     size = np.zeros(len(weight))
     for _ in range(_TIMES):
         found = adjuster.solve(lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-3, deadline=deadline)
-        if not found.feasible or clock.now() > deadline:
+        if not found.feasible or deadline.passed:
             return None
         size = np.abs(found.z)
         cost = _costs(weight, np.maximum(size, _SMALL))

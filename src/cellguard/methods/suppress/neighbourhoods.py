@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
-from cellguard._engine import clock
+from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import cheapest, plans
 from cellguard.methods.suppress.incumbent import Incumbent
@@ -25,6 +25,8 @@ __all__ = ["LargeSearch"]
 _WINDOWS = ((6, 1, 500), (15, 1, 3_000), (15, 2, 10_000), (60, 3, 50_000), (0, 0, 0))
 """Partners per relation, generations of them, and cells per window, tried in turn; the last is the whole table."""
 _NOISE = 0.2
+_OFTEN_S = 10.0
+"""So often what was found is offered while the search goes on."""
 _CLEAN = 0.4
 """Share of the time that is left for the clean-up at the end, which gains most."""
 
@@ -34,6 +36,7 @@ class LargeSearch(Incumbent):
     """The same as :class:`Search`, for tables too large for programs over all cells."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         T = self.problem.relations
         self.columns = csc_array(T)
         C = self.columns
@@ -44,14 +47,14 @@ class LargeSearch(Incumbent):
 
     # ------------------------------------------------------------------ start
 
-    def start(self, deadline: float) -> bool:
+    def start(self, deadline: Deadline) -> bool:
         """Protect one request after the other, and have the range engine confirm it."""
         p, r = self.problem, self.problem.requests
         met, _ = p.verdicts(p.forced, self.limit)
         level = np.maximum(np.maximum(r.lower, r.upper), r.sliding / 2)
         for first in range(len(_WINDOWS)):  # what the engine does not confirm gets a larger window
             for q in np.argsort(-level, kind="stable"):
-                if not met[q] and (clock.now() > deadline or not self._protect(int(q), first)):
+                if not met[q] and (deadline.passed or not self._protect(int(q), first)):
                     return self.start_from_everything()
             met, _ = p.verdicts(self.ledger.pattern, self.limit)
             if met.all():
@@ -59,7 +62,7 @@ class LargeSearch(Incumbent):
         if not met.all():
             return self.start_from_everything()
         self.offer(self.ledger.pattern)
-        if clock.now() < deadline:
+        if not deadline.passed:
             self._again(np.arange(len(r)), deadline)
         return True
 
@@ -118,21 +121,20 @@ class LargeSearch(Incumbent):
 
     # ------------------------------------------------------------------ improvement
 
-    def improve(self, deadline: float, max_rounds: int | None = None) -> None:
+    def improve(self, deadline: Deadline, max_rounds: int | None = None) -> None:
         """Protect groups of neighbouring requests anew until the time is up; publish what is not needed."""
         active = np.array([q for q, by in enumerate(self.ledger.by) if by], np.int64)
         if not len(active):
             return
-        last = clock.now()
-        stop = deadline - _CLEAN * max(0.0, deadline - last)
+        stop, told = deadline.part(1.0 - _CLEAN), Deadline.after(_OFTEN_S)
         for done in range(1 << 40 if max_rounds is None else max_rounds):
-            if clock.now() >= stop:
+            if stop.passed:
                 break
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
-            if clock.now() - last > 10.0:
+            if told.passed:
                 self.offer(self.ledger.pattern)
-                last = clock.now()
+                told = Deadline.after(_OFTEN_S)
         self.offer(self.ledger.pattern)
         if self.best is not None:
             proof = prove(self.problem, self.best, deadline=deadline)
@@ -148,12 +150,12 @@ class LargeSearch(Incumbent):
         some = self.rng.permutation(near)[: int(self.rng.integers(0, 6))]
         return self.rng.permutation(np.append(some, request))
 
-    def _again(self, requests: IntArray, deadline: float, *, noisy: bool = False) -> None:
+    def _again(self, requests: IntArray, deadline: Deadline, *, noisy: bool = False) -> None:
         """Protect requests anew, one after the other or, with noise, all at once; keep what is not dearer."""
         ledger = self.ledger
         groups = [requests] if noisy else [np.array([q]) for q in requests]
         for group in groups:
-            if clock.now() >= deadline:
+            if deadline.passed:
                 return
             before = ledger.cost
             kept = [(int(q), ledger.release(int(q))) for q in group if ledger.by[int(q)]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellguard._engine import clock
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Known, Levels, Space
@@ -126,7 +126,7 @@ class PatternProof:
 
 
 def prove(
-    problem: SuppressionProblem, pattern: BoolArray, hints: Movements | None = None, deadline: float = float("inf")
+    problem: SuppressionProblem, pattern: BoolArray, hints: Movements | None = None, deadline: Deadline = NEVER
 ) -> PatternProof:
     """Look for witnesses of all requests; the hints, movements of another space, probably serve.
 
@@ -149,13 +149,13 @@ def prove(
         bank = np.ascontiguousarray(bank[bank.any(axis=1)])
         bank, bad = kernel(
             part.Z, part.parameter, part.low, part.high, part.known, part.requests, bank, len(part.asked) + 1,
-            time_left_s=deadline - clock.now(),
+            time_left_s=deadline.left,
         )  # fmt: skip
         banks.append(bank)
         failed[part.asked] = bad
     if undecided:
         asked = np.concatenate(undecided)
-        met, _ = problem.verdicts(pattern, clock.Deadline(deadline))
+        met, _ = problem.verdicts(pattern, deadline)
         r = problem.requests
         unmet = {(int(k), int(i)) for k, i in zip(r.attacker[~met], space.row[r.cell[~met]], strict=True)}
         attacker, row = space.requests[:2]
@@ -170,7 +170,7 @@ def _valid(space: Space, movements: FloatArray) -> FloatArray:
     return movements[(error <= 1e-9 * size).all(axis=0)]
 
 
-def clean(proof: PatternProof, deadline: float = float("inf")) -> tuple[BoolArray, Movements]:
+def clean(proof: PatternProof, deadline: Deadline = NEVER) -> tuple[BoolArray, Movements]:
     """Return the pattern without what it does not need, heaviest classes first, and movements that prove it.
 
     Cells that cost nothing are published last, if they are not needed. What the deadline leaves untried stays.
@@ -187,10 +187,10 @@ def clean(proof: PatternProof, deadline: float = float("inf")) -> tuple[BoolArra
             weight = np.maximum(part.weight, least)
             left, Z, parameter, state, done = bank, part.Z, part.parameter, part.keep.astype(np.int64), False
             trouble = np.zeros(len(part.asked))
-            while not done and clock.now() < deadline:
+            while not done and not deadline.passed:
                 state, Z, parameter, left, done = kernel(
                     Z, parameter, weight, state, part.low, part.high, part.known, part.requests,
-                    left, np.inf, _TRIES, trouble, time_left_s=deadline - clock.now(),
+                    left, np.inf, _TRIES, trouble, time_left_s=deadline.left,
                 )  # fmt: skip
             open_rows[part.rows[state != 2]] = True
         elif len(part.asked):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._engine.clock import Deadline
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["PatternRequests", "SuppressionProblem"]
-
-_NEVER = Deadline.never()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,7 +98,7 @@ class SuppressionProblem:
         down[cells], up[cells] = self.known_down[start:stop], self.known_up[start:stop]
         return down, up
 
-    def verdicts(self, pattern: BoolArray, deadline: Deadline = _NEVER) -> tuple[BoolArray, list[FloatArray]]:
+    def verdicts(self, pattern: BoolArray, deadline: Deadline = NEVER) -> tuple[BoolArray, list[FloatArray]]:
         """Ask the range engine which requests a pattern meets, and for the movements that show it.
 
         What is not decided before the deadline counts as not met.

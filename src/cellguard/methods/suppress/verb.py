@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine import clock
 from cellguard._engine.clock import Deadline
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
-from cellguard.methods.method import DEFAULT_TIME_LIMIT_S, checked_time_limit
+from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
+from cellguard.methods.suppress.confirm import judge
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
-    from cellguard.methods.suppress.exact import Exact
     from cellguard.methods.suppress.improve import Search
     from cellguard.methods.suppress.neighbourhoods import LargeSearch
     from cellguard.methods.suppress.problem import SuppressionProblem
@@ -49,7 +47,7 @@ def suppress(
     resist: str | None = None,
     rounds: int | None = None,
     threads: int = 1,
-    progress: Callable[[float, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Suppression:
     """Choose which cells to withhold, at the least cost.
 
@@ -108,10 +106,9 @@ def suppress(
     >>> release.cost, int(release.secondary.sum())
     (37.0, 3)
     """
-    begin = clock.now()
+    limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
-    limit = checked_time_limit(time_limit_s)
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
     table = _prepared(table, weights, power, prefer, must_publish)
@@ -120,80 +117,13 @@ def suppress(
         counted = _count_table(table, forced, seed, resist=resist is not None)
         if counted is not None:
             return counted
-    options = {"method": method, "time_limit_s": limit, "gap": gap, "seed": seed, "rounds": rounds}
-    return _run(table, forced, method, begin, begin + limit, gap, seed, options, rounds, threads, progress)
+    return _SuppressionRun(table=table, forced=forced, method=method, rounds=rounds, limits=limits).run()
 
 
-def _run(
-    table: Table,
-    forced: BoolArray,
-    method: str,
-    begin: float,
-    deadline: float,
-    gap: float,
-    seed: int,
-    options: dict[str, Any],
-    rounds: int | None,
-    threads: int,
-    progress: Callable[[float, float], None] | None,
-) -> Suppression:
-    from cellguard.methods.suppress.confirm import judge
-    from cellguard.methods.suppress.improve import Search
-    from cellguard.methods.suppress.neighbourhoods import LargeSearch
-    from cellguard.methods.suppress.problem import SuppressionProblem
-
-    problem = SuppressionProblem.of(table, forced=forced)
-    kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
-    search = kind(problem=problem, rng=np.random.default_rng(seed), threads=threads)
-    heavy = int(problem.usable.sum()) * (1 + len(table.attackers)) > _QUICK
-    ends = Deadline(deadline).part(1.0 - _CONFIRM if heavy else 1.0)
-    search.limit = Deadline(deadline)
-    proof = _Proof()
-    reduced = clock.now()
-    if progress is not None:
-        search.on_better = lambda cost: progress(cost, proof.bound)
-    try:
-        if search.start(ends.at):
-            _search_and_prove(search, proof, method, ends.at, gap, seed, rounds)
-    except KeyboardInterrupt:  # whoever is tired of waiting gets the best safe pattern so far
-        if search.best is None:
-            raise
-    seconds = {"reduce": reduced - begin, "solve": clock.now() - reduced, "total": clock.now() - begin}
-    if search.best is None:
-        # programs in floating point lose small cells beside large ones: only the audit may say that nothing is safe
-        everything = problem.usable | problem.forced
-        last = judge(table, everything, _last_word(begin, deadline))
-        if not last.safe:
-            status = Status.INFEASIBLE if last.proven else Status.TIME_LIMIT
-            why = _why(table, problem, search.unmet) if last.proven else _NOT_DECIDED
-            return Suppression(
-                table=table, status=status, objective=float("nan"), seconds=seconds, options=options,
-                explanation=why, suppressed=problem.forced,
-            )  # fmt: skip
-        search.best, search.cost = everything, problem.cost(everything)
-    verdict = judge(table, search.best, _last_word(begin, deadline))
-    seconds |= {"audit": clock.now() - begin - seconds["total"], "total": clock.now() - begin}
-    if not verdict.safe:
-        return Suppression(
-            table=table, status=Status.TIME_LIMIT, objective=float("nan"), seconds=seconds, options=options,
-            explanation=_NOT_CONFIRMED, suppressed=problem.forced,
-        )  # fmt: skip
-    objective = float(table.weights[search.best & ~table.sensitive].sum())
-    bound = _bound(proof, objective, search.cost)
-    proven = objective - bound <= max(gap, 1e-9) * abs(objective)  # never of NaN
-    status = Status.OPTIMAL if proven else Status.TIME_LIMIT if ends.passed else Status.FEASIBLE
-    return Suppression(
-        table=table, status=status, objective=objective, bound=bound, seconds=seconds, options=options,
-        suppressed=search.best, details={"cuts": proof.cuts, "nodes": proof.nodes, "rounds": search.rounds},
-    )  # fmt: skip
-
-
-_GRACE_S, _GRACE = 1.0, 0.04
-"""The audit of the last pattern may take so much longer than the limit: seconds, and a share of the limit."""
 _QUICK, _CONFIRM = 2_000, 0.15
 """With more cells, counted once for each attacker, this share of the time is left for confirming the last pattern."""
-_AFTER = 0.1
-"""Of a limit that a search has overrun so much is left for the confirmation: no release is worse than a late one."""
+_LARGE = 20_000
+"""Cells beyond which no program over the whole table is solved, and no bound is proven."""
 _NOT_DECIDED = (
     "no pattern was shown safe within the limit, nor proven that none is: "
     "the time was too short, or the values are of too different a size."
@@ -201,106 +131,94 @@ _NOT_DECIDED = (
 _NOT_CONFIRMED = "a pattern was found, but the audit did not confirm it within the limit."
 
 
-def _last_word(begin: float, deadline: float) -> float:
-    """Return when the audit of the last pattern must end."""
-    limit = deadline - begin
-    return max(deadline + _GRACE_S + _GRACE * limit, clock.now() + _AFTER * limit)
+@dataclass(kw_only=True, eq=False)
+class _SuppressionRun:
+    """One call of the verb: the table, and everything that was asked for."""
+
+    table: Table
+    forced: BoolArray
+    """Cells that every pattern withholds."""
+    method: str
+    rounds: int | None
+    limits: Limits
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self) -> Suppression:
+        from cellguard.methods.suppress.problem import SuppressionProblem
+
+        problem = SuppressionProblem.of(self.table, forced=self.forced)
+        heavy = int(problem.usable.sum()) * (1 + len(self.table.attackers)) > _QUICK
+        ends = self.limits.deadline.part(1.0 - _CONFIRM if heavy else 1.0)
+        search = self._searched(problem, ends)
+        if search.best is None:
+            # programs in floating point lose small cells beside large ones: only the audit may say that nothing is safe
+            everything = problem.usable | problem.forced
+            last = judge(self.table, everything, self.limits.last_word)
+            if not last.safe:
+                return self._hopeless(problem, search.unmet, proven=last.proven)
+            search.best, search.cost = everything, problem.cost(everything)
+        verdict = judge(self.table, search.best, self.limits.last_word)
+        self.seconds |= {"audit": self.limits.spent_s - self.seconds["total"], "total": self.limits.spent_s}
+        if not verdict.safe:
+            return self._nothing(problem, Status.TIME_LIMIT, _NOT_CONFIRMED)
+        objective = float(self.table.weights[search.best & ~self.table.sensitive].sum())
+        bound = _bound(search.bound, objective, search.cost)
+        proven = objective - bound <= max(self.limits.gap, 1e-9) * abs(objective)  # never of NaN
+        return Suppression(
+            table=self.table,
+            status=Status.OPTIMAL if proven else Status.TIME_LIMIT if ends.passed else Status.FEASIBLE,
+            objective=objective,
+            bound=bound,
+            seconds=self.seconds,
+            options=self._options(),
+            suppressed=search.best,
+            details={"cuts": search.cuts, "nodes": search.nodes, "rounds": search.rounds},
+        )
+
+    def _searched(self, problem: SuppressionProblem, ends: Deadline) -> Search | LargeSearch:
+        """Search until the time is up, or until whoever waits is tired of it."""
+        from cellguard.methods.suppress.improve import Search
+        from cellguard.methods.suppress.neighbourhoods import LargeSearch
+        from cellguard.methods.suppress.proving import search_and_prove
+
+        kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
+        search = kind(problem=problem, limits=self.limits)
+        reduced = self.limits.spent_s
+        try:
+            if search.start(ends):
+                search_and_prove(search, self.method, self.rounds, ends)
+        except KeyboardInterrupt:  # what is returned then is the best safe pattern so far
+            if search.best is None:
+                raise
+        spent = self.limits.spent_s
+        self.seconds |= {"reduce": reduced, "solve": spent - reduced, "total": spent}
+        return search
+
+    def _hopeless(self, problem: SuppressionProblem, unmet: list[int], *, proven: bool) -> Suppression:
+        from cellguard.methods.suppress.explain import explain
+
+        why = explain(self.table, problem, unmet) if proven and unmet else _NOT_DECIDED
+        return self._nothing(problem, Status.INFEASIBLE if proven else Status.TIME_LIMIT, why)
+
+    def _nothing(self, problem: SuppressionProblem, status: Status, why: str) -> Suppression:
+        return Suppression(
+            table=self.table, status=status, objective=float("nan"), seconds=self.seconds, options=self._options(),
+            explanation=why, suppressed=problem.forced,
+        )  # fmt: skip
+
+    def _options(self) -> dict[str, Any]:
+        limits = self.limits
+        return {
+            "method": self.method, "time_limit_s": limits.time_limit_s, "gap": limits.gap, "seed": limits.seed,
+            "rounds": self.rounds,
+        }  # fmt: skip
 
 
-def _why(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:
-    from cellguard.methods.suppress.explain import explain
-
-    return explain(table, problem, unmet) if unmet else _NOT_DECIDED
-
-
-def _bound(proof: _Proof, objective: float, cost: float) -> float:
+def _bound(proven: float, objective: float, cost: float) -> float:
     """What is proven of the objective; NaN when nothing is."""
     # what forced and aliased cells cost is in every pattern, and not in the costs of the search
-    bound = min(max(proof.bound, 0.0) + objective - cost, objective)
+    bound = min(max(proven, 0.0) + objective - cost, objective)
     return bound if bound > 0 or objective <= 0 else float("nan")
-
-
-@dataclass
-class _Proof:
-    """What is proven so far."""
-
-    bound: float = 0.0
-    cuts: int = 0
-    nodes: int = 0
-
-
-_NEAR = 0.02
-"""Gap at the root that a small tree closes without a better pattern."""
-_WIDE = 0.1
-"""Gap that no tree is likely to close: a better pattern is worth more than nodes."""
-_FEW, _MANY, _LONG = 300, 5000, 50_000
-"""Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
-_SMALL, _SMALL_TREE = 2000, 200
-"""Of tables with so many free cells, or nearly closed, so many nodes are tried before a long search."""
-_LARGE = 20_000
-"""Cells beyond which no program over the whole table is solved, and no bound is proven."""
-
-
-def _search_and_prove(
-    search: Search | LargeSearch, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
-) -> None:
-    """Share the time: a quick search, the bound at the root, more search, and the tree for the rest."""
-    from cellguard.methods.suppress.exact import Exact
-    from cellguard.methods.suppress.improve import Search
-
-    if not isinstance(search, Search) or (search.heavy and method != "exact"):
-        search.improve(deadline, rounds)
-        return
-    if method == "heuristic":
-        search.improve(clock.until(0.85, deadline), rounds)
-        if _done(search, proof, gap, deadline) or rounds is not None:
-            return  # whoever counts rounds asks for the same work on every machine, not for a bound
-    exact = Exact(search.space)
-    exact.on_bound = lambda bound: setattr(proof, "bound", max(proof.bound, min(bound, search.cost)))
-    if method == "heuristic":
-        exact.root(deadline, search.cost)
-    else:
-        exact.root(clock.until(0.3, deadline), search.cost)
-        _close(search, exact, proof, method, deadline, gap, seed, rounds)
-    proof.cuts, proof.nodes = exact.cuts, exact.nodes
-
-
-def _done(search: Search, proof: _Proof, gap: float, deadline: float) -> bool:
-    return search.cost - proof.bound <= max(gap, 1e-9) * search.cost or clock.now() >= deadline
-
-
-def _close(
-    search: Search, exact: Exact, proof: _Proof, method: str, deadline: float, gap: float, seed: int, rounds: int | None
-) -> None:
-    """Close the gap that the root has left: by better patterns, and by a tree."""
-    if not _done(search, proof, gap, deadline) and exact.y is not None:
-        search.follow(exact.y, clock.until(0.1, deadline))
-    if search.cost - proof.bound > max(gap, _NEAR) * search.cost:
-        search.improve(clock.until(0.1, deadline), _FEW if rounds is None else rounds)
-    if _done(search, proof, gap, deadline):
-        return
-    if rounds is None and (len(search.space) <= _SMALL or search.cost - proof.bound <= _WIDE * search.cost):
-        _branch(search, exact, clock.until(0.3, deadline), gap, seed, _SMALL_TREE)
-        if _done(search, proof, gap, deadline):
-            return
-    if method == "auto":
-        search.improve(clock.until(0.2, deadline), _MANY if rounds is None else rounds)
-    if rounds is None and search.cost - proof.bound > _WIDE * search.cost:
-        _branch(search, exact, clock.until(0.05, deadline), gap, seed)  # a small tree may still close it
-        if not _done(search, proof, gap, deadline):
-            search.improve(clock.until(0.25, deadline), _LONG)
-    if not _done(search, proof, gap, deadline):
-        _branch(search, exact, deadline, gap, seed)
-
-
-def _branch(search: Search, exact: Exact, deadline: float, gap: float, seed: int, nodes: int = -1) -> None:
-    """Branch and cut from the best pattern; take what is better."""
-    cells, row, _ = search.space.members
-    incumbent = np.zeros(len(search.space), bool)
-    incumbent[row[search.best[cells]]] = True  # type: ignore[index]
-    found = exact.solve(incumbent, search.cost, deadline, gap, seed, nodes)
-    if found.y is not None:
-        search.adopt(found.y > 0.5)
 
 
 def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) -> Suppression | None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._engine import clock
 from cellguard._engine.clock import Deadline
 from cellguard._engine.threads import side_by_side
 from cellguard._types import FloatArray
@@ -78,7 +77,7 @@ class _Turn:
 
 def improve_side_by_side(search: Search, start: Current, deadline: Deadline, max_rounds: int | None) -> None:
     """Improve the pattern of a search until the deadline or for so many rounds in all."""
-    begin, done = clock.now(), 0
+    whole, done = max(deadline.left, 1e-9), 0
     limit = 1 << 40 if max_rounds is None else max_rounds
     walks = [Walk(search, start)]
     each = _TURN if start.Z.size < _DENSE else _LONG_TURN
@@ -86,13 +85,15 @@ def improve_side_by_side(search: Search, start: Current, deadline: Deadline, max
         if len(walks) == 1 and search.rounds >= _ALONE:
             walks = [walks[0].forked(rng) for rng in search.rng.spawn(WALKS)]
         n, rounds = len(walks), min(limit - done, each * len(walks))
-        share = done / limit if max_rounds else (clock.now() - begin) / max(deadline.at - begin, 1e-9)
+        share = done / limit if max_rounds else 1.0 - deadline.left / whole
         step = n / limit if max_rounds else 0.0
         turns = [
             _Turn(rounds=rounds // n + (k < rounds % n), deadline=deadline, share=share, step=step) for k in range(n)
         ]
         try:
-            side_by_side(search.threads, [partial(walk.go, turn) for walk, turn in zip(walks, turns, strict=True)])
+            side_by_side(
+                search.limits.threads, [partial(walk.go, turn) for walk, turn in zip(walks, turns, strict=True)]
+            )
         finally:  # whoever still walks when Ctrl-C was pressed stops after his round
             for walk in walks:
                 walk.halted = True
@@ -148,9 +149,9 @@ class Walk:
             if self.halted or turn.deadline.passed:
                 return
             self.search.rounds += 1
-            self._round(turn.slack(done), turn.deadline.at)
+            self._round(turn.slack(done), turn.deadline)
 
-    def _round(self, slack: float, deadline: float) -> None:
+    def _round(self, slack: float, deadline: Deadline) -> None:
         limit = self.current.cost * (1.0 + slack)
         cheap = self.current.Z.size < _DENSE and self.rounds % _OFTEN != _CHEAP
         got = self._recombine(limit, deadline) if cheap else self._ruin(self.current, deadline)
@@ -166,7 +167,7 @@ class Walk:
         if self.stale > _STALE:
             self.current, self.stale = self._kicked(deadline), 0
 
-    def _kicked(self, deadline: float) -> Current:
+    def _kicked(self, deadline: Deadline) -> Current:
         """Start again from another pattern near the best one, even if it is dearer."""
         for _ in range(_KICKS):
             got = self._ruin(self.best, deadline)
@@ -174,7 +175,7 @@ class Walk:
                 return got
         return self.best
 
-    def _recombine(self, limit: float, deadline: float) -> Current | None:
+    def _recombine(self, limit: float, deadline: Deadline) -> Current | None:
         """Add a few movements from the pool and clean up in a noisy order."""
         from cellguard._core.patterns import recombine
 
@@ -189,11 +190,11 @@ class Walk:
         low, high = space.bounds
         cost, Z, bank = recombine(
             vectors, space.weight, noisy, space.keep, low, high, space.known, space.requests,
-            current.bank, limit * 1.2, time_left_s=deadline - clock.now(),
+            current.bank, limit * 1.2, time_left_s=deadline.left,
         )  # fmt: skip
         return Current(cost=cost, Z=Z, bank=bank) if np.isfinite(cost) else None
 
-    def _ruin(self, current: Current, deadline: float) -> Current | None:
+    def _ruin(self, current: Current, deadline: Deadline) -> Current | None:
         """Forbid some heavy rows, publish some others, protect again with noisy costs, clean up."""
         space, rng = self.search.space, self.search.rng
         rows = (current.Z != 0).any(axis=0) | self.search.forced_rows
@@ -210,7 +211,7 @@ class Walk:
         bank = current.bank[~(current.bank[:, ~rows] != 0).any(axis=1)]
         rows, found, failed = construct(
             self.search.protector, rows, bank, largest_first=bool(rng.random() < 0.5), weight=weight,
-            deadline=min(deadline, clock.now() + _RUIN_S),
+            deadline=deadline.earlier(_RUIN_S),
         )  # fmt: skip
         if failed:
             return None
