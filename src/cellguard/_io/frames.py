@@ -6,6 +6,7 @@ here interprets the columns.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -27,16 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_HEADER",
+    "NUMBERS_ARE",
     "beside",
     "check_width",
     "columns_of",
     "encode",
     "free_name",
     "guarded",
+    "has_decimal_commas",
     "header_of",
     "library_of",
     "numbers",
     "read_frame",
+    "refuse_utf16",
     "texts",
     "to_frame",
     "write_csv",
@@ -128,11 +132,34 @@ def numbers(column: Any, name: str) -> FloatArray:
         if pa.types.is_null(array.type) or pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
             text = pc.utf8_trim_whitespace(array.cast(pa.string()))
             array = pc.if_else(pc.equal(text, ""), None, text)
+            array = pc.replace_substring(array, ",", ".") if has_decimal_commas(array) else array
         array = array.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        raise InputError(f"column {name!r} holds something that is not a number.") from None
+        raise InputError(f"column {name!r} holds something that is not a number.", hint=NUMBERS_ARE) from None
     flat = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return np.array(flat.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+NUMBERS_ARE = (
+    "digits and a decimal sign, such as 1234.5 or 1234,5: no thousands separators, units or marks; "
+    "a cell without data has no row, a zero is 0."
+)
+"""What is said where something else stands in a column of numbers."""
+
+
+def has_decimal_commas(text: Any) -> bool:
+    """Say whether numbers are written with decimal commas, and could not be thousands: 1,5 but neither 1,234 nor 1.5,0.
+
+    >>> import pyarrow as pa
+    >>> [has_decimal_commas(pa.array(x)) for x in (["1,5", "2"], ["1,234", "2"], ["1.5", "2"], ["1,234", "1,5"])]
+    [True, False, False, True]
+    """
+    import pyarrow.compute as pc
+
+    known = text.drop_null()
+    if not len(known) or not pc.all(pc.match_substring_regex(known, r"^[+-]?[0-9]*(,[0-9]+)?$")).as_py():
+        return False
+    return bool(pc.any(pc.match_substring_regex(known, r",([0-9]{1,2}|[0-9]{4,})$|^[+-]?(0|[0-9]{4,}),")).as_py())
 
 
 def library_of(frame: Any) -> str | None:
@@ -216,17 +243,13 @@ def _read_csv(path: Path) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import csv as pacsv
 
-    raw = read_bytes(path)
+    raw = _decoded(path, read_bytes(path))
     if not raw.strip():
         raise FormatError.at(path, None, "the file is empty.", hint="the first line names the columns.")
     if b"\0" in raw[:4096]:
         raise FormatError.at(
             path, None, "is a binary file.", hint="a text file with comma-separated columns is needed."
         )
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raw = raw.decode("latin-1").encode()
     names, delimiter = header_of(path, raw[: MAX_HEADER + 1])
     options = pacsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
@@ -234,14 +257,53 @@ def _read_csv(path: Path) -> dict[str, Any]:
         null_values=[""],
         quoted_strings_can_be_null=False,
     )
-    table = pacsv.read_csv(
-        pa.BufferReader(raw),
-        parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=options,
-    )
+    try:
+        table = pacsv.read_csv(
+            pa.BufferReader(raw),
+            parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            convert_options=options,
+        )
+    except pa.ArrowInvalid:
+        _refuse_ragged(path, raw, len(names), delimiter)
+        raise
     if table.column_names != names:
         raise FormatError.at(path, 1, "the first line does not name the columns.")
     return columns_of(table)
+
+
+def refuse_utf16(path: str | Path, head: bytes) -> None:
+    """Refuse what spreadsheet programs call Unicode text, by the first bytes of a file."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise FormatError.at(path, None, "is text in UTF-16.", hint="save it again as CSV in UTF-8, or as .xlsx.")
+
+
+def _decoded(path: Path, raw: bytes) -> bytes:
+    """Return a text in UTF-8: what is not is taken for Latin-1."""
+    refuse_utf16(path, raw[:2])
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1").encode()
+    return raw
+
+
+def _refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:
+    """Refuse a file with a line of too few or too many columns, and say which."""
+    rows = csv.reader(io.StringIO(raw.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter)
+    try:
+        for row in rows:
+            if row and len(row) != width:
+                raise FormatError.at(
+                    path,
+                    rows.line_num,
+                    f"{len(row)} column{'' if len(row) == 1 else 's'}; the first line names {width}.",
+                    hint=f"columns are parted by {_SIGNS[delimiter]}; an entry that holds one stands in quotes.",
+                )
+    except csv.Error:
+        return
+
+
+_SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 def header_of(path: str | Path, head: bytes) -> tuple[list[str], str]:

@@ -32,6 +32,12 @@ class Column:
     """Whole numbers of at least two digits: their first digits may be codes of a higher level."""
     dense: bool
     """Whole numbers, each once, that follow each other or have the same number of digits: they number the records."""
+    zeros: bool
+    """Digits that begin with a zero, such as 01: codes, whatever else they look like."""
+    strays: tuple[int, int]
+    """Entries that are no numbers where nearly all are: how many, and the line of the first."""
+    dates: bool
+    """Days, such as 2024-03-31 or 31.03.2024."""
     negative: bool
     decimals: int | None
     """Most decimals of its numbers; None where they are measurements without end."""
@@ -73,8 +79,9 @@ def _looked_at(name: str, column: Any) -> Column:
 
     from cellguard._io.frames import encode
 
-    number, comma = _numbers(column)
-    numeric = number is not None and len(column) > column.null_count
+    number, comma, strays = _numbers(column)
+    zeros = _some(column, "^0[0-9]+$") and _every(column, "^[0-9]+$")
+    numeric = number is not None and len(column) > column.null_count and not zeros
     whole = number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py())
     codes, index = encode(column)
     filled = len(column) - column.null_count
@@ -84,7 +91,10 @@ def _looked_at(name: str, column: Any) -> Column:
         whole=whole,
         comma=comma,
         digits=_long_codes(column),
-        dense=numeric and whole and len(codes) == filled and _numbers_the_records(number, codes),
+        zeros=zeros,
+        strays=strays,
+        dates=_is_date(column) or _every(column, _DAY),
+        dense=number is not None and whole and len(codes) == filled and _numbers_the_records(number, codes),
         decimals=_decimals(number) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
@@ -140,14 +150,40 @@ def _without_blanks(column: Any) -> Any:
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
 
 
+_DAY = r"^([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4})([ T][0-9:.]+Z?)?$"
+
+
+def _is_date(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
+
+
+def _texts(column: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.utf8_trim_whitespace(column.cast("string").drop_null())
+
+
+def _every(column: Any, pattern: str) -> bool:
+    """Whether there are entries, and all of them look like this."""
+    import pyarrow.compute as pc
+
+    text = _texts(column)
+    return bool(len(text)) and bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
+
+
+def _some(column: Any, pattern: str) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.any(pc.match_substring_regex(_texts(column), pattern)).as_py())
+
+
 def _long_codes(column: Any) -> bool:
     """Whether all entries are digits, and as many of them, two or more."""
     import pyarrow.compute as pc
 
-    text = column.cast("string").drop_null()
-    if not len(text) or not pc.all(pc.match_substring_regex(text, "^[0-9]{2,}$")).as_py():
-        return False
-    return bool(pc.count_distinct(pc.utf8_length(text)).as_py() == 1)
+    return _every(column, "^[0-9]{2,}$") and bool(pc.count_distinct(pc.utf8_length(_texts(column))).as_py() == 1)
 
 
 def _numbers_the_records(number: Any, codes: list[str]) -> bool:
@@ -158,8 +194,13 @@ def _numbers_the_records(number: Any, codes: list[str]) -> bool:
     return bool(span <= 2 * len(codes)) or (len(codes) > 1 and len({len(code.strip()) for code in codes}) == 1)
 
 
-def _numbers(column: Any) -> tuple[Any, bool]:
-    """Return the column as numbers, or None, and whether their decimal sign is a comma."""
+_NEARLY, _LEAST = 0.8, 5
+"""A text column is one of numbers with strays where this share of its entries are numbers, and at least so many."""
+_NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
+
+
+def _numbers(column: Any) -> tuple[Any, bool, tuple[int, int]]:
+    """Return the column as numbers, or None; whether their decimal sign is a comma; and what is none among them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -167,7 +208,26 @@ def _numbers(column: Any) -> tuple[Any, bool]:
     trimmed = pc.utf8_trim_whitespace(column) if text else column
     for comma in (False, True) if text else (False,):
         try:
-            return (pc.replace_substring(trimmed, ",", ".") if comma else trimmed).cast(pa.float64(), safe=False), comma
+            return (
+                (pc.replace_substring(trimmed, ",", ".") if comma else trimmed).cast(pa.float64(), safe=False),
+                comma,
+                (0, 0),
+            )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             continue
-    return None, False
+    return _nearly_numbers(trimmed) if text else (None, False, (0, 0))
+
+
+def _nearly_numbers(text: Any) -> tuple[Any, bool, tuple[int, int]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fits = pc.fill_null(pc.match_substring_regex(text, _NUMBER), fill_value=False).to_numpy()
+    filled = len(text) - text.null_count
+    if fits.sum() < max(_LEAST, _NEARLY * filled):
+        return None, False, (0, 0)
+    known = pc.if_else(pa.array(fits), text, pa.scalar(None, text.type))
+    comma = bool(pc.any(pc.match_substring(known, ",")).as_py())
+    stray = ~fits & pc.is_valid(text).to_numpy()
+    number = pc.replace_substring(known, ",", ".").cast(pa.float64(), safe=False)
+    return number, comma, (int(stray.sum()), int(np.argmax(stray)) + 2)  # the first line names the columns

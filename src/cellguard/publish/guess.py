@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from cellguard.publish.columns import Column, nested_in, same_as
 
-__all__ = ["TOTALS", "VALUES", "DimensionGuess", "Guess", "guess", "words_of"]
+__all__ = ["TOTALS", "VALUES", "DimensionGuess", "Guess", "guess", "identifies", "strays_of", "words_of"]
 
 VALUES = (
     *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "production", "wage"),
@@ -43,6 +43,8 @@ _NUMBERS = (
     "parent",
 )
 """Words that may number respondents, or mean something harmless, such as a group of products."""
+_ENDINGS = ("nr", "nummer", "number", "id", "ident", "numero")
+"""Ends of words that number respondents: ``Betriebsnr``, ``firmid``."""
 _CLASSES = (
     *("region", "country", "county", "state", "area", "zone", "sector", "activity", "industry", "branch", "product"),
     *("size", "class", "type", "kind", "category", "form", "status", "sex", "gender", "age", "nace", "nuts", "land"),
@@ -66,7 +68,10 @@ _NO_AMOUNTS = (
 _MAX_CODES = 300
 _SHARED = 20
 """Codes that so many records share, on the average, name no respondent."""
-TOTALS = {"total", "_t", "tot", "all", "insgesamt", "gesamt", "ensemble", "totaal", "totale"}
+TOTALS = {
+    *("total", "_t", "tot", "all", "insgesamt", "gesamt", "zusammen", "alle", "ensemble", "totaal", "totale"),
+    *("sum", "summe", "somme", "grand total", "totals", "razem", "yhteensä", "i alt"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +85,12 @@ class DimensionGuess:
     """Codes of all levels, and the total."""
     why: str = ""
     risky: bool = False
+    """So few records share a code that it may name respondents."""
+
+    @property
+    def unlikely(self) -> bool:
+        """Whether few tables have it: what may name respondents, and days."""
+        return self.risky or self.column.dates
 
 
 @dataclass(kw_only=True)
@@ -102,7 +113,7 @@ class Guess:
 def guess(columns: Sequence[Column]) -> Guess:
     """Guess which column is the value, the holding and the weight, and which are dimensions."""
     out = Guess()
-    identifying = {c.name: why for c in columns if (why := _identifies(c))}
+    identifying = {c.name: why for c in columns if (why := identifies(c))}
     _numbers(out, columns, identifying)
     _who(out, columns, identifying)
     taken = {out.value, out.weight, *identifying}
@@ -112,8 +123,17 @@ def guess(columns: Sequence[Column]) -> Guess:
     for c in codes:
         out.why.setdefault(c.name, _why_left(c))
     out.comma = any(c.comma for c in columns if c.name in (out.value, out.weight))
+    out.why |= {c.name: out.why[c.name] + strays_of(c) for c in columns if c.name in out.why}
     out.added_up = [c.name for c in fits if any(code.strip().lower() in TOTALS for code in c.codes)]
     return out
+
+
+def strays_of(c: Column) -> str:
+    """Say which entries of a column of numbers are none; what they are is not told."""
+    number, line = c.strays
+    if not number:
+        return ""
+    return f"; {number:,} {'entry is no number' if number == 1 else 'entries are no numbers'}, in line {line} first"
 
 
 def words_of(name: str) -> list[str]:
@@ -122,7 +142,7 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.split(r"[^0-9A-Za-zÀ-ÿ]+", spaced) if word]
 
 
-def _identifies(c: Column) -> str:
+def identifies(c: Column) -> str:
     """Say why a column may identify respondents; nothing where it does not."""
     words = words_of(c.name)
     shared = c.records_per_code >= _SHARED
@@ -136,6 +156,8 @@ def _identifies(c: Column) -> str:
         return "it numbers the records"
     if not c.numeric and c.distinct > 1 and c.records_per_code < 2:
         return "nearly every record has an entry of its own"
+    if c.whole and c.records_per_code < 2 and any(w.endswith(_ENDINGS) for w in words):
+        return "by its name it numbers respondents, and nearly every record has a number of its own"
     return ""
 
 
@@ -205,7 +227,7 @@ def _dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
 
     def order(d: DimensionGuess) -> tuple[bool, bool, bool, int]:
         first = min(place[name] for name in (d.column.name, *d.levels))
-        return d.risky, not d.levels, d.column.numeric and not d.levels, first
+        return d.unlikely, not d.levels, d.column.numeric and not d.levels, first
 
     return sorted(made, key=order)
 
@@ -224,5 +246,7 @@ def _dimension(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
         levels = ()
     if risky:
         why += "; so few may be respondents"
+    if fine.dates:
+        why += "; days, by which few tables are made"
     out.why[fine.name] = why
     return DimensionGuess(column=fine, levels=levels, cells=cells, why=why, risky=risky)

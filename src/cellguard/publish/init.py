@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import DimensionGuess, Guess, guess
@@ -41,13 +43,35 @@ def draft(path: Path, folder: Path) -> Draft:
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
     name = _name_of(path)
-    told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns)
+    told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns) + _twice(found, columns)
     about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
+    about += "".join(f"\n# {line}" for line in _twice(found, columns))
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
     parts = [head, _DATA.format(file=_text(os.path.relpath(path, folder)), about=about), _data(found, columns)]
     parts += [_dimension(d, path.parent, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
     parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
     return Draft("\n".join(parts), told, tuple(found.unconfirmed))
+
+
+_ACCIDENT = 0.05
+"""Where a larger share of records stands twice, records are alike by nature."""
+
+
+def _twice(found: Guess, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Tell records that are the same as another in every column, where the columns would tell records apart."""
+    told_apart = [c for c in columns if c.distinct > _SAME * c.filled]
+    if not told_apart or not found.value:
+        return ()
+    n = len(columns[0].index)
+    again = n - len(np.unique(np.column_stack([c.index for c in columns]), axis=0))
+    if not 0 < again <= max(1, _ACCIDENT * n):
+        return ()
+    are = "record is" if again == 1 else "records are"
+    return (f"{again:,} {are} the same as another one in every column: counted as often as listed.",)
+
+
+_SAME = 0.5
+"""A column with more different entries than this share of the records tells them apart."""
 
 
 def _name_of(path: Path) -> str:
@@ -68,10 +92,11 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
     head = _HEAD.format(name=name, unconfirmed=_WAITS.format(listed=listed) if listed else "")
     dims = "".join(_ready_dimension(d, folder) for d in found.dimensions)
     names = ", ".join(_text(d.name) for d in found.dimensions)
-    total = ", ".join(f"{_key(d.name)} = {_text(d.total)}" for d in found.dimensions)
+    total = ", ".join(f"{_key(d.name)} = {_text(d.total)}" for d in found.dimensions if d.total)
     lines = ["[[tables]]", "# Columns found, and what they were taken for:", about]
     lines += [f"file = {_text(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
-    lines += [f"value = {_text(found.value)}", f"total = {{{total}}}    # how the file calls the totals"]
+    lines += [f"value = {_text(found.value)}"]
+    lines += [f"total = {{{total}}}    # how the file calls the totals"] if total else []
     count = f"count = {_text(found.count)}" if found.count else '# count = "..."'
     top = f"top = [{', '.join(map(_text, found.top))}]" if found.top else '# top = ["...", "..."]'
     lines += [f"{count}    # numbers of contributors", f"{top}    # largest contributions, the largest first"]
@@ -104,10 +129,12 @@ def _rules_of_table(found: Ready) -> str:
         out += (
             '[[rules]]\nrule = "dominance"    # the largest contributor holds more than k per cent\nn = 1\nk = 85\n\n'
         )
-    if found.count:
+    if found.count == found.value:
+        out += _COUNTS + "\n"
+    elif found.count:
         out += _RULES[_RULES.index('[[rules]]\nrule = "min') : _RULES.index("# [[rules]]")]
     elif not found.top:
-        out += _COUNTS + "\n"
+        out += _BY_HAND
     return out
 
 
@@ -127,7 +154,7 @@ def _active(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
     most = min(_MAX_CELLS, max(rows / _RECORDS_PER_CELL, 60))
     cells = 1
     for d in dims:
-        if (d.risky and chosen) or len(chosen) == 3:
+        if (d.unlikely and chosen) or len(chosen) == 3:
             break
         if not chosen or cells * d.cells <= most:
             cells *= d.cells
@@ -150,6 +177,7 @@ def _unconfirmed(found: Guess) -> str:
 
 def _described(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
+    kind = "days" if column.dates else "digits with leading zeros" if column.zeros else kind
     return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
 
 
@@ -259,6 +287,16 @@ percent = 10    # how far such a cell must stay uncertain, in per cent of its va
 # rule = "dominance"    # the n largest contributors hold more than k per cent
 # n = 2
 # k = 85
+"""
+
+_BY_HAND = """\
+# The file says nothing about contributors, so that no rule can tell what is sensitive: name the columns of counts
+# (count) and of the largest contributions (top) above, or the cells by hand, which waits for you:
+[[rules]]
+rule = "manual"
+cells = []    # such as [{region = "N1", size = "small"}]
+percent = 20    # how far they must stay uncertain, in per cent of their values
+
 """
 
 _COUNTS = """\

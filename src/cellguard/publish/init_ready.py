@@ -12,7 +12,7 @@ from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
-from cellguard.publish.guess import TOTALS, VALUES, words_of
+from cellguard.publish.guess import TOTALS, VALUES, identifies, strays_of, words_of
 
 __all__ = ["Ready", "ReadyDimension", "is_ready", "ready"]
 
@@ -25,10 +25,11 @@ _MANY = 200
 
 @dataclass(frozen=True, kw_only=True)
 class ReadyDimension:
-    """A column of codes with a total."""
+    """A column of codes."""
 
     name: str
     total: str
+    """How the file calls the total; empty where it has none."""
     hierarchy: Path | None = None
     """A file whose tree has all its codes."""
 
@@ -51,39 +52,80 @@ class Ready:
 
 def is_ready(columns: Sequence[Column]) -> bool:
     """Say whether the file is a table: codes of totals, and each combination of codes in one row only."""
-    coded = [c.index for c in columns if _coded(c) and not c.numeric]
-    return bool(coded) and len(np.unique(np.column_stack(coded), axis=0)) == len(coded[0])
+    return bool(_dimensions(columns))
+
+
+_FULL = 0.5
+"""A file without totals is a table where at least this share of the combinations of its codes has a row."""
+
+
+def _dimensions(columns: Sequence[Column]) -> list[Column]:
+    """Return the columns whose codes tell the cells of a table apart; none where the file holds records.
+
+    Those with the code of a total, and as many of the other columns of codes as are needed. Without any total,
+    a file is a table where each of most combinations of two or more codes has one row.
+    """
+    codes = [c for c in columns if not c.numeric and c.distinct > 1 and not c.dates]
+    chosen = [c for c in codes if _coded(c)]
+    others = [c for c in codes if not _coded(c) and c.gaps == 0 and c.records_per_code >= _SHARED and not identifies(c)]
+    if not chosen:
+        records = any(identifies(c) for c in columns)  # what says who answered is in no table
+        full = not records and len(others) > 1 and _one_row_each(others)
+        dense = full and others[0].filled >= _FULL * np.prod([float(c.distinct) for c in others])
+        return others if dense else []
+    for c in [None, *others]:
+        chosen = chosen if c is None else [*chosen, c]
+        if _one_row_each(chosen):
+            return [c for c in codes if c in chosen]
+    return []
+
+
+_SHARED = 1.5
+"""A code that fewer rows share, on the average, is a label or an identifier."""
+
+
+def _one_row_each(columns: Sequence[Column]) -> bool:
+    index = np.column_stack([c.index for c in columns])
+    return len(np.unique(index, axis=0)) == len(index)
 
 
 def ready(path: Path, columns: Sequence[Column]) -> Ready:
     """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
     why: dict[str, str] = {}
-    totals = {c.name: next(code for code in c.codes if code.strip().lower() in TOTALS) for c in columns if _coded(c)}
+    found = _dimensions(columns) or [c for c in columns if _coded(c)]
+    totals = {c.name: next((code for code in c.codes if code.strip().lower() in TOTALS), "") for c in found}
     dims = []
-    for c in columns:
-        if c.name in totals:
-            tree = _tree(path, c, totals[c.name])
-            dims.append(ReadyDimension(name=c.name, total=totals[c.name], hierarchy=tree))
-            why[c.name] = f"dimension: {c.distinct} codes, total {totals[c.name]!r}"
-            why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
+    for c in found:
+        total = totals[c.name]
+        tree = _tree(path, c, total)
+        dims.append(ReadyDimension(name=c.name, total=total, hierarchy=tree))
+        why[c.name] = f"dimension: {c.distinct} codes, " + (f"total {total!r}" if total else "their total is computed")
+        why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
     numbers = [c for c in columns if c.numeric and c.name not in totals]
     count = _count(numbers)
     value, sure = _value([c for c in numbers if c is not count])
     if value is None and count is not None:  # a table of counts: they are the value
-        value, count, sure = count, None, True
+        value, sure = count, True
     if value is None:
         raise InputError(f"{path}: no column of numbers looks like the value.", hint="a table has one number per cell.")
     top = _top([c for c in numbers if c not in (count, value)], value)
     why[value.name] = "value: " + ("by its name" if sure else "the largest numbers")
-    if count is not None:
+    unconfirmed = [] if sure else ["value"]
+    if count is value:
+        why[value.name] = "value: numbers of contributors, by its name; a table of counts"
+    elif count is not None:
         why[count.name] = "count: whole numbers, by its name the contributors"
+    elif not top and value.whole and not value.negative:
+        count = value
+        why[value.name] += "; whole numbers and nothing about contributors: taken for counts of them"
+        unconfirmed.append("count")
     why |= {c.name: "top: a largest contribution, never above the value" for c in top}
     for c in columns:
-        why.setdefault(c.name, "left alone")
+        why[c.name] = why.get(c.name, "left alone") + strays_of(c)
     return Ready(
         dimensions=tuple(dims), value=value.name, count=None if count is None else count.name,
-        top=tuple(c.name for c in top), why=why, unconfirmed=() if sure else ("value",),
-        rows=max(c.filled for c in columns), cells=int(np.prod([c.distinct for c in columns if c.name in totals])),
+        top=tuple(c.name for c in top), why=why, unconfirmed=tuple(unconfirmed),
+        rows=max(c.filled for c in columns), cells=int(np.prod([c.distinct for c in found])),
     )  # fmt: skip
 
 
@@ -122,8 +164,15 @@ def _top(numbers: Sequence[Column], value: Column) -> list[Column]:
 
 
 def _numbers(c: Column) -> FloatArray:
-    parsed = np.array([float(code.strip().replace(",", ".")) for code in c.codes] + [np.nan])
+    parsed = np.array([_number(code) for code in c.codes] + [np.nan])
     return np.asarray(parsed[c.index])
+
+
+def _number(code: str) -> float:
+    try:
+        return float(code.strip().replace(",", "."))
+    except ValueError:
+        return float("nan")
 
 
 def _tree(path: Path, column: Column, total: str) -> Path | None:
@@ -134,7 +183,7 @@ def _tree(path: Path, column: Column, total: str) -> Path | None:
     found = []
     for file in files[:_MANY]:
         try:
-            tree = Hierarchy.read(file, total=total)
+            tree = Hierarchy.read(file, total=total or "Total")
         except (CellguardError, OSError, ValueError):
             continue
         if codes <= set(tree.codes) and tree.n_levels > 2:

@@ -115,7 +115,7 @@ class TableSection(Section):
     sheet: str | None = None
     """Of a workbook: the sheet; the first unless given."""
     count: str | None = None
-    """Of a file: its column with the numbers of contributors."""
+    """Of a file: its column with the numbers of contributors; the column of values itself for a table of counts."""
     top: list[str] = []
     """Of a file: its columns of the largest contributions."""
     columns: dict[str, str] = {}

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["plan"]
 
+_NOTHING = (
+    "no cell is sensitive by the rules: protect would stop. "
+    'Look at the rules and at the value, or say nothing_sensitive = "publish".'
+)
 _MOST, _FEW = 30, 8
 """So many pairs and clusters are told, and so many tables of each."""
 
@@ -55,7 +59,7 @@ def plan(file: JobFile) -> dict[str, Any]:
 def _first_look(table: Table, job: Job) -> dict[str, str]:
     """Run every check that the method makes: its first look, without time to search. What it refuses is an error."""
     if not table.sensitive.any():
-        return {}
+        return {} if job.nothing_sensitive == "publish" else {"no_release": _NOTHING}
     if job.method.asked("resist") is not None:
         from cellguard.methods.suppress.resist import check_counts
 

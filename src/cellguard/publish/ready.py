@@ -8,10 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import encode, numbers, read_frame
+from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame
 from cellguard._types import IntArray
 from cellguard.data.template import is_period
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import (
+    AdditivityError,
+    CellguardError,
+    InputError,
+    PublicationError,
+    UnknownCodeError,
+    did_you_mean,
+)
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
@@ -20,6 +27,10 @@ from cellguard.publish.model import Job, TableSection
 __all__ = ["ready"]
 
 
+_NOT_ADDITIVE = (
+    "totals must equal the sum of their parts: correct the file, or its hierarchy; where they differ by rounding, "
+    "tolerance = 0.001 at the top of the job moves values by that share to the nearest that add up."
+)
 _MOST = 20
 """So many mistakes of a file are told one by one."""
 
@@ -55,10 +66,11 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
         try:
             table = Table.from_frame(
                 frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
-                tolerance=job.tolerance, name=name,
+                tolerance=job.tolerance, name=name, integer=entry.count == value,
             )  # fmt: skip
         except CellguardError as error:
-            wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
+            hint = _NOT_ADDITIVE if isinstance(error, AdditivityError) else error.hint
+            wrong.append(type(error)(f"{path.name}: {error.message}", hint=hint))
             continue
         parts.append(
             Part(
@@ -136,7 +148,7 @@ def _numbers(
             texts = frame[column].to_pylist()
             bad = np.array([i for i, t in enumerate(texts) if not _is_number(t) and (t or column in needed)], np.int64)
         for row in bad[:_MOST].tolist():
-            yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.")
+            yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.", hint=NUMBERS_ARE)
 
 
 def _is_number(text: Any) -> bool:

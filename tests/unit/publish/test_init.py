@@ -1,3 +1,4 @@
+import json
 import tomllib
 
 import pytest
@@ -235,3 +236,75 @@ def test_the_hierarchy_beside_a_ready_table_is_found_and_gaps_are_told(tmp_path,
     job = tomllib.loads((tmp_path / "job.toml").read_text())
     assert job["dimensions"]["act"]["hierarchy"] == "nace.csv"
     assert job["tables"][0]["value"] == "n"
+
+
+def test_days_come_last_and_leading_zeros_are_codes(tmp_path, capsys):
+    columns = {"day": lambda i: f"{i % 27 + 1:02d}.03.2024", "nace": lambda i: f"{i * 7 % 5:02d}"} | REGION
+    code, job = started(tmp_path, columns | {"firmnr": lambda i: 10_000 + min(i, 390) * 31} | AMOUNT)
+    assert code == 0
+    assert set(job["dimensions"]) == {"nace", "region"}
+    told = capsys.readouterr().err
+    assert "days, by which few tables are made (switched off)" in told
+    assert "firmnr: holding" in told
+
+
+def test_entries_that_are_no_numbers_are_told_with_their_line(tmp_path, capsys):
+    _, job = started(tmp_path, REGION | {"turnover": lambda i: "n/a" if i == 7 else f"{i}.5"})
+    assert job["data"]["value"] == "turnover"
+    assert "1 entry is no number, in line 9 first" in capsys.readouterr().err
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 1
+    assert "not a finite number" in capsys.readouterr().err
+
+
+def test_records_that_stand_twice_are_told(tmp_path, capsys):
+    columns = {"nr": lambda i: f"{i % 399:05d}", "region": lambda i: "NSEW"[i % 399 % 4]}
+    started(tmp_path, columns | {"turnover": lambda i: f"{i % 399}.25"})
+    assert "1 record is the same as another one in every column" in capsys.readouterr().err
+
+
+CELLS = "region,sex,{v}\nN,f,10\nN,m,4\nS,f,2\nS,m,7\n"
+TOTALS = "Total,f,12\nTotal,m,11\nN,Total,14\nS,Total,9\nTotal,Total,23\n"
+
+
+@pytest.mark.parametrize("rows", [CELLS + TOTALS, CELLS, CELLS + "N,Total,14\nS,Total,9\n"])
+def test_a_table_of_counts_with_all_some_or_no_totals(tmp_path, rows, capsys):
+    (tmp_path / "cells.csv").write_text(rows.format(v="freq"))
+    assert main(["init", str(tmp_path / "cells.csv")]) == 0
+    job = tomllib.loads((tmp_path / "job.toml").read_text())
+    assert job["tables"][0]["value"] == job["tables"][0]["count"] == "freq"
+    assert "unconfirmed" not in job
+    capsys.readouterr()
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["cells"], plan["sensitive"]) == (9, 1)
+
+
+def test_whole_numbers_without_contributors_are_counts_only_if_somebody_says_so(tmp_path, capsys):
+    (tmp_path / "cells.csv").write_text((CELLS + TOTALS).format(v="value"))
+    assert main(["init", str(tmp_path / "cells.csv")]) == 0
+    assert "to be confirmed in the file: count" in capsys.readouterr().err
+    assert main(["protect", str(tmp_path / "job.toml")]) == 1
+
+
+def test_amounts_without_contributors_wait_for_cells_by_hand(tmp_path, capsys):
+    text = (CELLS + TOTALS).format(v="turnover").replace(",", ";").replace(";10\n", ";10,5\n")
+    text = text.replace("Total;f;12", "Total;f;12,5").replace("N;Total;14", "N;Total;14,5")
+    (tmp_path / "cells.csv").write_text(text.replace("Total;Total;23", "Total;Total;23,5"))
+    assert main(["init", str(tmp_path / "cells.csv")]) == 0
+    assert main(["protect", str(tmp_path / "job.toml"), "--dry-run"]) == 0
+    assert "no cell is sensitive by the rules" in " ".join(capsys.readouterr().out.split())
+    assert main(["protect", str(tmp_path / "job.toml")]) == 2
+
+
+def test_what_is_wrong_with_a_table_is_told_with_its_place(tmp_path, capsys):
+    def told(old, new):
+        path = tmp_path / "cells.csv"
+        path.write_text((CELLS + TOTALS).format(v="freq").replace(old, new))
+        code = main(["init", str(path), "--force"]) or main(["protect", str(tmp_path / "job.toml"), "--dry-run"])
+        assert code == 1
+        return capsys.readouterr().err
+
+    assert "tolerance = 0.001" in told("N,Total,14", "N,Total,15")
+    assert "line 4: no number in column 'freq'" in told("S,f,2", "S,f,")
+    assert "no thousands separators" in told("S,f,2", "S,f,x")
+    assert "cells.csv:4: 2 columns; the first line names 3" in told("S,f,2", "S,f")

@@ -62,7 +62,8 @@ def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
     if count is None:
         raise InputError(
             "the table does not know its contributors: rules cannot be applied.",
-            hint="make it with cg.tabulate, or give the frame's columns of counts and largest contributions.",
+            hint="make it with cg.tabulate, or name the columns of counts and of the largest contributions "
+            "(`count` and `top` of a job); of a table of counts, the values are the counts.",
         )
     return CellStatistics(
         value=table.values,

@@ -12,7 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame
+from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
@@ -345,6 +345,7 @@ def _read_csv(
         head = stream.read(MAX_HEADER + 1)
     if not head.strip():
         raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
+    refuse_utf16(files[0], head)
     _, delimiter = header_of(files[0], head)
     encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
     names_of_files = ", ".join(sql.text(name) for name in files)
