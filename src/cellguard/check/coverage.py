@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cellguard.nouns.release import Adjustment
+from cellguard.data.insiders import knows_shares
+from cellguard.nouns.release import Adjustment, Rounding
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -33,7 +34,10 @@ def coverage(audit: Audit) -> Coverage:
     table = audit.release.table
     respondents = any(f.attacker.derived for f in audit.findings)
     described = sum(not f.attacker.derived for f in audit.findings) - 1
-    if isinstance(audit.release, Adjustment):
+    if isinstance(audit.release, Rounding) and audit.release.keep_multiples:
+        kept = "multiples of the base may be published as they are, which the office has chosen."
+        holds = [f"No sensitive cell is known exactly, or known more closely than its protection levels; {kept}"]
+    elif isinstance(audit.release, Adjustment):
         holds = ["No sensitive cell is published as it is, and each is published at least its protection level away."]
     else:
         holds = [
@@ -43,7 +47,8 @@ def coverage(audit: Audit) -> Coverage:
     if audit.integer:
         holds.append("He also knows that only whole numbers are possible.")
     if respondents:
-        holds.append("Attackers are also respondents who are alone in a cell, or one of two, with all that they gave.")
+        two = "or one of two, " if knows_shares(table) else ""
+        holds.append(f"Attackers are also respondents who are alone in a cell, {two}with all that they gave.")
     if described > 0:
         holds.append("Attackers are also others whose knowledge the office has described.")
     left_out = ["Other releases of the same data: two tables that were protected apart can be subtracted."]
@@ -52,6 +57,8 @@ def coverage(audit: Audit) -> Coverage:
     if not audit.integer and not isinstance(audit.release, Adjustment):
         why = "the table is too large for it." if table.integer else "the table is not one of counts."
         left_out.append(f"That values may be known to be whole numbers: {why}")
+    if respondents and not knows_shares(table):
+        left_out.append("Respondents who are one of two in a cell: the table does not know what each of them gave.")
     left_out.append("Respondents who tell each other what they gave, and other knowledge that nobody has described.")
     return Coverage(holds=tuple(holds), left_out=tuple(left_out))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile, Weights
+from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableFile, Weights
 from cellguard.cli._printing import note, only_json_on_stdout, print_json
 from cellguard.methods.registry import METHODS
 
@@ -27,6 +27,8 @@ _HEADINGS = {
     "seconds": "seconds",
     "note": "note",
 }
+_FROM_TRUTH = ("deviation_pct", "interval_pct", "range_pct", "range_to_level")
+"""Computed from true values: of a single sensitive cell the width of its range, relative to its value, tells it."""
 
 
 def command(
@@ -45,6 +47,7 @@ def command(
         float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each method.")
     ] = 60.0,
     seed: Seed = 0,
+    internal: Internal = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -62,11 +65,14 @@ def command(
             seed=seed,
             progress=lambda name: note(f"{name} ...", quiet=quiet),
         )
+    rows = found.rows
+    if not internal:
+        rows = tuple({name: value for name, value in row.items() if name not in _FROM_TRUTH} for row in rows)
     if as_json:
         sizes = {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations}
-        print_json({"table": sizes, "methods": list(found.rows)})
+        print_json({"table": sizes, "methods": list(rows)})
     else:
-        show_comparison(path.name, found.rows)
+        show_comparison(path.name, rows)
 
 
 def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
@@ -79,17 +85,22 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     grid.add_column("", no_wrap=True)
     for row in rows:
         grid.add_column(row["method"], justify="right", overflow="fold")
-    for name, heading in _HEADINGS.items():
+    shown = {name: heading for name, heading in _HEADINGS.items() if name in rows[0]}
+    for name, heading in shown.items():
         values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
         grid.add_row(heading, *(_text(value) for value in values))
     console = Console(highlight=False)
     console.print(grid)
-    console.print(
-        "untouched: published with the true value. deviation: of the published number from the truth. "
-        "published width: what is published of a cell, as an interval. attacker's range: of the sensitive cells, "
-        "relative to their value; it must be at least as wide as their levels (range / levels >= 1).",
-        style="dim",
-    )
+    text = "untouched: published with the true value. "
+    if "deviation_pct" in shown:
+        text += (
+            "deviation: of the published number from the truth. "
+            "published width: what is published of a cell, as an interval. attacker's range: of the sensitive cells, "
+            "relative to their value; it must be at least as wide as their levels (range / levels >= 1)."
+        )
+    else:
+        text += "What is computed from true values (deviations, widths, ranges) is told with --internal."
+    console.print(text, style="dim")
 
 
 def _text(value: Any) -> str:

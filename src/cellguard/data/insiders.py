@@ -16,7 +16,7 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.table import Table
 
-__all__ = ["insiders", "knows_contributors", "with_insiders"]
+__all__ = ["insiders", "knows_contributors", "knows_shares", "with_insiders"]
 
 
 def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
@@ -76,6 +76,12 @@ def knows_contributors(table: Table) -> bool:
     nothing about the others.
     """
     return not table.integer and (_knows_who(table) or table.counts is not None)
+
+
+def knows_shares(table: Table) -> bool:
+    """Say whether the table can tell what one of two contributors to a cell gave."""
+    top = getattr(table.statistics, "top", None)
+    return top is not None and top.shape[1] > 0 and not table.statistics.shadow
 
 
 def _knows_who(table: Table) -> bool:
@@ -159,8 +165,8 @@ def _by_counts(table: Table) -> Knowledge:
     group = connected_components(graph, directed=False)[1][:n]
     alone = np.flatnonzero(lone)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
-    top = getattr(table.statistics, "top", None)
-    if top is not None and top.shape[1] and not table.statistics.shadow:
+    if knows_shares(table):
+        top = table.statistics.top
         pairs = np.flatnonzero((count == 2) & table.sensitive)
         first = np.minimum(top[pairs, 0], table.values[pairs])
         who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]

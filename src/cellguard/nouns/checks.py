@@ -51,7 +51,8 @@ class Check:
             "fixed": np.bool_, "sensitive": np.bool_,
             "lower": np.float64, "upper": np.float64, "sliding": np.float64,
         }  # fmt: skip
-        for name, dtype in kinds.items():
+        known = {"counts": np.float64} if t.counts is not None else {}
+        for name, dtype in {**kinds, **known}.items():
             array: NDArray[Any] = np.ascontiguousarray(getattr(t, name), dtype=dtype)
             if array.shape != (n,):
                 raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
@@ -97,6 +98,12 @@ class Check:
         self._refuse(t.lb > t.values + slack, "the lower bound lies above the value.", "bounds must contain the truth.")
         self._refuse(t.ub < t.values - slack, "the upper bound lies below the value.", "bounds must contain the truth.")
         self._refuse(~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
+        if t.counts is not None:  # who is alone in a cell, and which are empty, is read from them
+            self._refuse(~(t.counts >= 0), "the number of contributors is missing or negative.")
+            self._refuse(
+                (t.counts == 0) & (t.values != 0), "has a value, and no contributors.",
+                "give their number, or leave the column of numbers out.",
+            )  # fmt: skip
         for attacker in t.attackers:
             for index in (attacker.cells, attacker.sensitive):
                 if index is not None and len(index) and (index.min() < 0 or index.max() >= t.n_cells):

@@ -75,8 +75,14 @@ class Levels:
 
 
 def attackers_of(table: Table) -> tuple[Attacker, ...]:
-    """Return everybody the table's releases must withstand: at least the external attacker."""
-    return table.attackers or (EXTERNAL,)
+    """Return everybody the table's releases must withstand: at least the external attacker.
+
+    Who describes an attacker of some cells does not mean that everybody else may know the others: unless one of
+    the attackers must be kept from all that is sensitive, the external one is among them.
+    """
+    if any(a.sensitive is None for a in table.attackers):
+        return table.attackers
+    return (EXTERNAL, *table.attackers)
 
 
 def with_respondents(table: Table) -> Table:
@@ -85,7 +91,8 @@ def with_respondents(table: Table) -> Table:
     Who is alone in a cell knows it, whatever is published; who is one of two knows at least his part. Every
     method and the audit ask for this first, so that what one calls a success the other accepts.
     """
-    if table.insiders is not None or not table.sensitive.any():
+    found = any(attacker.derived for attacker in table.attackers)
+    if table.insiders is False or found or not table.sensitive.any():
         return table
     from cellguard.data.insiders import knows_contributors, with_insiders
 

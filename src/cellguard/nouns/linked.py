@@ -145,6 +145,9 @@ def merged_fields(
         out["counts"] = np.zeros(n)
         for t, p in zip(tables, place, strict=True):
             out["counts"][p] = t.counts
+    known = [t.statistics for t in tables]
+    if all(statistics is not None for statistics in known):  # who contributed is as confidential, and as much known
+        out["statistics"] = known[0].joined(known[1:], place, values)
     out["integer"] = all(t.integer for t in tables)
     given = [t.smallest_width for t in tables if t.smallest_width is not None]
     out["smallest_width"] = max(given) if given else None

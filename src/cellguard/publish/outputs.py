@@ -94,6 +94,9 @@ class Folders:
             self.public.rename(self.old / "public")
         if self.internal.exists():
             self.internal.rename(self.old / "internal")
+        for path in self.staged_internal.rglob("*"):  # whoever copies the folder may forget to close it
+            if path.is_file():
+                path.chmod(0o600)
         self.staged_internal.rename(self.internal)
         self.staged_public.chmod(0o755)
         self.staged_public.rename(self.public)

@@ -22,7 +22,8 @@ def awkward() -> Table:
     firm = Attacker(name='the "firm"', cells=[3, 1], lb=[-1e9, 0.1], ub=[np.inf, 1e17], sensitive=[4], lower=[1e-9])
     return Table.from_leaves(
         {"value": h, "status": ["f", "m"]}, leaves, lb=-np.inf, weights=np.arange(21) / 7, fixed=[20],
-        sensitive=[4, 5, 19], lower=[0.1, 0, 0], sliding=[1 / 7, 0, 0], smallest_width=0.25, counts=np.arange(21.0),
+        sensitive=[4, 5, 19], lower=[0.1, 0, 0], sliding=[1 / 7, 0, 0], smallest_width=0.25,
+        counts=np.arange(21.0) + 1,
         attackers=(EXTERNAL, firm), name="öd\u2028e", integer=False,
     )  # fmt: skip
 

@@ -48,9 +48,9 @@ class ExactMovements:
         """Return the nearest floating-point movements."""
         k = self.numerators
         plain = csr_array((k.data / self.denominator[k.indices], k.indices, k.indptr), shape=k.shape)
-        if not self.careful:
-            return plain
         where = [(row, cell, float(m)) for row, moved in self.careful.items() for cell, m in moved.items()]
+        if not where:  # none, or none that moves anything
+            return plain
         rows, cells, values = (np.array(x) for x in zip(*where, strict=True))
         return csr_array(plain + csr_array((values, (rows, cells)), shape=k.shape))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._types import ByteArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 
-__all__ = ["CellStatistics"]
+__all__ = ["CellStatistics", "same_people"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,5 +142,120 @@ class CellStatistics:
         changed = {f.name: getattr(self, f.name) for f in fields(self)}
         return CellStatistics(**{k: v[index] if isinstance(v, np.ndarray) else v for k, v in changed.items()})
 
+    def joined(self, others: Sequence[CellStatistics], place: Sequence[NDArray[np.int64]], value: FloatArray) -> Any:
+        """Return the statistics of tables that share cells, as one; None where they do not know the same.
+
+        Parameters
+        ----------
+        others
+            Of the other tables.
+        place
+            For each table, this one first, the cells of the joined one that its own are.
+        value
+            The published values of the joined cells.
+        """
+        tables = (self, *others)
+        if len({table.shadow for table in tables}) > 1:
+            return None
+        width = max(table.top.shape[1] for table in tables)
+        whole = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
+        out: dict[str, Any] = {}
+        who = same_people(tables, place, len(value))
+        for field in fields(self):
+            columns = [getattr(table, field.name) for table in tables]
+            if not any(isinstance(column, np.ndarray) for column in columns):
+                out[field.name] = columns[0]
+            elif any(column is None for column in columns):
+                return None
+            else:
+                columns = columns if field.name != "contributors" or who is None else who
+                out[field.name] = _spread(columns, place, len(value), width, -1 if field.name == "contributors" else 0)
+        return CellStatistics(**{**out, **whole})
+
     def __repr__(self) -> str:
         return f"CellStatistics({self.n_cells} cells, {self.units} largest contributions)"
+
+
+def _spread(
+    columns: Sequence[NDArray[Any]], place: Sequence[NDArray[np.int64]], n: int, width: int, blank: int
+) -> NDArray[Any]:
+    """Return columns of tables as one of the joined cells: what the first table says of each."""
+    out = np.full((n, width) if columns[0].ndim > 1 else n, blank, columns[0].dtype)
+    for column, cells in reversed(list(zip(columns, place, strict=True))):
+        if column.ndim > 1:
+            out[cells] = blank
+            out[cells, : column.shape[1]] = column
+        else:
+            out[cells] = column
+    return out
+
+
+def same_people(
+    tables: Sequence[CellStatistics], place: Sequence[NDArray[np.int64]], n: int
+) -> list[NDArray[np.int64]] | None:
+    """Return the contributors of every table under common numbers; None where a table does not know them.
+
+    Numbers mean nothing outside their table. But a cell that two tables share has the same contributors in both: who
+    gave the k-th largest amount, and nobody else as much, is the same person. And so is, as far as anybody can tell,
+    who gave an amount that occurs once in each table: to take two people for one costs some protection too much,
+    to take one for two leaves him unnoticed.
+
+    Parameters
+    ----------
+    tables
+        What is known of the cells of each.
+    place
+        For each table which of `n` common cells its own are; -1 for none of them.
+    n
+        How many common cells there are.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    if any(table.contributors is None for table in tables):
+        return None
+    known = [np.asarray(table.contributors) for table in tables]
+    start = np.cumsum([0, *(int(ids.max(initial=-1)) + 1 for ids in known)])
+    pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    alike = [_single_amounts(table) for table in tables]
+    for k in range(len(tables)):
+        for j in range(k):
+            one, other = _in_shared_cells(tables[j], tables[k], place[j], place[k], n)
+            pairs.append((one + start[j], other + start[k]))
+            _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
+            pairs.append((alike[j][0][mine] + start[j], alike[k][0][theirs] + start[k]))
+    one, other = (np.concatenate([np.zeros(0, np.int64), *(pair[side] for pair in pairs)]) for side in (0, 1))
+    graph = coo_array((np.ones(len(one), np.int8), (one, other)), shape=(start[-1], start[-1]))
+    person = connected_components(graph, directed=False)[1].astype(np.int64)
+    person = np.append(person, -1)
+    return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start[:-1], strict=True)]
+
+
+def _in_shared_cells(
+    one: CellStatistics, other: CellStatistics, place: NDArray[np.int64], there: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the people of two tables who are the same by their amounts in cells that both have."""
+    at = np.full(n + 1, -1, np.int64)
+    at[there] = np.where(there >= 0, np.arange(other.n_cells), -1)
+    here = np.flatnonzero((at[place] >= 0) & (place >= 0))
+    row = at[place][here]
+    ids, others = np.asarray(one.contributors), np.asarray(other.contributors)
+    most = min(ids.shape[1], others.shape[1])
+    a, b = one.top[here, :most], other.top[row, :most]
+    pad = np.full((len(here), 1), np.inf)
+    apart = (np.diff(a, axis=1, prepend=pad) < 0) & (np.diff(a, axis=1, append=-pad) < 0)
+    sure = apart & (a == b) & (ids[here, :most] >= 0) & (others[row, :most] >= 0)
+    return ids[here, :most][sure], others[row, :most][sure]
+
+
+def _single_amounts(table: CellStatistics) -> tuple[NDArray[np.int64], FloatArray]:
+    """Return who gave the same amount to all his cells, an amount that nobody else gave; and these amounts."""
+    ids = np.asarray(table.contributors).ravel()
+    amount = table.top[:, : np.asarray(table.contributors).shape[1]].ravel()[ids >= 0]
+    people, who = np.unique(ids[ids >= 0], return_inverse=True)
+    least, most = np.full(len(people), np.inf), np.full(len(people), -np.inf)
+    np.minimum.at(least, who, amount)
+    np.maximum.at(most, who, amount)
+    people, least = people[(least == most) & (least > 0)], least[(least == most) & (least > 0)]
+    distinct, first, count = np.unique(least, return_index=True, return_counts=True)
+    return people[first[count == 1]], distinct[count == 1]

@@ -21,7 +21,7 @@ from cellguard.nouns.hierarchy import ABSENT, Hierarchy, nearest_codes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Decoded", "decode", "hierarchies_of", "in_order", "is_digits"]
+__all__ = ["Decoded", "decode", "hierarchies_of", "holding_names", "in_order", "is_digits"]
 
 _SHOWN = 5
 
@@ -151,7 +151,11 @@ class Decoded:
 
 
 def decode(
-    finest: Finest, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]]
+    finest: Finest,
+    roles: Roles,
+    hierarchies: Sequence[Hierarchy],
+    missing: Mapping[str, Sequence[str]],
+    holdings: pa.Array | None,
 ) -> Decoded:
     """Turn what a database answered into arrays; codes that the hierarchies do not have are refused."""
     codes = _Codes(roles.dimensions, hierarchies, missing)
@@ -165,7 +169,7 @@ def decode(
     largest = np.full(len(keys), -1.0)
     if roles.waiver:
         largest = np.nan_to_num(_numbers(table, "protected"), nan=-1.0)
-    who_top, who_shared = _holders(finest)
+    who_top, who_shared = _holders(finest, holdings)
     large = _large(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
@@ -198,22 +202,35 @@ def _numbers(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
 
-def _holders(finest: Finest) -> tuple[IntArray | None, IntArray | None]:
-    """Number the holdings by the order of their names: the same holding has the same number in both."""
-    if finest.shared is None:
-        return None, None
+def holding_names(answers: Sequence[Finest]) -> pa.Array | None:
+    """Return the names of the holdings in all answers, in their order: each has one number, whatever is crossed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    tables = [table for finest in answers if finest.shared is not None for table in (finest.top, finest.shared)]
+    columns = [_plain(table.column("h")) for table in tables if table is not None]
+    if not columns:
+        return None
+    names = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type).unique()
+    return names.take(pc.sort_indices(names))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _holders(finest: Finest, names: pa.Array | None) -> tuple[IntArray | None, IntArray | None]:
+    """Number the holdings by the order of their names, among the largest and among those in several cells."""
+    if finest.shared is None:
+        return None, None
+    import pyarrow.compute as pc
+
     top = finest.top.column("h") if finest.top is not None else finest.shared.column("h").slice(0, 0)
-    names = pa.chunked_array([*top.chunks, *finest.shared.column("h").chunks], type=top.type).combine_chunks()
-    if pa.types.is_dictionary(names.type):
-        names = names.dictionary_decode()
-    encoded = names.dictionary_encode()
-    rank = np.empty(len(encoded.dictionary), np.int64)
-    rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(rank))
-    number = rank[encoded.indices.to_numpy()]
-    return number[: len(top)], number[len(top) :]
+    numbers = (pc.index_in(_plain(column), value_set=names) for column in (top, finest.shared.column("h")))
+    one, other = (np.asarray(number.to_numpy(), np.int64) for number in numbers)
+    return one, other
 
 
 class _Large(NamedTuple):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
-from cellguard.data.rules.statistics import CellStatistics
+from cellguard.data.rules.statistics import CellStatistics, same_people
 from cellguard.data.tabulate.holdings import Judged
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.rollup import Cells, Items
@@ -143,25 +143,41 @@ def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> 
     return out
 
 
+def _people(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray] | None:
+    """Return the contributors of every part under common numbers."""
+    listed = keys_of(cells, sizes)
+    place = [locate(listed, _whole_keys(part, sizes), sizes) for part in parts]
+    return same_people([part.statistics for part in parts], place, len(cells))
+
+
+def _whole_keys(part: Part, sizes: Sequence[int]) -> IntArray:
+    """Return the part's cells in the grid of all dimensions."""
+    own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
+    whole = np.zeros((len(own), len(sizes)), np.int32)
+    whole[:, list(part.dimensions)] = own
+    return keys_of(whole, sizes)
+
+
 def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
-    found = []
-    for part in parts:
-        own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
-        whole = np.zeros((len(own), len(sizes)), np.int32)
-        whole[:, list(part.dimensions)] = own
-        found.append(keys_of(whole, sizes))
+    found = [_whole_keys(part, sizes) for part in parts]
     return coordinates_of(np.unique(np.concatenate(found)), sizes)
 
 
 def in_order(
-    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part], *, named: bool
 ) -> tuple[CellStatistics, FloatArray | None]:
-    """Return the statistics (and costs) of the table's cells; cells without records are empty."""
+    """Return the statistics (and costs) of the table's cells; cells without records are empty.
+
+    `named` says that contributors have the same numbers in all parts; otherwise they are recognised by what they gave.
+    """
     where = _places(cells, sizes, parts)
+    people = None if named or len(parts) == 1 else _people(cells, sizes, parts)
     columns: dict[str, Any] = {}
     for field in fields(CellStatistics):
         given = [getattr(part.statistics, field.name) for part in parts]
+        if field.name == "contributors" and people is not None:
+            given = people
         if isinstance(given[0], np.ndarray):
             empty = {"protected": np.nan, "contributors": -1}.get(field.name, 0)
             columns[field.name] = _spread(given, where, len(cells), empty)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits
+from cellguard.data.tabulate.decode import decode, hierarchies_of, holding_names, is_digits
 from cellguard.data.tabulate.holdings import judge
 from cellguard.data.tabulate.margins import Part, exact, in_order, statistics_of, with_records
 from cellguard.data.tabulate.opened import library, open_records
@@ -248,6 +248,7 @@ class _Tabulation:
         largest = _largest(tuple(self.dims), self.crossings)
         answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in largest]
         hierarchies = hierarchies_of(self.dims, self._seen(largest, answers), self.missing, self.total)
+        self.holdings = holding_names(answers)
         parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(largest, answers, strict=True)]
         negative = facts.negative.get("value", 0) > 0
         return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
@@ -275,7 +276,7 @@ class _Tabulation:
     ) -> Part:
         own = [hierarchies[name] for name in names]
         sizes = [len(h) for h in own]
-        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing)
+        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.holdings)
         margins = roll_up(decoded.cells, own, decoded.items, self.units)
         keys = keys_of(margins.coordinates, sizes)
         order = np.argsort(keys)
@@ -295,7 +296,7 @@ class _Tabulation:
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
-        statistics, costs = in_order(cells, sizes, parts)
+        statistics, costs = in_order(cells, sizes, parts, named=self.holdings is not None)
         T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         table = Table.from_equations(
             statistics.value,

@@ -10,6 +10,7 @@ from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Space
+from cellguard.nouns.levels import attackers_of
 from cellguard.nouns.table import Table
 
 __all__ = ["explain"]
@@ -26,7 +27,7 @@ def explain(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:
     text = f"{names} {verb} whatever else is withheld."
     freed = _to_be_freed(table, problem, unmet[:_NAMED])
     if freed is None:
-        who = table.attackers[int(problem.requests.attacker[unmet[0]])].name
+        who = attackers_of(table)[int(problem.requests.attacker[unmet[0]])].name
         return (
             f"{text} Nor would it help to withhold cells that must be published: what attacker {who!r} knows of the "
             "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."
