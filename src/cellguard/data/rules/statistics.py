@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cellguard._types import ByteArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
@@ -142,7 +142,7 @@ class CellStatistics:
         changed = {f.name: getattr(self, f.name) for f in fields(self)}
         return CellStatistics(**{k: v[index] if isinstance(v, np.ndarray) else v for k, v in changed.items()})
 
-    def joined(self, others: Sequence[CellStatistics], place: Sequence[NDArray[np.int64]], value: FloatArray) -> Any:
+    def joined(self, others: Sequence[CellStatistics], place: Sequence[IntArray], value: FloatArray) -> Any:
         """Return the statistics of tables that share cells, as one; None where they do not know the same.
 
         Parameters
@@ -176,9 +176,7 @@ class CellStatistics:
         return f"CellStatistics({self.n_cells} cells, {self.units} largest contributions)"
 
 
-def _spread(
-    columns: Sequence[NDArray[Any]], place: Sequence[NDArray[np.int64]], n: int, width: int, blank: int
-) -> NDArray[Any]:
+def _spread(columns: Sequence[NDArray[Any]], place: Sequence[IntArray], n: int, width: int, blank: int) -> NDArray[Any]:
     """Return columns of tables as one of the joined cells: what the first table says of each."""
     out = np.full((n, width) if columns[0].ndim > 1 else n, blank, columns[0].dtype)
     for column, cells in reversed(list(zip(columns, place, strict=True))):
@@ -190,9 +188,7 @@ def _spread(
     return out
 
 
-def same_people(
-    tables: Sequence[CellStatistics], place: Sequence[NDArray[np.int64]], n: int
-) -> list[NDArray[np.int64]] | None:
+def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: int) -> list[IntArray] | None:
     """Return the contributors of every table under common numbers; None where a table does not know them.
 
     Numbers mean nothing outside their table. But a cell that two tables share has the same contributors in both: who
@@ -216,7 +212,7 @@ def same_people(
         return None
     known = [np.asarray(table.contributors) for table in tables]
     start = np.cumsum([0, *(int(ids.max(initial=-1)) + 1 for ids in known)])
-    pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    pairs: list[tuple[IntArray, IntArray]] = []
     alike = [_single_amounts(table) for table in tables]
     for k in range(len(tables)):
         for j in range(k):
@@ -232,8 +228,8 @@ def same_people(
 
 
 def _in_shared_cells(
-    one: CellStatistics, other: CellStatistics, place: NDArray[np.int64], there: NDArray[np.int64], n: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    one: CellStatistics, other: CellStatistics, place: IntArray, there: IntArray, n: int
+) -> tuple[IntArray, IntArray]:
     """Return the people of two tables who are the same by their amounts in cells that both have."""
     at = np.full(n + 1, -1, np.int64)
     at[there] = np.where(there >= 0, np.arange(other.n_cells), -1)
@@ -248,7 +244,7 @@ def _in_shared_cells(
     return ids[here, :most][sure], others[row, :most][sure]
 
 
-def _single_amounts(table: CellStatistics) -> tuple[NDArray[np.int64], FloatArray]:
+def _single_amounts(table: CellStatistics) -> tuple[IntArray, FloatArray]:
     """Return who gave the same amount to all his cells, an amount that nobody else gave; and these amounts."""
     ids = np.asarray(table.contributors).ravel()
     amount = table.top[:, : np.asarray(table.contributors).shape[1]].ravel()[ids >= 0]
