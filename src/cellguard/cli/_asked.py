@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["ReleaseAsked", "TableAsked"]
+__all__ = ["ReleaseAsked", "TableAsked", "with_bounds"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class TableAsked:
         if not self.insiders:
             table = table.with_(insiders=False)
         table = table.with_weights(self.weights)
-        return table if self.bounds is None else _with_bounds(table, self.bounds)
+        return table if self.bounds is None else with_bounds(table, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _shares(text: str) -> tuple[float, float]:
     return lower, upper
 
 
-def _with_bounds(table: Table, text: str) -> Table:
+def with_bounds(table: Table, text: str) -> Table:
     """Return the table with what attackers know as shares of each value: ``1,inf`` is from 0 to anything."""
     import numpy as np
 

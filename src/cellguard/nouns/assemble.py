@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,58 +104,66 @@ def from_leaves(
 # ---------------------------------------------------------------- from a frame of cells
 
 
-def from_frame(
-    frame: Any,
-    dims: Mapping[str, Any] | Sequence[str],
-    *,
-    value: str,
-    crossings: Crossings | None,
-    missing: str,
-    repair: str | None,
-    total: str,
-    columns: Mapping[str, Any],
-    relations: tuple[csr_array, FloatArray] | None = None,
-    known_zeros: bool = True,
-    tolerance: float = 0.0,
-    **description: Any,
-) -> Table:
-    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`).
+@dataclass(frozen=True, kw_only=True)
+class FrameReading:
+    """What the rows and columns of a frame of cells mean (see :meth:`Table.from_frame`)."""
 
-    Relations (and right-hand sides) that are given take the place of those that the hierarchies imply.
-    """
+    value: str
+    """Column of the values."""
+    columns: Mapping[str, Any]
+    """Field of the table -> its column."""
+    crossings: Crossings | None = None
+    """What is published, when not every margin is."""
+    missing: str = "error"
+    """What cells without a row are."""
+    repair: str | None = None
+    """Which values are computed anew."""
+    total: str = "Total"
+    """Code of the total, where the hierarchy does not name it."""
+    relations: tuple[csr_array, FloatArray] | None = None
+    """Relations and right-hand sides that take the place of those that the hierarchies imply."""
+    known_zeros: bool = True
+    """Everybody knows which cells have no contributor."""
+    tolerance: float = 0.0
+    """Totals may miss the sum of their parts by this share."""
+
+
+def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: FrameReading, **description: Any) -> Table:
+    """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
     from cellguard._io.frames import columns_of, library_of
 
+    missing, repair = reading.missing, reading.repair
     _one_of("missing", missing, ("zero", "error", "unpublished"))
     _one_of("repair", repair, (None, "leaves"))
     given = columns_of(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
-    hierarchies, rows = _read_codes(given, named, total)
+    hierarchies, rows = _read_codes(given, named, reading.total)
     sizes = [len(h) for h in hierarchies.values()]
     keys = keys_of(rows, sizes)
     listed, first = np.unique(keys, return_index=True)
     if len(listed) != len(keys):
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
         raise InputError(f"{cell_name(hierarchies, rows[again])} is listed twice.", hint="each cell has one row.")
-    cells = rows if missing == "unpublished" else coordinates(hierarchies, crossings)
+    cells = rows if missing == "unpublished" else coordinates(hierarchies, reading.crossings)
     place = locate(keys_of(cells, sizes), keys, sizes)
     if (place < 0).any():
         raise InputError(
             f"{cell_name(hierarchies, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
             hint="leave the row out, or publish its crossing.",
         )
-    T, rhs = relations or (derive_relations(tuple(hierarchies.values()), cells), None)
+    T, rhs = reading.relations or (derive_relations(tuple(hierarchies.values()), cells), None)
     if T.shape[1] != len(cells):
         raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
     read = _Reader(given, hierarchies, cells, place)
-    given_values = read.required(value)
+    given_values = read.required(reading.value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
     values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
-    if tolerance > 0:
-        values = additive(values, T, rhs, tolerance)
+    if reading.tolerance > 0:
+        values = additive(values, T, rhs, reading.tolerance)
     described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
-    table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, columns) | described))
-    return table.with_known_zeros(read.empty(table, given_values)) if known_zeros else table
+    table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
+    return table.with_known_zeros(read.empty(table, given_values)) if reading.known_zeros else table
 
 
 def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:

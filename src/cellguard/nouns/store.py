@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError, InputError
-from cellguard.nouns.assemble import derive_relations, from_frame
+from cellguard.nouns.assemble import FrameReading, derive_relations, from_frame
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.hierarchy import Hierarchy
 
@@ -204,12 +204,14 @@ def read_table(path: str | Path) -> Table:
         changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
     name = description.name if description.name is not None else _stem_and_ending(path)[0]
     rows = len(next(iter(given.values()), ()))
+    reading = FrameReading(
+        value=description.value, missing=description.missing, repair=description.repair,
+        crossings=description.crossings, columns=_columns_named(about, description, given),
+        relations=_read_relations(about, description, rows), known_zeros=description.known_zeros,
+    )  # fmt: skip
     table = from_frame(
-        given, dims, value=description.value, missing=description.missing, repair=description.repair,
-        crossings=description.crossings, total="Total", columns=_columns_named(about, description, given),
-        relations=_read_relations(about, description, rows), name=name, integer=description.integer,
-        smallest_width=description.smallest_width, insiders=description.insiders,
-        attackers=_attackers(description), known_zeros=description.known_zeros, **changes,
+        given, dims, reading, name=name, integer=description.integer, smallest_width=description.smallest_width,
+        insiders=description.insiders, attackers=_attackers(description), **changes,
     )  # fmt: skip
     usual = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     top = description.top or usual

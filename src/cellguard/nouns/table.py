@@ -255,16 +255,17 @@ class Table:
                [ 7.,  3.,  4.],
                [ 5.,  5.,  0.]])
         """
-        from cellguard.nouns.assemble import from_frame
+        from cellguard.nouns.assemble import FrameReading, from_frame
 
         columns = {
             "status": status, "lower": lower, "upper": upper, "sliding": sliding,
             "weights": weights, "lb": lb, "ub": ub, "counts": counts,
         }  # fmt: skip
-        table = from_frame(
-            frame, dims, value=value, crossings=crossings, missing=missing, repair=repair, total=total,
-            columns=columns, known_zeros=known_zeros, tolerance=tolerance, **description,
+        reading = FrameReading(
+            value=value, columns=columns, crossings=crossings, missing=missing, repair=repair, total=total,
+            known_zeros=known_zeros, tolerance=tolerance,
         )  # fmt: skip
+        table = from_frame(frame, dims, reading, **description)
         if not top and shadow is None:
             return table
         from cellguard.data.rules.contributions import with_contributions

@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -208,7 +208,7 @@ def matching_attack(
         intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
     else:
         _check_rule(suppression, rule, grid, knows, limit)
-        intervals = _listed(suppression, rule, grid, knows, cells, limit, secret=secret)
+        intervals = _listed(suppression, rule, grid, _Listing(knows, cells, limit, secret))
     return MatchingAttack(
         suppression=suppression,
         rule=rule,
@@ -219,10 +219,18 @@ def matching_attack(
     )
 
 
-def _listed(
-    suppression: Suppression, rule: CountRule, grid: Grid, knows: str, cells: str, limit: int, *, secret: bool = False
-) -> dict[str, Any]:
+class _Listing(NamedTuple):
+    """How all candidates of a two-way table are gone through."""
+
+    knows: str
+    cells: str
+    limit: int
+    secret: bool
+
+
+def _listed(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
     """Intervals over all candidates of a two-way table."""
+    knows, cells, limit, secret = asked
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     wanted = np.flatnonzero(pattern if cells == "all" else pattern & grid.pattern(suppression.table.sensitive))
     low, high = twoway.feasibility_intervals(grid.counts, pattern)

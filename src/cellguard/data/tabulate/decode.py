@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
 from cellguard._io.frames import encode
-from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
+from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.request import Finest, Roles
 from cellguard.data.tabulate.rollup import Cells, Items
@@ -97,7 +97,7 @@ class _Codes:
         return np.column_stack(columns).astype(np.int32)
 
     def _column(self, d: int, column: Any, records: IntArray | None) -> IntArray:
-        name, h = self.names[d], self.hierarchies[d]
+        name = self.names[d]
         codes, index = encode(column)
         null = next(iter(self.missing.get(name, ())), "")
         place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
@@ -110,28 +110,18 @@ class _Codes:
                 hint=f"missing gives them a code of their own: {{{name!r}: 'unknown'}}, or in a job "
                 'missing = ["unknown"] in the section of the dimension.',
             )
-        self._refuse(name, codes, index, records, place < 0, "that the hierarchy does not have", h)
-        inner = (place >= 0) & ~self.is_leaf[d][place]
-        self._refuse(name, codes, index, records, inner, "that are totals of other codes", h)
+        unknown, inner = place < 0, (place >= 0) & ~self.is_leaf[d][place]
+        for wrong, what in ((unknown, "that the hierarchy does not have"), (inner, "that are totals of other codes")):
+            if wrong.any():
+                self._refuse(d, sorted({codes[i] for i in index[wrong].tolist()}), int(records[wrong].sum()), what)
         return place
 
-    def _refuse(
-        self,
-        name: str,
-        codes: Sequence[str],
-        index: IntArray,
-        records: IntArray,
-        wrong: BoolArray,
-        what: str,
-        h: Hierarchy,
-    ) -> None:
-        if not wrong.any():
-            return
-        bad = sorted({codes[i] for i in index[wrong].tolist()})
+    def _refuse(self, d: int, bad: Sequence[str], records: int, what: str) -> None:
+        name, h = self.names[d], self.hierarchies[d]
         shown = ", ".join(repr(code) for code in bad[:_SHOWN]) + (", ..." if len(bad) > _SHOWN else "")
         hint = nearest_codes(bad[0], h.codes) if "not have" in what else "code records at the finest level."
         raise UnknownCodeError(
-            f"dimension {name!r}: {int(records[wrong].sum())} records have {len(bad)} codes {what}: {shown}.",
+            f"dimension {name!r}: {records} records have {len(bad)} codes {what}: {shown}.",
             hint=hint or f"add the codes to the hierarchy, or say missing={{{name!r}: ...}}.",
         )
 

@@ -16,7 +16,7 @@ from cellguard.data.tabulate.holdings import Judged
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.rollup import Cells, Items
 
-__all__ = ["Part", "exact", "in_order", "statistics_of", "with_records"]
+__all__ = ["Part", "Rolled", "exact", "in_order", "statistics_of", "with_records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +36,28 @@ def exact(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray
     return sums[f"{name}0"] / scale.whole + sums[f"{name}1"] / (scale.whole * scale.part)
 
 
-def statistics_of(
-    roles: Roles,
-    scales: Mapping[str, Scale],
-    sums: Mapping[str, FloatArray],
-    margins: Cells,
-    items: Items,
-    units: int,
-    keys: IntArray,
-    judged: Judged | None,
-) -> CellStatistics:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolled:
+    """The margins of a crossing as they were added up."""
+
+    margins: Cells
+    """The cells."""
+    keys: IntArray
+    """Their numbers in the grid of the crossing."""
+    sums: Mapping[str, FloatArray]
+    """Measure -> its sum in each cell."""
+    items: Items
+    """The large contributions that the cells list."""
+    units: int
+    """How many of them each cell keeps."""
+    judged: Judged | None
+    """What shared holdings contribute."""
+
+
+def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> CellStatistics:
     """Return the statistics of the margins; shared holdings are judged apart and join here."""
+    margins, keys, sums, items = rolled.margins, rolled.keys, rolled.sums, rolled.items
+    units, judged = rolled.units, rolled.judged
     value = exact(sums, "y", scales["value"])
     total = exact(sums, "x", scales["total"]) if "total" in scales else value
     count = sums["n"]

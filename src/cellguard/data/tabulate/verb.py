@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from cellguard._engine.space.cell_grid import keys_of
 from cellguard.data.tabulate.decode import decode, hierarchies_of, holding_names, is_digits
 from cellguard.data.tabulate.holdings import judge
-from cellguard.data.tabulate.margins import Part, exact, in_order, statistics_of, with_records
+from cellguard.data.tabulate.margins import Part, Rolled, exact, in_order, statistics_of, with_records
 from cellguard.data.tabulate.opened import library, open_records
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.data.tabulate.rollup import roll_up
@@ -142,10 +142,9 @@ def tabulate(
     ['(region=Total, size=small)', '(region=N, size=Total)']
     """
     dims = _dimensions(by)
-    if top < 0 or top != int(top):
-        raise InputError(f"top={top!r}: a whole number of at least 0 is needed.")
-    if decimals is not None and (decimals != int(decimals) or not 0 <= decimals <= _MOST_DECIMALS):
-        raise InputError(f"decimals={decimals!r}: a whole number from 0 to {_MOST_DECIMALS} is needed.")
+    _check_numbers(top, decimals)
+    if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
+        raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
     roles = Roles(
         dimensions=tuple(dims),
         value=value,
@@ -161,12 +160,16 @@ def tabulate(
         skip_missing=skip_missing,
         standalone=standalone,
     )
-    if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
-        raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
-    codes = {name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()}
-    published = _published(dims, tables, crossings)
-    units = int(top) if value is not None or shadow is not None else 0
-    work = _Tabulation(roles, dims, codes, published, units, total, drop=empty == "drop", known_zeros=known_zeros)
+    work = _Tabulation(
+        roles=roles,
+        dims=dims,
+        missing={name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()},
+        crossings=_published(dims, tables, crossings),
+        units=int(top) if value is not None or shadow is not None else 0,
+        total=total,
+        drop=empty == "drop",
+        known_zeros=known_zeros,
+    )
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
     if "library" not in description:
         description["library"] = library(data)
@@ -178,6 +181,13 @@ def tabulate(
         table = work.run(records, description)
     _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
     return table
+
+
+def _check_numbers(top: int, decimals: int | None) -> None:
+    if top < 0 or top != int(top):
+        raise InputError(f"top={top!r}: a whole number of at least 0 is needed.")
+    if decimals is not None and (decimals != int(decimals) or not 0 <= decimals <= _MOST_DECIMALS):
+        raise InputError(f"decimals={decimals!r}: a whole number from 0 to {_MOST_DECIMALS} is needed.")
 
 
 def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -221,23 +231,18 @@ def _largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple
     return [tuple(d for d in dims if d in names) for names in most]
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Tabulation:
     """One call of :func:`tabulate`, step by step."""
 
-    def __init__(
-        self,
-        roles: Roles,
-        dims: Mapping[str, Any],
-        missing: Mapping[str, Sequence[str]],
-        crossings: Sequence[Any] | None,
-        units: int,
-        total: str | Mapping[str, str] | None,
-        *,
-        drop: bool,
-        known_zeros: bool,
-    ) -> None:
-        self.roles, self.dims, self.missing, self.crossings = roles, dims, missing, crossings
-        self.units, self.total, self.drop, self.known_zeros = units, total, drop, known_zeros
+    roles: Roles
+    dims: Mapping[str, Any]
+    missing: Mapping[str, Sequence[str]]
+    crossings: Sequence[Any] | None
+    units: int
+    total: str | Mapping[str, str] | None
+    drop: bool
+    known_zeros: bool
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
@@ -280,9 +285,16 @@ class _Tabulation:
         margins = roll_up(decoded.cells, own, decoded.items, self.units)
         keys = keys_of(margins.coordinates, sizes)
         order = np.argsort(keys)
-        judged = None if decoded.shared is None else judge(decoded.shared, own, self.units)
         sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
-        statistics = statistics_of(self.roles, scales, sums, margins, decoded.items, self.units, keys, judged)
+        rolled = Rolled(
+            margins=margins,
+            keys=keys,
+            sums=sums,
+            items=decoded.items,
+            units=self.units,
+            judged=None if decoded.shared is None else judge(decoded.shared, own, self.units),
+        )
+        statistics = statistics_of(self.roles, scales, rolled)
         cost = exact(sums, "c", scales["cost"]) if self.roles.cost else None
         return Part(
             dimensions=tuple(list(self.dims).index(name) for name in names),
