@@ -185,8 +185,8 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
             given = job.limits.threads
             more["threads"] = all_cores() if given is None else given if table.parts is None else 1
         if method.own_weights is not None:
-            given = job.method.weights != "table" or job.priorities  # the table has them, then
-            more["weights"] = "table" if given else method.own_weights
+            has_them = job.method.weights != "table" or bool(job.priorities)
+            more["weights"] = "table" if has_them else method.own_weights
         release = method.verb(table, time_limit_s=limit, **options, **more)
     # what the method found or drew itself is needed to make the release again
     made_with = {name: release.options[name] for name in method.made_with if name in release.options}

@@ -231,7 +231,7 @@ def _largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple
     return [tuple(d for d in dims if d in names) for names in most]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Tabulation:
     """One call of :func:`tabulate`, step by step."""
 
@@ -243,6 +243,8 @@ class _Tabulation:
     total: str | Mapping[str, str] | None
     drop: bool
     known_zeros: bool
+    holdings: Any = None  # pyarrow
+    """Who the contributors are; known when the records are read."""
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
