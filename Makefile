@@ -2,7 +2,7 @@
 #   make demo       protect a bundled example and show the result
 #   make serve      open the page for people who do not program (SERVE=FOLDER names its folder)
 #   make test       the tests, with coverage, on WORKERS processes (2)
-#   make test-long  the suites that take longer, named apart: web, databases, r, docs, adversary (make test-web, ...)
+#   make test-long  the suites that take longer, named apart: web, databases, r, docs, adversary, killed (make test-web, ...)
 #   make check      lint, format, types, layers
 #   make sanitize   tests of the compiled core with every access to memory checked
 #   make bench      speed and quality figures
@@ -19,8 +19,9 @@ SETUP ?= $(VENV)/.dev
 PIP = $(BIN)python -m pip --disable-pip-version-check --quiet
 TEST_OPTIONS ?=
 WORKERS ?= 2
-# Suites of their own: a browser, database servers, R, every example of the manual, and a campaign of strange tables.
-LONG := web databases r docs adversary
+# Suites of their own: a browser, database servers, R, every example of the manual, a campaign of strange tables, and
+# runs that are killed.
+LONG := web databases r docs adversary killed
 # The compiled core: a changed source is compiled again by whatever needs it.
 CORE := CMakeLists.txt $(wildcard src/core/*)
 # The build sees what is installed, not an environment of its own; setuptools and wheel build Spark, which has no wheels.
