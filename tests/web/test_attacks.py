@@ -1,8 +1,10 @@
 """Attacks on the server: everybody but this user at this machine is refused, and nothing outside of the folder is seen."""
 
 import gzip
+import io
 import json
 import stat
+import zipfile
 
 import httpx
 import pytest
@@ -114,8 +116,12 @@ def test_pages_hold_no_inline_script_and_fetch_nothing_from_elsewhere(client):
     ],
 )
 def test_files_outside_of_the_folder_are_not_read(client, name):
-    for path in ("columns", "data", "ready"):
-        answer = client.post(f"/api/projects/demo/{path}", json={"file": name})
+    for path, asked in (
+        ("columns", {"file": name}),
+        ("data", {"files": [name]}),
+        ("data", {"files": ["enterprises.csv", name]}),
+    ):
+        answer = client.post(f"/api/projects/demo/{path}", json=asked)
         assert answer.status_code == 422
         assert "outside" in answer.json()["message"]
     assert name not in [entry["name"] for entry in client.get("/api/projects/demo").json()["files"]]
@@ -129,6 +135,7 @@ def test_files_outside_of_the_folder_are_not_read(client, name):
         {"data": {"file": "../out/*.csv"}},
         {"data": {"file": "../o*/secret.csv"}},
         {"data": {"table": "/etc/passwd"}},
+        {"data": {"file": "../enterprises.csv", "template": "../out/secret.csv"}},
         {"dimensions": {"region": {"hierarchy": "../../secret.csv"}}},
         {"tables": [{"dimensions": ["region"], "file": "../out/secret.csv"}]},
     ],
@@ -142,9 +149,13 @@ def test_a_job_that_names_files_outside_is_not_taken(client, place, sections):
 
 
 def test_outputs_cannot_go_outside(client):
-    for folder in ("../../stolen", "../out/stolen", "/tmp/stolen"):
-        answer = client.put("/api/projects/demo/job/protect", json={"sections": {"output": {"folder": folder}}})
+    for output in (
+        *({"folder": f} for f in ("../../stolen", "../out/stolen", "/tmp/stolen")),
+        {"layout": "../out/x.xlsx"},
+    ):
+        answer = client.put("/api/projects/demo/job/protect", json={"sections": {"output": output}})
         assert answer.status_code == 422
+        assert "outside" in answer.text
 
 
 def test_a_job_on_the_disk_that_points_outside_is_not_run(client, place):
@@ -188,6 +199,17 @@ def test_uploads_have_harmless_names(client, place, name):
     assert sorted((place / "demo").iterdir()) == before
 
 
+def workbook_bomb():
+    """A small workbook that says it unpacks to more than a gigabyte."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as book:
+        book.writestr("xl/workbook.xml", b"<x/>")
+    packed = bytearray(out.getvalue())
+    entry = packed.index(b"PK\x01\x02")
+    packed[entry + 24 : entry + 28] = (2 << 30).to_bytes(4, "little")
+    return bytes(packed)
+
+
 def test_too_large_an_upload_leaves_nothing(client, place):
     def endless():
         for _ in range(40):
@@ -200,8 +222,9 @@ def test_too_large_an_upload_leaves_nothing(client, place):
         assert answer.status_code == 413
     except httpx.TransportError:
         pass  # the server hung up before the client had sent everything
-    bomb = gzip.compress(b"0" * (200 << 20))
-    assert client.put("/api/projects/demo/files/bomb.csv.gz", content=bomb).status_code == 422
+    bombs = {"bomb.csv.gz": gzip.compress(b"0" * (200 << 20)), "bomb.xlsx": workbook_bomb(), "none.xlsx": b"PK none"}
+    for name, bomb in bombs.items():
+        assert client.put(f"/api/projects/demo/files/{name}", content=bomb).status_code == 422
     assert list((place / "demo" / "uploads").iterdir()) == []
 
 
@@ -247,7 +270,7 @@ def test_codes_and_names_with_html_stay_text(tmp_path):
     (tmp_path / "nasty.csv").write_text(f"<b>col</b>,turnover\n{rows}\n", encoding="utf-8")
     with served(tmp_path) as client:
         client.post("/api/projects", json={"name": "n"})
-        assert client.post("/api/projects/n/data", json={"file": "nasty.csv"}).status_code == 200
+        assert client.post("/api/projects/n/data", json={"files": ["nasty.csv"]}).status_code == 200
         facts = client.post("/api/projects/n/columns", json={"file": "nasty.csv"})
         assert facts.headers["content-type"] == "application/json"
         assert nasty in facts.json()["columns"][0]["examples"]

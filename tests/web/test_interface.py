@@ -131,7 +131,7 @@ def test_a_section_of_another_page_is_refused(client):
 
 def test_a_draft_is_the_one_of_cellguard_init(client, place):
     client.post("/api/projects", json={"name": "drafted"})
-    client.post("/api/projects/drafted/data", json={"file": "enterprises.csv"})
+    client.post("/api/projects/drafted/data", json={"files": ["enterprises.csv"]})
     words = [sys.executable, "-m", "cellguard", "init", "../enterprises.csv", "--out", "other.toml"]
     subprocess.run(words, cwd=place / "drafted", check=True, capture_output=True)
     assert (place / "drafted" / "job.toml").read_text() == (place / "drafted" / "other.toml").read_text()

@@ -69,9 +69,9 @@ def test_the_road_from_a_file_to_signed_files(page, client, place, tmp_path):
     # data: upload, a wrong kind of file first
     wrong = tmp_path / "report.pdf"
     wrong.write_bytes(b"x")
-    page.get_by_label("Or drop a file here").set_input_files(str(wrong))
-    assert "not taken" in mistake(page, "Or drop a file here")
-    page.get_by_label("Or drop a file here").set_input_files(str(place / "enterprises.csv"))
+    page.get_by_label("Or drop files here").set_input_files(str(wrong))
+    assert "not taken" in mistake(page, "Or drop files here")
+    page.get_by_label("Or drop files here").set_input_files(str(place / "enterprises.csv"))
     page.get_by_role("heading", name="Which column is what").wait_for()
     picture(page, "data")
     shown = page.locator("table.plain").inner_text()
@@ -157,9 +157,9 @@ def method(page):
 
 def protect(page, place):
     ready(page)
-    page.get_by_label("Time limit of the method").fill("-1")
-    assert "at least 0" in mistake(page, "Time limit of the method, in seconds")
-    page.get_by_label("Time limit of the method").fill("60")
+    page.get_by_label("Time limit, in seconds").fill("-1")
+    assert "at least 0" in mistake(page, "Time limit, in seconds")
+    page.get_by_label("Time limit, in seconds").fill("60")
     page.get_by_text("Saved in job.toml").wait_for()
     page.locator("#start").click()
     page.wait_for_selector("#state[data-state=done]", timeout=120_000)
@@ -213,7 +213,9 @@ def sign(page, client, place):
     assert page.locator("#job").inner_text().strip() == (place / "road" / "job.toml").read_text().strip()
     picture(page, "sign")
     go(page, client, "road", "releases")
-    assert "A. Meyer" in page.locator("table.plain").inner_text()
+    assert "A. Meyer" in page.locator("table.plain").first.inner_text()
+    assert "no line was changed" in page.locator("#view").inner_text()
+    assert page.locator("#ledger tbody tr").count() == 2  # released, signed
     picture(page, "releases")
 
 
@@ -286,7 +288,7 @@ def test_close_and_come_back_and_stop(chromium, client, place):
     again = context.new_page()
     go(again, client, "long", "protect")
     again.wait_for_selector("#state[data-state=running]")
-    again.get_by_text("cost so far").wait_for(timeout=60_000)
+    again.get_by_text("cost so far").wait_for(timeout=120_000)
     again.locator("#stop").click()
     again.wait_for_selector("#state[data-state=done]", timeout=90_000)
     picture(again, "protect-stopped")
@@ -338,7 +340,7 @@ def test_html_in_codes_and_names_stays_text(page, client, place):
     rows = "\n".join(f"{code},{i}" for code in (nasty, "<b>b</b>", "c") for i in range(1, 9))
     (place / "nasty.csv").write_text(f"<i>col</i>,turnover\n{rows}\n", encoding="utf-8")
     client.post("/api/projects", json={"name": "nasty"})
-    assert client.post("/api/projects/nasty/data", json={"file": "nasty.csv"}).status_code == 200
+    assert client.post("/api/projects/nasty/data", json={"files": ["nasty.csv"]}).status_code == 200
     go(page, client, "nasty", "data")
     assert nasty in page.locator("table.plain").inner_text()
     go(page, client, "nasty", "look")

@@ -75,6 +75,7 @@ def _listening(port: int | None) -> socket.socket:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", wanted))
+            listener.listen()  # whoever follows the link at once waits until the server answers
         except OSError:
             listener.close()
             continue

@@ -12,7 +12,7 @@ from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.publish.model import Job
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "check", "columns_of_data", "files_of_data"]
+__all__ = ["Mistake", "attacked_method", "check", "columns_of_data", "files_of_data"]
 
 
 class Mistake(NamedTuple):
@@ -368,11 +368,16 @@ def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
                     )
 
 
+def attacked_method(scenario: str) -> str:
+    """Return the method whose releases a scenario attacks."""
+    return "suppress" if scenario == "matching" else "adjust"
+
+
 def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
     if job.attack is None:
         return
-    fits = "suppress" if job.attack.scenario == "matching" else "adjust"
+    fits = attacked_method(job.attack.scenario)
     if job.method.name != fits:
         yield Mistake(
             ("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."

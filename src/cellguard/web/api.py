@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from cellguard.exceptions import InputError
 from cellguard.publish.check import Mistake
 from cellguard.publish.read import JobFile
-from cellguard.web.decisions import decide, decisions_of
+from cellguard.web.decisions import decide
 from cellguard.web.places import free_name
-from cellguard.web.projects import mistake_facts
+from cellguard.web.projects import Project, mistake_facts
 from cellguard.web.solves import Solve
-from cellguard.web.state import HasProject, HasState
+from cellguard.web.state import HasProject, HasState, State
 from cellguard.web.tables import rule_counts
 
 __all__ = ["router"]
@@ -41,9 +42,15 @@ class NewProject(_Body):
 
 
 class Chosen(_Body):
-    """A data file to begin with: relative to the folder of the server."""
+    """A data file: relative to the folder of the server."""
 
     file: str
+
+
+class Files(_Body):
+    """Data files to begin with: relative to the folder of the server. Several make a publication."""
+
+    files: list[str] = Field(min_length=1, max_length=200)
 
 
 class Sections(_Body):
@@ -63,6 +70,14 @@ class Limit(_Body):
     """Of a comparison: seconds for each method. A run takes its limit from the job."""
 
     time_limit_s: float | str | None = None
+
+
+@router.get("/choices")
+def list_choices() -> dict[str, Any]:
+    """What can be chosen: methods with their options, rules with their figures, files, attacks."""
+    from cellguard.web.choices import choices
+
+    return choices()
 
 
 @router.get("/projects")
@@ -112,9 +127,9 @@ def read_project(state: HasState, project: HasProject) -> dict[str, Any]:
             {"name": name, "relative": project.relative(state.root.folder / name)} for name in state.root.listed()
         ],
         "folder": here.as_posix(),
+        "path": str(project.folder),
         "uploads": project.uploads(),
         "releases": [path.relative_to(project.folder).as_posix() for path in project.releases()],
-        "decisions": decisions_of(project, raw),
         "next_folder": free_name(project.folder, "release"),
     }
 
@@ -137,40 +152,30 @@ def remove_file(project: HasProject, name: str) -> dict[str, Any]:
 
 
 @router.post("/projects/{project}/data")
-def choose_data(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
-    """Begin with a data file: its columns are looked at, and a job is drafted as `cellguard init` does."""
-    path = state.root.inside(body.file)
-    if not path.is_file():
-        raise InputError(f"{body.file}: no such file.", hint="choose one from the list, or upload it.")
-    if path.name.lower().endswith((".jj", ".jj.gz")):
-        project.write({**project.raw(), "data": {"table": project.relative(path)}})
+def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, Any]:
+    """Begin with data: a job is drafted from the columns as `cellguard init` does; several files make a publication."""
+    paths = [_data_file(state, name) for name in dict.fromkeys(body.files)]
+    if len(paths) == 1 and paths[0].name.lower().endswith((".jj", ".jj.gz")):
+        project.write({**_kept(project), "data": {"table": project.relative(paths[0])}})
         return {"told": [], "unconfirmed": []}
     from cellguard.publish.init import draft
+    from cellguard.publish.propose import propose
 
-    made = draft(path, project.folder)
+    made = draft(paths[0], project.folder) if len(paths) == 1 else propose(paths, project.folder)
     project.write_text(made.text)
     return {"told": list(made.told), "unconfirmed": list(made.unconfirmed)}
 
 
-@router.post("/projects/{project}/ready")
-def add_ready_table(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
-    """Add a table that is already added up to the publication: its columns are guessed, and can be corrected."""
-    from cellguard.web.columns import ready_table
+def _kept(project: Project) -> dict[str, Any]:
+    """Return what a job says that is not about its data."""
+    return {k: v for k, v in project.raw().items() if k not in ("data", "dimensions", "tables", "unconfirmed")}
 
-    path = state.root.inside(body.file)
-    raw = project.raw()
-    entry, dimensions = ready_table(path)
-    data = {k: v for k, v in raw.get("data", {}).items() if k not in ("file", "table")}
-    project.write(
-        {
-            **{k: v for k, v in raw.items() if k != "data"},
-            **({"data": data} if data else {}),
-            "dimensions": {**{name: {} for name in dimensions}, **raw.get("dimensions", {})},
-            "tables": [*raw.get("tables", []), {"file": project.relative(path), **entry}],
-            "rules": raw.get("rules", [{"rule": "min_frequency", "n": 3, "percent": 10}]),
-        }
-    )
-    return {"dimensions": dimensions}
+
+def _data_file(state: State, name: str) -> Path:
+    path = state.root.inside(name)
+    if not path.is_file():
+        raise InputError(f"{name}: no such file.", hint="choose one from the list, or upload it.")
+    return path
 
 
 @router.post("/projects/{project}/columns")
@@ -179,10 +184,7 @@ def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any
     from cellguard.web.columns import column_facts
 
     del project
-    path = state.root.inside(body.file)
-    if not path.is_file():
-        raise InputError(f"{body.file}: no such file.", hint="choose one from the list, or upload it.")
-    return column_facts(path)
+    return column_facts(_data_file(state, body.file))
 
 
 # ---------------------------------------------------------------- the job
@@ -211,10 +213,10 @@ def counts(state: HasState, project: HasProject, body: Sections) -> Any:
 @router.post("/projects/{project}/decisions")
 def decide_cell(state: HasState, project: HasProject, body: Decision) -> Any:
     """Decide of one cell by hand: protect it, publish it, let it be withheld, or nothing of that."""
-    wrong = decide(project, state.tables.flagged(project.job_file()), body.codes, body.decision)
+    wrong = decide(project, lambda: state.tables.flagged(project.job_file()), body.codes, body.decision)
     if wrong:
         return JSONResponse({"mistakes": mistake_facts(wrong)}, status_code=422)
-    return {"decisions": decisions_of(project, project.raw())}
+    return {"codes": body.codes, "decision": body.decision}
 
 
 # ---------------------------------------------------------------- work

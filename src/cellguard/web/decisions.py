@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cellguard._io.argus.hst import Decision, read_hst, write_hst
@@ -13,7 +13,7 @@ from cellguard.web.projects import Project
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["FILE", "decide", "decisions_of"]
+__all__ = ["FILE", "decide", "decision_of"]
 
 FILE = "decisions.hst"
 _ACTIONS = {"publish": "P", "withhold": "W"}
@@ -21,39 +21,59 @@ _CHEAP = 0.0
 """What it costs to withhold a cell that may be withheld."""
 
 
-def decisions_of(project: Project, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what was decided by hand so far."""
-    rules = raw.get("rules")
-    manual = [r for r in rules if _is_manual(r)] if isinstance(rules, list) else []
-    out = [{"decision": "protect", "codes": cell} for rule in manual for cell in rule.get("cells", [])]
-    dimensions = list(raw.get("dimensions", {})) if isinstance(raw.get("dimensions"), dict) else []
-    words = {action: name for name, action in _ACTIONS.items()}
+def decision_of(project: Project, table: Table, cell: int) -> str:
+    """Return what was decided of a cell by hand; "none" where nothing was."""
+    whole = _codes(table, cell)
+    totals = _totals(table)
     try:
-        lines = _lines(project, len(dimensions))
+        raw, lines = project.raw(), _lines(project, len(table.dimensions))
     except CellguardError:
-        return out
-    out += [
-        {"decision": words[line.action], "codes": dict(zip(dimensions, line.codes, strict=True))}
-        for line in lines
-        if line.action in words
-    ]
-    return out
+        return "none"
+    rules = raw.get("rules")
+    manual = [rule for rule in rules if _is_manual(rule)] if isinstance(rules, list) else []
+    if any(totals | named == whole for rule in manual for named in rule.get("cells", [])):
+        return "protect"
+    words = {action: name for name, action in _ACTIONS.items()}
+    found = [words[line.action] for line in lines if line.action in words and line.codes == tuple(whole.values())]
+    return found[-1] if found else "none"
 
 
-def decide(project: Project, table: Table, codes: Mapping[str, str], decision: str) -> list[Mistake]:
-    """Decide of one cell; what was decided of it before is forgotten. Returns what is wrong with it."""
+def decide(project: Project, flagged: Callable[[], Table], codes: Mapping[str, str], decision: str) -> list[Mistake]:
+    """Decide of one cell; what was decided of it before is forgotten. Returns what is wrong with it.
+
+    `flagged` makes the table of the job as it is now: a decision without the effect that was asked for is taken back.
+    """
+    table = flagged()
     cell = table.cell(codes)
-    whole = {d: found[0] for d, found in table.cell_codes([cell]).items()}
-    by_hand = {"decision": "protect", "codes": whole} in decisions_of(project, project.raw())
-    if decision == "publish" and table.sensitive[cell] and not by_hand:
+    whole = _codes(table, cell)
+    before = decision_of(project, table, cell)
+    if decision == "publish" and table.sensitive[cell] and before != "protect":
         raise InputError("the cell is sensitive: it cannot be published as it is.", hint="change the rules instead.")
     if any("," in code or '"' in code for code in whole.values()) and decision in _ACTIONS:
         raise InputError("a code of this cell holds a comma or a quote: the file of decisions cannot name it.")
-    raw = project.raw()
-    rules = [left for rule in raw.get("rules", []) if (left := _without(rule, whole)) is not None]
-    lines = [line for line in _lines(project, len(table.dimensions)) if line.codes != tuple(whole.values())]
+    text, lines = project.text(), _lines(project, len(table.dimensions))
+    wrong = _write(project, table, whole, decision, lines)
+    if not wrong and decision == "protect":
+        try:
+            effect = bool(flagged().sensitive[cell])
+        except CellguardError:
+            effect = False
+        if not effect:
+            project.write_text(text)
+            write_hst(project.folder / FILE, lines)
+            raise InputError("this cell cannot be named in a rule of its own.", hint="mark it in a file of decisions.")
+    return wrong
+
+
+def _write(
+    project: Project, table: Table, whole: dict[str, str], decision: str, before: list[Decision]
+) -> list[Mistake]:
+    totals = _totals(table)
+    rules = [left for rule in project.raw().get("rules", []) if (left := _without(rule, whole, totals)) is not None]
+    lines = [line for line in before if line.codes != tuple(whole.values())]
     if decision == "protect":
-        rules = _with_cell(rules, whole)
+        # tables of a publication have only some of the dimensions: what is left out is at its total
+        rules = _with_cell(rules, {d: code for d, code in whole.items() if code != totals[d]} or whole)
     elif decision in _ACTIONS:
         costs = (_CHEAP,) if decision == "withhold" else ()
         lines.append(Decision(codes=tuple(whole.values()), action=_ACTIONS[decision], numbers=costs))
@@ -66,15 +86,23 @@ def decide(project: Project, table: Table, codes: Mapping[str, str], decision: s
     return project.change("rules", {"rules": rules})
 
 
+def _codes(table: Table, cell: int) -> dict[str, str]:
+    return {d: found[0] for d, found in table.cell_codes([cell]).items()}
+
+
+def _totals(table: Table) -> dict[str, str]:
+    return {d: codes[0] for d, codes in zip(table.dimensions, table.codes, strict=True)}
+
+
 def _is_manual(rule: Any) -> bool:
     return isinstance(rule, dict) and rule.get("rule") == "manual"
 
 
-def _without(rule: dict[str, Any], codes: Mapping[str, str]) -> dict[str, Any] | None:
+def _without(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
     """Take a cell out of a rule by hand; the rule goes with its last cell."""
     if not _is_manual(rule):
         return rule
-    left = [cell for cell in rule.get("cells", []) if {**dict.fromkeys(codes), **cell} != dict(codes)]
+    left = [named for named in rule.get("cells", []) if totals | named != whole]
     return {**rule, "cells": left} if left else None
 
 

@@ -13,7 +13,7 @@ from cellguard.publish.check import Mistake
 
 __all__ = ["DATA_ENDINGS", "Root", "confined", "free_name"]
 
-DATA_ENDINGS = (".csv", ".csv.gz", ".parquet", ".jj", ".jj.gz", ".tsv", ".txt", ".hrc", ".hst", ".toml")
+DATA_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", ".jj", ".jj.gz", ".tsv", ".txt", ".hrc", ".hst", ".toml")
 """What may lie in a project: data, hierarchies, decisions, descriptions."""
 _MAX_LISTED = 2000
 _MAX_DEPTH = 4
@@ -88,7 +88,7 @@ def _names(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every name of a file in the content of a job, whatever its shape."""
     if not isinstance(raw, dict):
         return
-    for section, keys in {"data": ("file", "table"), "output": ("folder",)}.items():
+    for section, keys in {"data": ("file", "table", "template"), "output": ("folder", "layout")}.items():
         entry = raw.get(section)
         if isinstance(entry, dict):
             yield from (((section, key), entry[key]) for key in keys if isinstance(entry.get(key), str))

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tomllib
+import zipfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,8 @@ _UPLOADS = "uploads"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,79}")
 _HEAD = "# Written by the page (cellguard serve). The same release without the page:  cellguard protect job.toml\n\n"
 _MAX_DEPTH = 3
+_MAX_UNPACKED = 1 << 30
+"""Bytes of what an uploaded file holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,5 +280,14 @@ def _without_nothing(value: Any) -> Any:
 
 def _refuse_bomb(path: Path) -> None:
     """Refuse a small file that unpacks to a huge one; of Parquet files the reader does."""
-    if path.suffix == ".gz":
-        read_bytes(path, max_bytes=1 << 30)
+    name = path.name.lower()
+    if name.endswith(".gz"):
+        read_bytes(path, max_bytes=_MAX_UNPACKED)
+    if name.endswith(".xlsx"):
+        try:
+            with zipfile.ZipFile(path) as book:
+                unpacked = sum(entry.file_size for entry in book.infolist())
+        except (zipfile.BadZipFile, OSError):
+            raise FormatError.at(path.name, None, "is no workbook.", hint="save it again as .xlsx.") from None
+        if unpacked > _MAX_UNPACKED:
+            raise FormatError.at(path.name, None, f"unpacks to more than {_MAX_UNPACKED} bytes.")

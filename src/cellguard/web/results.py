@@ -11,6 +11,8 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict
 
 from cellguard.exceptions import UnknownCodeError
+from cellguard.publish import ledger
+from cellguard.web.decisions import decision_of
 from cellguard.web.projects import Project
 from cellguard.web.signatures import sign, signature_of
 from cellguard.web.state import HasProject, HasState
@@ -90,7 +92,8 @@ def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]
 def one_cell(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
     """Everything about one cell: why it is withheld, its range, its level. Confidential."""
     look = _look(state, project, body)
-    return look.about(look.cell(body.view, body.codes))
+    cell = look.cell(body.view, body.codes)
+    return {**look.about(cell), "decision": decision_of(project, look.table, cell)}
 
 
 @router.post("/table/protects")
@@ -134,6 +137,7 @@ def _facts(project: Project, folder: Path) -> dict[str, Any]:
         "audit": manifest.get("audit"),
         "seed": manifest.get("seed"),
         "signed": signature_of(folder),
+        "same_job": _same_job(project, folder),
         "cellguard": manifest.get("versions", {}).get("cellguard"),
         "files": {
             part: sorted(f.name for f in (folder / part).iterdir() if f.is_file() and not f.is_symlink())
@@ -141,6 +145,12 @@ def _facts(project: Project, folder: Path) -> dict[str, Any]:
             if (folder / part).is_dir()
         },
     }
+
+
+def _same_job(project: Project, folder: Path) -> bool:
+    """Say whether the job is still the one that made a release."""
+    path = folder / "internal" / "job.toml"
+    return not path.is_symlink() and path.is_file() and path.read_bytes() == project.path.read_bytes()
 
 
 @router.post("/releases/check")
@@ -157,7 +167,20 @@ def check(project: HasProject, body: Source) -> dict[str, Any]:
 @router.post("/releases/sign")
 def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
     """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
-    return sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
+    signed = sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
+    ledger.enter(
+        project.folder,
+        "signed",
+        {"release": body.release, "who": signed["who"], "remark": signed["remark"], "manifest": signed["manifest"]},
+    )
+    return signed
+
+
+@router.get("/ledger")
+def read_ledger(project: HasProject) -> dict[str, Any]:
+    """What was released and signed, the oldest first, and whether the ledger is as it was written."""
+    lines, whole = ledger.entries(project.folder)
+    return {"entries": lines, "whole": whole}
 
 
 @router.get("/files/{part}/{name}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cellguard.publish.read import JobFile
 
 if TYPE_CHECKING:
+    from cellguard._types import IntArray
     from cellguard.nouns.table import Table
 
 __all__ = ["Tables", "rule_counts"]
@@ -72,27 +73,38 @@ def _version(path: Path) -> tuple[str, int, int]:
 
 def rule_counts(table: Table) -> dict[str, Any]:
     """Return how many cells each rule flags, and where the sensitive cells are."""
-    flags = table.flags
-    rules = []
-    if flags is not None:
-        parts = zip(flags.names, flags.reasons, flags.flagged, strict=True)
-        rules = [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in parts]
+    found = _flagged(table)
     return {
         "cells": table.n_cells,
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
-        "rules": rules,
-        "dimensions": _by_dimension(table),
+        "rules": [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in found],
+        "dimensions": [_by_code(table, d, found) for d in range(len(table.dimensions))],
     }
 
 
-def _by_dimension(table: Table) -> list[dict[str, Any]]:
-    """Count the sensitive cells of each code, the fullest first; totals are left out."""
+def _flagged(table: Table) -> list[tuple[str, str, IntArray]]:
+    """Return each rule with its reason and the cells it flags; a cell that tables share is flagged once."""
     import numpy as np
 
-    found = []
-    for d, name in enumerate(table.dimensions):
-        counts = np.bincount(table.coordinates[table.sensitive, d], minlength=len(table.codes[d]))
-        order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:_MOST_CODES]
-        found.append({"name": name, "codes": [[table.codes[d][i], int(counts[i])] for i in order]})
-    return found
+    if table.parts is None:
+        parts = [(table.flags, np.arange(table.n_cells))]
+    else:
+        parts = [(part.table.flags, part.cells) for part in table.parts]
+    found: dict[tuple[str, str], list[IntArray]] = {}
+    for flags, places in parts:
+        for name, reason, cells in zip(flags.names, flags.reasons, flags.flagged, strict=True) if flags else ():
+            found.setdefault((name, reason), []).append(places[np.asarray(cells, np.int64)])
+    return [(name, reason, np.unique(np.concatenate(cells))) for (name, reason), cells in found.items()]
+
+
+def _by_code(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
+    """Count the sensitive cells of each code of a dimension, all and by rule, the fullest first; without its total."""
+    import numpy as np
+
+    n, codes = len(table.codes[d]), table.coordinates[:, d]
+    counts = np.bincount(codes[table.sensitive], minlength=n)
+    rules = [np.bincount(codes[cells], minlength=n) for _, _, cells in found]
+    order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:_MOST_CODES]
+    shown = [[table.codes[d][i], int(counts[i]), [int(rule[i]) for rule in rules]] for i in order]
+    return {"name": table.dimensions[d], "codes": shown}

@@ -10,7 +10,8 @@ export function t(key, values = {}) {
   const text = texts[key] ?? key;
   return text.replace(/\{(\w+)\}/g, (all, name) => (name in values ? String(values[name]) : all));
 }
-export const has = (key) => key in texts;
+/** The text of a key, or another one where the translation has none: what is added to the program stands on the page at once. */
+export const known = (key, other) => texts[key] ?? other;
 
 /** An element: h("p", {class: "help"}, "text", other). Text is never read as HTML. */
 export function h(tag, attributes = {}, ...children) {
@@ -79,8 +80,8 @@ export function problem(error) {
   return note("bad", ...lines);
 }
 
-let count = 0;
-const fresh = (name) => `${name}-${(count += 1)}`;
+let made = 0;
+const fresh = (name) => `${name}-${(made += 1)}`;
 
 /** A field: label, control, a sentence of help, and a place for its mistake. `path` is where its value stands in the job. */
 export function field(label, control, { help = "", path = null, check = false } = {}) {
@@ -96,6 +97,15 @@ export function field(label, control, { help = "", path = null, check = false } 
   if (path) box.dataset.path = path.join("/");
   box.control = control;
   return box;
+}
+
+/** Say beside a field what is wrong with it, and go there. */
+export function fieldWrong(box, words) {
+  const line = box.querySelector(":scope > .mistake");
+  line.textContent = words;
+  line.hidden = !words;
+  box.classList.toggle("wrong", Boolean(words));
+  if (words) (box.control ?? box.querySelector("input, select, button"))?.focus();
 }
 
 export function choice(options, value, attributes = {}) {
@@ -145,6 +155,11 @@ export function showMistakes(root, top, mistakes) {
   return first;
 }
 
+let chosen = null;
+/** What can be chosen: methods, rules, files, attacks. */
+export const choices = () => (chosen ??= api("GET", "/choices"));
+export const methodName = (name, methods = []) => known(`method.${name}.name`, methods.find((method) => method.name === name)?.title ?? name ?? "–");
+
 export const project = document.body.dataset.project;
 export const here = `/projects/${encodeURIComponent(project)}`;
 export const page = (step, query = "") => `/p/${encodeURIComponent(project)}/${step}${query}`;
@@ -158,5 +173,8 @@ export function later(action, ms = 250) {
 export function when(seconds) {
   return new Date(seconds * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 }
+export const count = (value) => Number(value).toLocaleString(document.documentElement.lang);
+/** How a method ended, in words. */
+export const status = (value) => known(`status.${value}`, String(value ?? "–").replaceAll("_", " "));
 export const figure = (value, digits = 1) =>
   value === null || value === undefined ? "–" : Number(value).toLocaleString(document.documentElement.lang, { maximumFractionDigits: digits });

@@ -1,5 +1,5 @@
 // The list of projects.
-import { api, field, h, note, problem, t, text } from "./dom.js";
+import { api, field, fieldWrong, h, note, problem, t, text } from "./dom.js";
 
 export async function show(view) {
   const projects = await api("GET", "/projects");
@@ -41,11 +41,7 @@ function newProject() {
       const made = await api("POST", "/projects", { name: name.value });
       location.href = `/p/${encodeURIComponent(made.id)}/data`;
     } catch (error) {
-      const line = box.querySelector(".mistake");
-      line.textContent = error.hint ? `${error.message} ${error.hint}` : error.message;
-      line.hidden = false;
-      box.classList.add("wrong");
-      name.focus();
+      fieldWrong(box, error.hint ? `${error.message} ${error.hint}` : error.message);
     }
   });
   return form;

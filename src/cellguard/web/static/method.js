@@ -1,29 +1,21 @@
-// The page Method: five cards, their options, and a comparison on this table.
-import { api, choice, field, figure, h, here, later, note, number, numberOf, page, problem, say, showMistakes, t, tick } from "./dom.js";
+// The page Method: a card for each, its options, and a comparison on this table.
+import { api, choice, choices, field, figure, h, here, known, later, methodName, note, number, numberOf, page, problem, say, showMistakes, status, t, tick } from "./dom.js";
 import { bars } from "./charts.js";
 
-const METHODS = ["suppress", "intervals", "round", "perturb", "adjust"];
-const OPTIONS = {
-  suppress: { rounds: "number", search: ["heuristic", "auto", "exact"], gap: "number" },
-  intervals: { position: ["narrowest", "random"], gap: "number" },
-  round: { base: "number", step: "number", gap: "number" },
-  perturb: { base: "number" },
-  adjust: { norm: ["l1", "l2", "linf", "l12"], senses: ["key", "upper", "lower", "optimal"], surplus: "number", whole: "tick", repair: ["senses", "relations", "none"], gap: "number" },
-};
-const WEIGHTS = ["table", "unit", "inverse", "value", "sqrt", "log"];
 const COLUMNS = ["status", "safe", "gap", "untouched_pct", "hidden_pct", "deviation_pct", "interval_pct", "range_pct", "range_to_level", "seconds", "note"];
+const BUSY = ["waiting", "running", "stopping"];
 
 export async function show(view) {
-  const state = await api("GET", here);
-  const job = state.job;
+  const [state, offered] = await Promise.all([api("GET", here), choices()]);
+  const { job } = state;
   const top = h("div");
-  let name = job.method?.name ?? "suppress";
+  let name = job.method?.name ?? offered.methods[0].name;
   let controls = new Map();
   const options = h("div", { class: "fields" });
-  const weights = choice(WEIGHTS.map((key) => [key, t(`weights.${key}`)]), job.method?.weights ?? "table");
+  const weights = choice(offered.weights.map((key) => [key, known(`weights.${key}`, key)]), job.method?.weights ?? "table");
   const read = () => {
-    const out = { name, weights: weights.value === "table" ? null : weights.value };
-    for (const key of ["keep", "resist"]) if (job.method?.name === name && job.method[key] !== undefined) out[key] = job.method[key];
+    const kept = job.method?.name === name ? { ...job.method } : {};
+    const out = { ...kept, name, weights: weights.value === "table" ? null : weights.value };
     for (const [key, control] of controls) out[key] = control.type === "checkbox" ? (control.checked || null) : control.tagName === "SELECT" ? control.value || null : numberOf(control);
     return out;
   };
@@ -39,24 +31,39 @@ export async function show(view) {
     }
   });
   const draw = (values) => {
-    controls = new Map(Object.entries(OPTIONS[name]).map(([key, kind]) => [key, Array.isArray(kind)
-      ? choice([["", t("app.default")], ...kind.map((value) => [value, value])], values[key] ?? "") : kind === "tick" ? tick(values[key]) : number(values[key])]));
+    const method = offered.methods.find((each) => each.name === name) ?? { options: [] };
+    controls = new Map(method.options.map((option) => [option.key, controlOf(option, values[option.key])]));
     for (const control of controls.values()) control.addEventListener(control.tagName === "INPUT" && control.type !== "checkbox" ? "input" : "change", changed);
-    options.replaceChildren(...[...controls].map(([key, control]) => field(t(`option.${key}`), control, { path: ["method", key], check: control.type === "checkbox", help: key === "whole" ? "" : t(`option.${key}_help`) })),
-      field(t("option.weights"), weights, { help: t("option.weights_help"), path: ["method", "weights"] }));
+    options.replaceChildren(...method.options.map((option) => {
+      const control = controls.get(option.key);
+      return field(known(`option.${option.key}`, option.key), control, { path: ["method", option.key], check: option.kind === "tick", help: known(`option.${option.key}_help`, option.help) });
+    }), field(t("option.weights"), weights, { help: t("option.weights_help"), path: ["method", "weights"] }));
   };
   weights.addEventListener("change", changed);
-  const cards = h("fieldset", { class: "cards" }, h("legend", { class: "visually-hidden" }, t("method.choose")), METHODS.map((key) => {
+  const cards = h("fieldset", { class: "cards" }, h("legend", { class: "visually-hidden" }, t("method.choose")), offered.methods.map((method) => {
+    const key = method.name;
     const radio = h("input", { type: "radio", name: "method", value: key, checked: key === name });
     radio.addEventListener("change", () => { name = key; draw({}); changed(); });
-    return h("label", {}, h("span", { class: "name" }, radio, t(`method.${key}.name`)), h("p", {}, h("strong", {}, `${t("method.publishes")}: `), t(`method.${key}.publishes`)), h("p", {}, h("strong", {}, `${t("method.when")}: `), t(`method.${key}.when`)));
+    return h("label", {}, h("span", { class: "name" }, radio, methodName(key, offered.methods)), h("p", {}, known(`method.${key}.publishes`, method.publishes)),
+      h("p", {}, h("strong", {}, `${t("method.when")}: `), known(`method.${key}.when`, method.choose)));
   }));
   draw(job.method ?? {});
-  view.append(top, cards, h("section", { class: "card later" }, h("h2", {}, t("method.options")), h("p", { class: "help" }, t("method.options_help")), options),
-    comparison(state), h("div", { class: "row" }, h("a", { class: "button main", href: page("protect") }, `${t("app.next")}: ${t("step.protect")}`)));
+  view.append(top, cards, h("section", { class: "card" }, h("h2", {}, t("method.options")), h("p", { class: "help" }, t("method.options_help")), options),
+    comparison(state, offered.methods), h("div", { class: "row" }, h("a", { class: "button main", href: page("protect") }, `${t("app.next")}: ${t("step.protect")}`)));
 }
 
-function comparison(state) {
+function controlOf(option, value) {
+  if (option.kind === "tick") return tick(value);
+  if (option.kind === "choice") {
+    const usual = option.default === null ? t("app.default_none") : `${t("app.default")}: ${known(`value.${option.default}`, option.default)}`;
+    return choice([["", usual], ...option.choices.map((key) => [key, known(`value.${key}`, key)])], value ?? "");
+  }
+  return number(value, option.default === null ? {} : { placeholder: `${t("app.default")}: ${option.default}` });
+}
+
+// ---------------------------------------------------------------- the comparison
+
+function comparison(state, methods) {
   const said = h("div", { "aria-live": "polite" });
   const result = h("div");
   const limit = number(state.job.compare?.time_limit_s ?? 20);
@@ -67,16 +74,16 @@ function comparison(state) {
   const follow = async () => {
     for (;;) {
       const work = await api("GET", `${here}/work/compare`);
-      const over = !["waiting", "running", "stopping"].includes(work.state);
+      const busy = BUSY.includes(work.state);
       const phase = [...work.events].reverse().find((event) => event.phase)?.phase;
-      const words = METHODS.includes(phase) ? t(`method.${phase}.name`) : phase ? t(`phase.${phase}`) : "";
-      said.replaceChildren(over || work.state === "none" ? "" : note("", h("p", {}, `${t("method.under_way")} ${words || t(`state.${work.state}`)} (${figure(work.seconds, 0)} s)`)));
-      run.disabled = !over && work.state !== "none";
-      stop.hidden = !run.disabled;
+      const words = !phase ? "" : methods.some((method) => method.name === phase) ? methodName(phase, methods) : known(`phase.${phase}`, phase);
+      said.replaceChildren(busy ? note("", h("p", { class: "busy" }, `${t("method.under_way")} ${words || t(`state.${work.state}`)} (${figure(work.seconds, 0)} s)`)) : "");
+      run.disabled = busy;
+      stop.hidden = !busy;
       const last = work.events.at(-1) ?? {};
-      if (over && last.error) said.replaceChildren(problem(last.error));
-      if (last.result?.rows) draw(result, last.result.rows);
-      if (over || work.state === "none") return;
+      if (!busy && last.error) said.replaceChildren(problem(last.error));
+      if (last.result?.rows) draw(result, last.result.rows, methods);
+      if (!busy) return;
       await new Promise((done) => setTimeout(done, 500));
     }
   };
@@ -91,23 +98,28 @@ function comparison(state) {
     }
   });
   stop.addEventListener("click", () => api("DELETE", `${here}/work/compare`));
-  box.append(h("div", { class: "row end" }, limitField, run, stop), said, result);
+  box.append(h("div", { class: "row" }, limitField), h("div", { class: "row" }, run, stop), said, result);
   follow().catch((error) => said.replaceChildren(problem(error)));
   return box;
 }
 
-function draw(box, rows) {
+function draw(box, rows, methods) {
   const shown = (row, key) => {
     if (key === "safe") return row.safe ? t("app.yes") : t("app.no");
-    if (key === "status" || key === "note") return String(row[key] ?? "").replaceAll("_", " ");
+    if (key === "status") return status(row.status);
+    if (key === "note") return String(row.note ?? "");
     if (key === "gap") return row.gap === null ? "–" : figure(100 * row.gap, 2);
     return figure(row[key], 2);
   };
-  const known = rows.filter((row) => row.untouched_pct !== null);
-  box.replaceChildren(h("h3", {}, t("method.compare_result")),
-    h("div", { class: "two" }, h("div", {}, h("p", { class: "help" }, t("compare.untouched_pct")), bars(known.map((row) => [t(`method.${row.method}.name`), row.untouched_pct, `${figure(row.untouched_pct)} %`]), { most: 100 })),
-      h("div", {}, h("p", { class: "help" }, t("compare.deviation_pct")), bars(known.map((row) => [t(`method.${row.method}.name`), row.deviation_pct ?? 0, `${figure(row.deviation_pct, 2)} %`]), { second: true }))),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("method.compare_result") }, h("table", { class: "plain", id: "comparison" },
-      h("thead", {}, h("tr", {}, ["method", ...COLUMNS].map((key) => h("th", { scope: "col" }, t(`compare.${key}`))))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(`method.${row.method}.name`)), COLUMNS.map((key) => h("td", {}, shown(row, key)))))))));
+  const words = (key) => key === "status" || key === "safe" || key === "note";
+  const safe = rows.filter((row) => row.safe && row.untouched_pct !== null);
+  const pictures = !safe.length ? h("p", { class: "quiet" }, t("method.compare_none")) : h("div", { class: "two" },
+    h("figure", {}, h("figcaption", {}, t("compare.picture_untouched")), bars(safe.map((row) => [methodName(row.method, methods), row.untouched_pct, `${figure(row.untouched_pct)} %`]), { most: 100 })),
+    h("figure", {}, h("figcaption", {}, t("compare.picture_deviation")), bars(safe.map((row) => [methodName(row.method, methods), row.deviation_pct ?? 0, `${figure(row.deviation_pct, 1)} %`]), { second: true })),
+    h("figure", {}, h("figcaption", {}, t("compare.picture_range")), bars(safe.map((row) => [methodName(row.method, methods), row.range_pct ?? 0, row.range_pct === null ? "–" : `${figure(row.range_pct, 0)} %`]), { second: true })),
+    h("figure", {}, h("figcaption", {}, t("compare.picture_seconds")), bars(safe.map((row) => [methodName(row.method, methods), row.seconds ?? 0, `${figure(row.seconds, 1)} s`]))));
+  box.replaceChildren(h("h3", {}, t("method.compare_result")), pictures,
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("method.compare_result") }, h("table", { class: "plain compact", id: "comparison" },
+      h("thead", {}, h("tr", {}, ["method", ...COLUMNS].map((key) => h("th", { scope: "col", class: key === "method" || words(key) ? null : "number" }, t(`compare.${key}`))))),
+      h("tbody", {}, rows.map((row) => h("tr", { class: row.safe ? null : "quiet" }, h("th", { scope: "row" }, methodName(row.method, methods)), COLUMNS.map((key) => h("td", { class: words(key) ? key : "number" }, shown(row, key)))))))));
 }

@@ -1,16 +1,13 @@
 // The page Rules: each change is saved and counted at once.
-import { api, choice, field, h, here, later, note, number, numberOf, page, problem, say, showMistakes, t, text, tick } from "./dom.js";
+import { api, choice, choices, count, field, h, here, known, later, note, number, numberOf, page, problem, say, showMistakes, t, text, tick } from "./dom.js";
 import { bars } from "./charts.js";
 import { tableView } from "./tableview.js";
 
-const KEYS = {
-  p_percent: ["p", "coalition"], dominance: ["n", "k"], prior_posterior: ["p", "q", "coalition"], min_frequency: ["n", "percent"],
-  zero: ["upper"], request: ["first", "second", "min_frequency", "percent"], manual: ["percent"], a_priori: ["file", "percent"],
-};
+const BY_HAND = ["manual", "a_priori"];
 const USUAL = { p_percent: { p: 10 }, dominance: { n: 1, k: 85 }, prior_posterior: { p: 10, q: 50 }, min_frequency: { n: 3, percent: 10 }, zero: { upper: 1 }, request: { first: 10 } };
 
 export async function show(view) {
-  const state = await api("GET", here);
+  const [state, offered] = await Promise.all([api("GET", here), choices()]);
   if (!state.job.data && !state.job.tables) { view.append(note("", h("p", {}, t("app.first_data"), " ", h("a", { href: page("data") }, t("step.data"))))); return; }
   const top = h("div");
   const list = h("div");
@@ -35,7 +32,7 @@ export async function show(view) {
     }
   });
   const add = (entry, focus) => {
-    const rule = oneRule(entry, changed, () => { rules.splice(rules.indexOf(rule), 1); rule.box.remove(); changed(); });
+    const rule = oneRule(offered.rules, entry, changed, () => { rules.splice(rules.indexOf(rule), 1); rule.box.remove(); changed(); });
     rules.push(rule);
     rule.number(rules.length - 1);
     list.append(rule.box);
@@ -51,10 +48,11 @@ export async function show(view) {
   else await recount(counts, cells).catch((error) => counts.append(problem(error)));
 }
 
-function oneRule(entry, changed, remove) {
+function oneRule(offered, entry, changed, remove) {
   let k = 0;
-  const kinds = Object.keys(KEYS).filter((key) => !["manual", "a_priori"].includes(key) || key === entry.rule);
-  const kind = choice(kinds.map((key) => [key, t(`rule.${key}.name`)]), entry.rule);
+  const kinds = offered.map((rule) => rule.name).filter((key) => !BY_HAND.includes(key) || key === entry.rule);
+  const named = (key) => known(`rule.${key}.name`, key);
+  const kind = choice(kinds.map((key) => [key, named(key)]), entry.rule);
   const help = h("p", { class: "help" });
   const inner = h("div", { class: "fields" });
   const legend = h("legend");
@@ -62,12 +60,13 @@ function oneRule(entry, changed, remove) {
     h("div", { class: "row" }, h("button", { type: "button", class: "small danger", onclick: remove }, t("app.remove"))));
   let controls = new Map();
   const draw = (values) => {
-    help.textContent = t(`rule.${kind.value}.help`);
-    legend.textContent = t(`rule.${kind.value}.name`);
-    controls = new Map(KEYS[kind.value].map((key) => [key, key === "file" ? text(values[key]) : number(values[key])]));
+    const rule = offered.find((each) => each.name === kind.value);
+    help.textContent = known(`rule.${kind.value}.help`, rule.help);
+    legend.textContent = named(kind.value);
+    controls = new Map(rule.keys.map(({ key, required }) => [key, key === "file" ? text(values[key]) : number(values[key], required ? {} : { placeholder: t("app.default") })]));
     inner.replaceChildren(...[...controls].map(([key, control]) => {
       control.addEventListener("input", changed);
-      const made = field(t(`rule_key.${key}`), control, { path: ["rules", k, key] });
+      const made = field(known(`rule_key.${key}`, key), control, { help: known(`rule_key.${key}_help`, ""), path: ["rules", k, key] });
       made.key = key;
       return made;
     }));
@@ -89,11 +88,22 @@ function oneRule(entry, changed, remove) {
 
 async function recount(box, cells) {
   const found = await api("POST", `${here}/counts`, { sections: {} });
+  const opened = new Set([...box.querySelectorAll("details[open]")].map((each) => each.dataset.name));
+  const first = !box.querySelector("details");
+  const places = found.dimensions.filter((d) => d.codes.length);
   box.replaceChildren(h("h2", {}, t("rules.counts")), h("div", { class: "figures" },
-    h("div", {}, h("div", { class: "big", id: "sensitive" }, found.sensitive.toLocaleString()), t("rules.sensitive")),
-    h("div", {}, h("div", { class: "big" }, found.cells.toLocaleString()), t("rules.cells"))),
-  h("h3", {}, t("rules.by_rule")), bars(found.rules.map((rule) => [rule.name, rule.cells, rule.cells.toLocaleString()]), { most: Math.max(found.sensitive, 1) }),
-  h("h3", {}, t("rules.by_dimension")), ...found.dimensions.filter((d) => d.codes.length).map((d) => h("details", {}, h("summary", {}, d.name), bars(d.codes.map(([code, n]) => [code, n, n.toLocaleString()])))));
+    h("div", {}, h("div", { class: "big", id: "sensitive" }, count(found.sensitive)), t("rules.sensitive")),
+    h("div", {}, h("div", { class: "big" }, count(found.cells)), t("rules.cells"))),
+  found.sensitive ? "" : note("warn", h("p", {}, t("rules.none"))),
+  h("h3", {}, t("rules.by_rule")), bars(found.rules.map((rule) => [rule.name, rule.cells, count(rule.cells)]), { most: Math.max(found.sensitive, 1) }),
+  h("h3", {}, t("rules.by_dimension")), h("p", { class: "help" }, t("rules.by_dimension_help")),
+  ...places.map((d, k) => h("details", { "data-name": d.name, open: first ? k === 0 : opened.has(d.name) }, h("summary", {}, d.name), byCode(d, found.rules))));
   cells.replaceChildren(h("h2", {}, t("rules.see")), h("p", { class: "help" }, t("rules.see_help")));
   await tableView(cells, { release: null, decisions: false });
+}
+
+function byCode(dimension, rules) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": dimension.name }, h("table", { class: "plain compact" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, dimension.name), h("th", { scope: "col", class: "number" }, t("rules.sensitive")), rules.map((rule) => h("th", { scope: "col", class: "number" }, rule.name)))),
+    h("tbody", {}, dimension.codes.map(([code, n, each]) => h("tr", {}, h("th", { scope: "row" }, code), h("td", { class: "number" }, count(n)), each.map((m) => h("td", { class: "number" }, m ? count(m) : "–")))))));
 }

@@ -1,5 +1,5 @@
 // A table with its tools: which dimensions lie where, search, folding, and everything about the chosen cell.
-import { api, choice, field, h, here, note, page, problem, say, t, text } from "./dom.js";
+import { api, choice, count, field, h, here, note, page, problem, say, t, text } from "./dom.js";
 import { Grid } from "./grid.js";
 import { rangePicture } from "./charts.js";
 
@@ -18,15 +18,24 @@ export async function tableView(box, { release, beside, decisions = true }) {
   new Panel(box, sources, decisions);
 }
 
+/** Which table and which dimensions lie where is a part of the address: it can be bookmarked. No code is. */
+const address = () => new URLSearchParams(location.search);
+function addressed(values) {
+  const query = address();
+  for (const [key, value] of Object.entries(values)) if (value === null) query.delete(key); else query.set(key, value);
+  history.replaceState(null, "", `${location.pathname}?${query}`);
+}
+
 class Panel {
   constructor(box, sources, decisions) {
     this.sources = sources;
     this.decisions = decisions;
     const { views } = sources[0].facts;
-    this.view = choice(views.map((view, k) => [String(k), view.name]), "0");
+    const asked = views.findIndex((view) => view.name === address().get("table"));
+    this.view = choice(views.map((view, k) => [String(k), view.name]), String(Math.max(asked, 0)));
     this.rows = h("select");
     this.columns = h("select");
-    this.filters = h("div", { class: "fields" });
+    this.filters = h("div", { class: "fields axes" });
     this.detail = h("aside", { class: "card", "aria-live": "polite", "aria-label": t("look.cell") }, h("p", { class: "quiet" }, t("look.hint")));
     this.grids = sources.map((source) => this.gridOf(source));
     this.sync();
@@ -35,18 +44,27 @@ class Panel {
     this.step = -1;
     this.search.addEventListener("input", () => { this.step = -1; this.next(); });
     this.search.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); this.next(); } });
-    const tools = h("div", { class: "row" }, h("button", { type: "button", class: "small", onclick: () => this.swap() }, t("look.swap")),
+    const tools = h("div", { class: "row" }, h("button", { type: "button", class: "small", id: "swap", onclick: () => this.swap() }, t("look.swap")),
       h("button", { type: "button", class: "small", onclick: () => this.grids.forEach((grid) => grid.foldAll(true)) }, t("look.fold_all")),
       h("button", { type: "button", class: "small", onclick: () => this.grids.forEach((grid) => grid.foldAll(false)) }, t("look.unfold_all")),
       h("button", { type: "button", class: "small", onclick: () => this.nextMarked() }, t("look.next_withheld")));
-    const searching = h("div", { class: "row end" }, field(t("look.search"), this.search), h("button", { type: "button", class: "small", onclick: () => this.next() }, t("look.search_next")), this.said);
-    box.append(h("div", { class: "fields" }, views.length > 1 ? field(t("look.table"), this.view) : "", field(t("look.rows"), this.rows), field(t("look.columns"), this.columns)), this.filters, searching, tools,
-      this.legend(), h("div", { class: this.grids.length > 1 ? "looking below" : "looking" }, h("div", { class: this.grids.length > 1 ? "beside two-up" : "beside" }, this.grids.map((grid, k) =>
-        h("div", {}, this.grids.length > 1 ? h("h3", {}, sources[k].name ?? t("look.as_it_is")) : "", grid.box))), this.detail));
-    this.view.addEventListener("change", () => this.chooseView());
-    this.rows.addEventListener("change", () => this.chooseAxes());
-    this.columns.addEventListener("change", () => this.chooseAxes());
+    const searching = h("div", { class: "row end" }, field(t("look.search"), this.search), h("button", { type: "button", onclick: () => this.next() }, t("look.search_next")), this.said);
+    this.fixed = [views.length > 1 ? field(t("look.table"), this.view) : null, field(t("look.rows"), this.rows), field(t("look.columns"), this.columns)].filter(Boolean);
+    box.append(this.filters, h("div", { class: "row tools" }, searching, tools),
+      h("div", { class: this.grids.length > 1 ? "looking below" : "looking" }, h("div", { class: this.grids.length > 1 ? "beside two-up" : "beside" }, this.grids.map((grid, k) =>
+        h("div", {}, this.grids.length > 1 ? h("h3", {}, sources[k].name ?? t("look.as_it_is")) : "", this.legend(sources[k]), grid.box))), this.detail));
+    this.view.addEventListener("change", () => { addressed({ table: views[Number(this.view.value)].name, rows: null, columns: null }); this.chooseView(); });
+    this.rows.addEventListener("change", () => this.moved(this.rows, this.columns));
+    this.columns.addEventListener("change", () => this.moved(this.columns, this.rows));
     this.chooseView();
+  }
+
+  /** A dimension is put on an axis; where it lay on the other one, the two change places. */
+  moved(changed, other) {
+    if (changed.value === other.value) other.value = changed.before;
+    if (this.rows.value === "") this.rows.value = String([...this.axes.keys()].find((k) => String(k) !== this.columns.value) ?? 0);
+    this.chooseAxes();
+    addressed({ rows: this.rowAxis.title, columns: this.columnAxis?.title ?? "" });
   }
 
   gridOf(source) {
@@ -75,8 +93,11 @@ class Panel {
     this.rows.replaceChildren(...options);
     this.columns.replaceChildren(h("option", { value: "" }, t("look.no_columns")), ...options.map((option) => option.cloneNode(true)));
     const long = this.axes.reduce((best, axis, k) => (axis.id.length > this.axes[best].id.length ? k : best), 0);
-    this.rows.value = String(long);
-    this.columns.value = this.axes.length > 1 ? String(long === 0 ? 1 : 0) : "";
+    const asked = (key) => this.axes.findIndex((axis) => axis.title === address().get(key));
+    const [r, c] = [asked("rows"), asked("columns")];
+    this.rows.value = String(r >= 0 ? r : long);
+    const other = this.axes.length > 1 ? [...this.axes.keys()].find((k) => String(k) !== this.rows.value) : "";
+    this.columns.value = c >= 0 && c !== r ? String(c) : address().get("columns") === "" ? "" : String(other);
     this.chooseAxes();
   }
 
@@ -84,10 +105,12 @@ class Panel {
     if (this.columns.value === "") return;
     [this.rows.value, this.columns.value] = [this.columns.value, this.rows.value];
     this.chooseAxes();
+    addressed({ rows: this.rowAxis.title, columns: this.columnAxis.title });
   }
 
   chooseAxes() {
-    if (this.columns.value === this.rows.value) this.columns.value = this.axes.length > 1 ? String((Number(this.rows.value) + 1) % this.axes.length) : "";
+    this.rows.before = this.rows.value;
+    this.columns.before = this.columns.value;
     this.rowAxis = this.axes[Number(this.rows.value)];
     this.columnAxis = this.columns.value === "" ? null : this.axes[Number(this.columns.value)];
     this.others = this.axes.filter((axis) => axis !== this.rowAxis && axis !== this.columnAxis).map((axis) => {
@@ -95,7 +118,7 @@ class Panel {
       control.addEventListener("change", () => this.grids.forEach((grid) => grid.refreshCells()));
       return { axis, control };
     });
-    this.filters.replaceChildren(...this.others.map(({ axis, control }) => field(axis.title, control)));
+    this.filters.replaceChildren(...this.fixed, ...this.others.map(({ axis, control }) => field(`${t("look.filter")}: ${axis.title}`, control)));
     this.grids.forEach((grid) => grid.lay(this.rowAxis, this.columnAxis));
   }
 
@@ -121,9 +144,9 @@ class Panel {
     } catch (error) { this.detail.replaceChildren(problem(error)); }
   }
 
-  legend() {
-    const { counts } = this.sources[0].facts;
-    return h("ul", { class: "legend", "aria-label": t("look.legend") }, Object.entries(counts).map(([kind, n]) => h("li", {}, h("span", { class: kind }, n.toLocaleString()), t(`kind.${kind}`))));
+  legend(source) {
+    const words = (kind) => t(source.name === null && kind === "published" ? "kind.open" : `kind.${kind}`);
+    return h("ul", { class: "legend", "aria-label": t("look.legend") }, Object.entries(source.facts.counts).map(([kind, n]) => h("li", {}, h("span", { class: kind }, count(n)), words(kind))));
   }
 
   // ------------------------------------------------------------ one cell
@@ -139,11 +162,11 @@ class Panel {
   about(source, cell, body) {
     const pairs = [...Object.entries(cell.codes), [t("look.shown"), source.name === null ? null : cell.shown || "x"], [t("look.true"), cell.true], [t("look.contributors"), cell.contributors]];
     const out = [h("h2", {}, t("look.cell")), h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
-      h("p", {}, h("strong", {}, t(`kind.${cell.kind}`)))];
+      h("p", {}, h("span", { class: `kind ${cell.kind}` }, t(source.name === null && cell.kind === "published" ? "kind.open" : `kind.${cell.kind}`)))];
     if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, reason))));
     if (cell.kind === "secondary") out.push(this.protects(body));
     out.push(...this.ranges(source, cell));
-    if (this.decisions && !this.sources[0].facts.views[1]) out.push(this.deciding(cell));
+    if (this.decisions) out.push(this.deciding(cell));
     return out;
   }
 
@@ -167,24 +190,22 @@ class Panel {
     const known = cell.ranges.filter((range) => range.lowest !== null || range.highest !== null);
     if (!known.length) return [h("p", { class: "quiet" }, t("look.range_none"))];
     const [first, ...more] = known;
-    return [h("h3", {}, t("look.range")), h("p", {}, `${t("look.range_of")} ${first.attacker}`), rangePicture(first, cell.value), h("p", { class: "help" }, t("look.range_picture")),
+    return [h("h3", {}, t("look.range")), h("p", {}, `${t("look.range_of")} ${first.attacker}`), rangePicture(first, cell.value),
       more.length ? h("p", { class: "quiet" }, t("look.attackers_more", { n: more.length })) : ""];
   }
 
   deciding(cell) {
     const said = h("div");
     const kinds = ["none", "protect", "publish", "withhold"];
-    const control = choice(kinds.map((kind) => [kind, t(`look.decide_${kind}`)]), "none");
-    api("GET", here).then((state) => {
-      const same = (codes) => Object.entries(cell.codes).every(([name, code]) => codes[name] === code);
-      control.value = state.decisions.find((entry) => same(entry.codes))?.decision ?? "none";
-    });
+    let last = cell.decision;
+    const control = choice(kinds.map((kind) => [kind, t(`look.decide_${kind}`)]), last);
     control.addEventListener("change", async () => {
       try {
         await api("POST", `${here}/decisions`, { codes: cell.codes, decision: control.value });
-        said.replaceChildren(note("good", h("p", {}, t("look.decided")), h("a", { href: page("protect") }, t("look.again"))));
+        last = control.value;
+        said.replaceChildren(note("good", h("p", {}, t("look.decided")), h("a", { class: "button", href: page("protect") }, t("look.again"))));
         say(t("app.saved"));
-      } catch (error) { said.replaceChildren(error.mistakes ? note("bad", h("p", {}, error.mistakes.map((m) => m.text).join(" "))) : problem(error)); }
+      } catch (error) { control.value = last; said.replaceChildren(error.mistakes ? note("bad", h("p", {}, error.mistakes.map((m) => m.text).join(" "))) : problem(error)); }
     });
     return h("div", {}, field(t("look.decide"), control, { help: t("look.decide_help") }), said);
   }
