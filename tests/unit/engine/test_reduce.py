@@ -41,7 +41,7 @@ def check(T: csr_array, free: np.ndarray) -> None:
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     parallel = np.abs(directions @ directions.T) - np.eye(len(directions))
     assert parallel.max(initial=0) < 1 - 1e-9
-    merged = r.merged
+    merged = r.space
     assert merged.relations.shape == (len(merged.cells) - r.degrees_of_freedom, len(merged.cells))
     assert np.abs(merged.relations @ N[merged.cells]).max(initial=0) < 1e-9
     assert np.allclose(merged.lift @ N[merged.cells], N)
@@ -112,8 +112,8 @@ def test_merged_relations_are_as_many_as_their_rank_also_with_thirds(seed):
     A = rng.integers(-2, 4, (int(rng.integers(2, 7)), int(rng.integers(4, 11)))).astype(float)
     A *= rng.random(A.shape) < 0.6
     r = reduce(csr_array(A))
-    relations = r.merged.relations.toarray()
-    assert len(relations) == len(r.merged.cells) - r.degrees_of_freedom
+    relations = r.space.relations.toarray()
+    assert len(relations) == len(r.space.cells) - r.degrees_of_freedom
     assert not relations.size or np.linalg.matrix_rank(relations) == len(relations)
 
 

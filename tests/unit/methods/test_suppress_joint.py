@@ -13,7 +13,7 @@ from cellguard._engine.space.echelon_form import EchelonForm
 from cellguard.methods.suppress import improve, pattern
 from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 from cellguard.nouns.levels import attackers_of
 
 
@@ -21,9 +21,9 @@ def small() -> cg.Table:
     return generate.hierarchical(5, branching=((3, 2), (3,), (2, 2)))
 
 
-def space_of(table: cg.Table) -> Space:
+def space_of(table: cg.Table) -> PatternSpace:
     problem = SuppressionProblem.of(table, forced=table.sensitive)
-    return Space.of(problem, problem.usable)
+    return PatternSpace.of(problem, problem.usable)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -33,7 +33,7 @@ def test_one_movement_meets_all_requests_there_and_back(seed):
     z = jointly(space, requests, np.where(space.keep, 0.0, space.weight))
     assert z is not None
     low, high = space.bounds
-    A = space.reduction.merged.relations
+    A = space.variables.relations
     assert (np.abs(A @ z) <= 1e-9 * (abs(A) @ np.abs(z) + 1.0)).all()
     assert (np.abs(z) <= np.minimum(-low, high) * (1 + 1e-6) + 1e-9).all()
     _, row, down, up, slide = space.requests

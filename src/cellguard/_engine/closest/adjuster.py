@@ -96,7 +96,7 @@ class Adjuster:
     @cached_property
     def projection(self) -> Projection:
         """The solver of the Newton systems that is cheapest for this structure."""
-        return cheapest(self.movers.relations, lambda: self.reduction.basis[self.reduction.merged.cells])
+        return cheapest(self.movers.relations, lambda: self.reduction.space.basis)
 
     @cached_property
     def iterative(self) -> Projection:

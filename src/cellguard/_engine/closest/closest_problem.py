@@ -27,12 +27,10 @@ class Movers:
     """Which cells move with which mover, and how far."""
 
     def __init__(self, reduction: Reduction) -> None:
-        merged = reduction.merged
-        self.n_cells, self.n = len(reduction.free), len(merged.cells)
-        self.relations: csr_array = merged.relations
-        self.cell = np.flatnonzero(reduction.alias >= 0)
-        self.mover = merged.lift.indices.astype(np.int64)
-        self.ratio: FloatArray = merged.lift.data
+        space = reduction.space
+        self.n_cells, self.n = len(reduction.free), len(space)
+        self.relations: csr_array = space.relations
+        self.cell, self.mover, self.ratio = space.members
         self.size = np.abs(self.ratio)
         self.ratio_of = np.zeros(self.n_cells)
         self.ratio_of[self.cell] = self.ratio

@@ -210,27 +210,15 @@ class AttackerProgram(MovementProgram):
     """
 
     def __init__(self, reduction: Reduction, down: FloatArray, up: FloatArray, *, unit: float = 1.0) -> None:
-        self.reduction = reduction
-        self.merged = reduction.merged
-        self.ratio = reduction.ratio
-        lift = self.merged.lift.tocoo()
-        order = np.argsort(lift.col, kind="stable")
-        self._member, self._member_ratio = lift.row[order].astype(np.int64), lift.data[order]
-        self._start = np.searchsorted(lift.col[order], np.arange(len(self.merged.cells)))
-        self.variable = np.full(len(reduction.free), -1, np.int64)
-        self.variable[lift.row] = lift.col
-        N = csr_array(reduction.basis[self.merged.cells])
-        super().__init__(self.merged.relations, N, *self._least_room(down, up), unit=unit)
+        self.reduction, self.space = reduction, reduction.space
+        self.ratio, self.variable = reduction.ratio, self.space.variable_of
+        super().__init__(self.space.relations, self.space.basis, *self._least_room(down, up), unit=unit)
 
     def _least_room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Room of each variable: the least of its members'."""
         self.cell_down, self.cell_up = down, up
-        size, forward = np.abs(self._member_ratio), self._member_ratio > 0
-        self._above = np.where(forward, up[self._member], down[self._member]) / size
-        self._below = np.where(forward, down[self._member], up[self._member]) / size
-        if len(self._start) == 0:
-            return np.zeros(0), np.zeros(0)
-        return np.minimum.reduceat(self._below, self._start), np.minimum.reduceat(self._above, self._start)
+        self._below, self._above = self.space.member_room(down, up)
+        return self.space.least(self._below), self.space.least(self._above)
 
     def set_room(self, down: FloatArray, up: FloatArray) -> None:
         """Change how far every cell can move."""
@@ -245,15 +233,16 @@ class AttackerProgram(MovementProgram):
         """
         prices = np.where(np.abs(push.prices) < _NOISE * self._scale, 0.0, push.prices)
         alpha, beta = np.zeros(len(self.variable)), np.zeros(len(self.variable))
-        owner = self.variable[self._member]
+        member, ratio, _ = self.space.sorted_members
+        owner = self.variable[member]
         for sign, room, least in ((1, self._above, self.up), (-1, self._below, self.down)):
             tightest = np.flatnonzero(room == least[owner])
             _, first = np.unique(owner[tightest], return_index=True)
             k = tightest[first]  # one member per variable
             k = k[sign * prices[owner[k]] > 0]
-            share = prices[owner[k]] / self._member_ratio[k]
-            alpha[self._member[k]] += np.maximum(share, 0.0)
-            beta[self._member[k]] += np.maximum(-share, 0.0)
+            share = prices[owner[k]] / ratio[k]
+            alpha[member[k]] += np.maximum(share, 0.0)
+            beta[member[k]] += np.maximum(-share, 0.0)
         return alpha, beta
 
     def bound(self, alpha: FloatArray, beta: FloatArray) -> float:

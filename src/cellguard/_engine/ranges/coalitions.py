@@ -54,7 +54,7 @@ class Coalitions:
 
     def __init__(self, tally: Tally, deadline: Deadline) -> None:
         self.tally, self.deadline = tally, deadline
-        self.A = tally.system.reduction.merged.relations
+        self.A = tally.system.space.relations
         self.columns = csr_array(self.A.T)
         self.size = abs(self.A)
         self.length = np.diff(self.A.indptr)

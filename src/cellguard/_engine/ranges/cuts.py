@@ -202,7 +202,7 @@ class Separator:
             direction=direction,
             reached=float(weight * v[j]),
             bound=p.bound(alpha, beta),
-            movement=p.merged.lift @ v,
+            movement=p.space.lift @ v,
             alpha=alpha,
             beta=beta,
         )

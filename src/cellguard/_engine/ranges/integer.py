@@ -31,8 +31,7 @@ def search_whole(
     """
     reduction = system.reduction
     reach = Reach.start(np.floor(system.implied_down + 1e-6), np.floor(system.implied_up + 1e-6))
-    cells = np.flatnonzero(reduction.alias >= 0)
-    variable = np.searchsorted(reduction.merged.cells, reduction.alias[cells])
+    cells, variable, _ = system.space.members
     component = system.component[variable]
     T = reduction.relations[reduction.rows]
     for c in np.unique(system.component[request.variable]):
@@ -63,7 +62,7 @@ class _WholeSearch:
         self.reach, self.A, self.down, self.up, self.deadline = reach, A, down, up, deadline
         representative = system.reduction.alias[cells] == cells
         self.column = np.flatnonzero(representative)
-        self.variable = np.searchsorted(system.reduction.merged.cells, cells[representative])
+        self.variable = system.space.variable_of[cells[representative]]
         self.column_of = dict(zip(self.variable.tolist(), self.column.tolist(), strict=True))
         self.program = LinearProgram(
             A, 0.0, 0.0, -down, up, presolve=True, solver="choose", tolerance=1e-7, integer=np.ones(len(up), bool)

@@ -76,7 +76,7 @@ def ranges_for(
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
     programs += coalitions.programs + _one_by_one(tally, deadline)
-    movements = csr_array(tally.movements() @ system.reduction.merged.lift.T)
+    movements = csr_array(tally.movements() @ system.space.lift.T)
     found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
     return certified(found, lo, hi, point, deadline) if certify else found.verdicts(point)
 
@@ -97,7 +97,7 @@ def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, 
     known = q.known
     variable = known.key % known.n_variables
     tight = tightened_room(
-        s.reduction.merged.relations,
+        s.space.relations,
         s.implied_down,
         s.implied_up,
         Tightened(
@@ -109,7 +109,7 @@ def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, 
     )
     tally.bound(np.arange(len(q)), *tight.of(q.view, q.variable, tally.low_bound, tally.high_bound))
     stuck = np.flatnonzero((tight.down == 0) & (tight.up == 0))
-    by_variable = csr_array(s.reduction.merged.lift.T)
+    by_variable = csr_array(s.space.lift.T)
     view, place = expand(
         by_variable.indptr, tight.key[stuck] % tight.n_variables, tight.key[stuck] // tight.n_variables
     )

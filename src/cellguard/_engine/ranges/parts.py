@@ -11,6 +11,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.ranges.range_search import RangePart, Reach, search
 from cellguard._engine.ranges.system import System
+from cellguard._engine.space.space import members_of, per_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["RangeRequest", "part_of", "search_all"]
@@ -40,7 +41,7 @@ class RangeRequest:
     ) -> RangeRequest:
         reduction = system.reduction
         movable = reduction.alias[cells] >= 0
-        variable = np.searchsorted(reduction.merged.cells, reduction.alias[cells[movable]])
+        variable = system.space.variable_of[cells[movable]]
         return cls(
             cells=cells,
             lower=lower,
@@ -66,11 +67,9 @@ def _parts(
     """Cut the work into parts that do not depend on how many run at the same time."""
     if len(request.variable) == 0:
         return []
-    m, size = request.movable, np.abs(request.ratio)
-    forward = request.ratio > 0
-    need_high = np.where(forward, request.upper[m], request.lower[m]) / size
-    need_low = np.where(forward, request.lower[m], request.upper[m]) / size
-    need_width = request.sliding[m] / size
+    m = request.movable
+    need_low, need_high = per_variable(request.ratio, request.lower[m], request.upper[m])
+    need_width = request.sliding[m] / np.abs(request.ratio)
     wanted = np.zeros(system.n_components, bool)
     wanted[system.component[request.variable]] = True
     counts = np.bincount(system.component, minlength=system.n_components)
@@ -83,7 +82,7 @@ def _parts(
         filled += int(counts[c])
     of_variable = group[system.component] if len(system.component) else np.zeros(0, np.int64)
     parts = []
-    members = (_members(x, number + 1) for x in (of_variable, of_variable[request.variable]))
+    members = (members_of(x, number + 1) for x in (of_variable, of_variable[request.variable]))
     for variables, asked in zip(*members, strict=True):
         needs = (need_high[asked], need_low[asked], need_width[asked])
         part = part_of(system, variables, request.variable[asked], needs, exact=exact, deadline=deadline)
@@ -120,7 +119,7 @@ def part_of(
     """
     place = np.full(len(system.up), -1, np.int64)
     place[variables] = np.arange(len(variables))
-    A = system.reduction.merged.relations
+    A = system.space.relations
     first = A.indices[A.indptr[:-1]] if A.shape[0] else np.zeros(0, np.int64)
     A = _compact(A[np.flatnonzero(place[first] >= 0)], place, len(variables))
     down, up = (system.down[variables], system.up[variables]) if room is None else room
@@ -129,7 +128,7 @@ def part_of(
         implied = implied_room(A, np.minimum(implied[0], down), np.minimum(implied[1], up))
     return RangePart(
         A=A,
-        N=_compact(system.basis[variables]),
+        N=_compact(system.space.basis[variables]),
         down=down,
         up=up,
         implied_down=implied[0],
@@ -150,13 +149,6 @@ def _compact(M: csr_array, place: IntArray | None = None, n_columns: int = 0) ->
         used, indices = np.unique(M.indices, return_inverse=True)
         return csr_array((M.data, indices, M.indptr), shape=(M.shape[0], len(used)))
     return csr_array((M.data, place[M.indices], M.indptr), shape=(M.shape[0], n_columns))
-
-
-def _members(group: IntArray, n_groups: int) -> list[IntArray]:
-    """Return the indices of the members of each group, in order."""
-    order = np.argsort(group, kind="stable")
-    cuts = np.searchsorted(group[order], np.arange(n_groups + 1))
-    return [order[cuts[g] : cuts[g + 1]] for g in range(n_groups)]
 
 
 def _chunks(part: RangePart) -> list[RangePart]:

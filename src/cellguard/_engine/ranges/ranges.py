@@ -121,7 +121,7 @@ def ranges(
         reach, pool = search_whole(system, request, down, up, deadline=deadline)
     else:
         reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
-    movements = csr_array(pool @ system.reduction.merged.lift.T)
+    movements = csr_array(pool @ system.space.lift.T)
     exact = exact or integer
     if not certify:
         return _result(system, request, reach, movements, None, point, exact=exact)
@@ -143,7 +143,7 @@ def cell_component(system: System) -> IntArray:
     reduction = system.reduction
     moving = reduction.alias >= 0
     component = np.full(len(moving), -1, np.int64)
-    component[moving] = system.component[reduction.merged.variable[moving]]
+    component[moving] = system.component[system.space.variable_of[moving]]
     return component
 
 

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._engine.space.space import Space
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["System", "free_cells"]
@@ -40,15 +41,21 @@ class System:
     """What the relations leave of `down` when the other variables move as far as they can."""
     implied_up: FloatArray
     """What the relations leave of `up`."""
-    component: IntArray
-    """Component of each variable."""
-    n_components: int
-    """Number of components: sets of variables that share no relation."""
+
+    @property
+    def space(self) -> Space:
+        """The variables."""
+        return self.reduction.space
 
     @cached_property
-    def basis(self) -> csr_array:
-        """Basis of the null space: variables by parameters."""
-        return csr_array(self.reduction.basis[self.reduction.merged.cells])
+    def component(self) -> IntArray:
+        """Component of each variable."""
+        return self.space.component
+
+    @property
+    def n_components(self) -> int:
+        """Number of components: sets of variables that share no relation."""
+        return self.space.n_components
 
     @classmethod
     def of(cls, T: csr_array, free: BoolArray, down: FloatArray, up: FloatArray) -> System:
@@ -56,14 +63,13 @@ class System:
         moving = free
         while True:
             reduction = reduce(T, moving)
-            merged = reduction.merged
-            v_down, v_up = merged.room(down, up)
-            implied_down, implied_up = implied_room(merged.relations, v_down, v_up)
+            space = reduction.space
+            v_down, v_up = space.room(down, up)
+            implied_down, implied_up = implied_room(space.relations, v_down, v_up)
             forced = (implied_down == 0) & (implied_up == 0)
             if not forced.any():
                 break
-            moving = moving & ~np.isin(reduction.alias, merged.cells[forced])
-        n_components, component = _components(merged.relations)
+            moving = moving & ~np.isin(reduction.alias, space.cells[forced])
         return cls(
             reduction=reduction,
             free=free,
@@ -71,18 +77,4 @@ class System:
             up=v_up,
             implied_down=implied_down,
             implied_up=implied_up,
-            component=component,
-            n_components=n_components,
         )
-
-
-def _components(A: csr_array) -> tuple[int, IntArray]:
-    """Number the connected components of the graph whose nodes are variables and relations: it stays sparse."""
-    from scipy.sparse.csgraph import connected_components
-
-    m, k = A.shape
-    coo = A.tocoo()
-    graph = csr_array((np.ones(coo.nnz), (coo.col, k + coo.row)), shape=(k + m, k + m))
-    _, label = connected_components(graph, directed=False)
-    found, component = np.unique(label[:k], return_inverse=True)
-    return len(found), component.astype(np.int64)

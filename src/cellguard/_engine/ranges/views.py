@@ -12,6 +12,7 @@ import numpy as np
 
 from cellguard._engine.ranges.implied import Tightened
 from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.space.space import per_variable
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Questions", "Views"]
@@ -93,20 +94,19 @@ class Questions:
     def of(cls, system: System, views: Views, point: FloatArray) -> Questions:
         """Translate cells into variables."""
         reduction = system.reduction
-        variable_of = reduction.merged.variable
+        variable_of = system.space.variable_of
         number = np.flatnonzero(variable_of[views.cell] >= 0)
         cell = views.cell[number]
         ratio, variable = reduction.ratio[cell], variable_of[cell]
-        size, forward = np.abs(ratio), ratio > 0
-        lower, upper = views.lower[number], views.upper[number]
+        need_low, need_high = per_variable(ratio, views.lower[number], views.upper[number])
         return cls(
             number=number,
             view=views.view[number],
             variable=variable,
             ratio=ratio,
-            need_high=np.where(forward, upper, lower) / size,
-            need_low=np.where(forward, lower, upper) / size,
-            need_width=views.sliding[number] / size,
+            need_high=need_high,
+            need_low=need_low,
+            need_width=views.sliding[number] / np.abs(ratio),
             known=_knowledge(system, views, point),
         )
 
@@ -118,16 +118,14 @@ def _knowledge(system: System, views: Views, point: FloatArray) -> Tightened:
     """Return the room of the variables that a view narrows; everything else it leaves to all."""
     reduction = system.reduction
     k = len(system.up)
-    variable = reduction.merged.variable[views.known_cell]
+    variable = system.space.variable_of[views.known_cell]
     some = variable >= 0
     cell, variable, view = views.known_cell[some], variable[some], views.known_view[some]
     ratio = reduction.ratio[cell]
-    size, forward = np.abs(ratio), ratio > 0
     lo, hi = views.known_lo[some], views.known_hi[some]
     open_ = free_cells(lo, hi, point[cell])
     below, above = (np.where(open_, np.maximum(x, 0.0), 0.0) for x in (point[cell] - lo, hi - point[cell]))
-    down = np.where(forward, below, above) / size
-    up = np.where(forward, above, below) / size
+    down, up = per_variable(ratio, below, above)
     tighter = (down < system.down[variable]) | (up < system.up[variable])
     view, variable = view[tighter], variable[tighter]
     down, up = np.minimum(down[tighter], system.down[variable]), np.minimum(up[tighter], system.up[variable])

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.space.space import Space
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Merged", "Reduction", "reduce"]
+__all__ = ["Reduction", "reduce", "residues", "with_whole_coefficients"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,55 +75,9 @@ class Reduction:
         return N
 
     @cached_property
-    def merged(self) -> Merged:
-        """The system with aliases as one variable and only independent relations."""
-        movers, index = np.unique(self.alias[self.alias >= 0], return_inverse=True)
-        cells = np.flatnonzero(self.alias >= 0)
-        n = len(self.free)
-        lift = csr_array((self.ratio[cells], (cells, index)), shape=(n, len(movers)))
-        A = csr_array(self.relations[self.rows] @ lift)
-        A.data[np.abs(A.data) < 1e-9] = 0.0
-        A.eliminate_zeros()
-        A = A[np.flatnonzero(np.diff(A.indptr))]
-        if A.shape[0] > len(movers) - self.degrees_of_freedom:
-            # merging can make relations vanish or repeat; the general elimination finds out which
-            A = A[reduce(_whole(A)).rows]
-        return Merged(cells=movers, lift=lift, relations=A)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Merged:
-    """``A v = 0`` between the representatives; movements of all cells are ``lift @ v``."""
-
-    cells: IntArray
-    """The representative cells, one per variable."""
-    lift: csr_array
-    """Cells by variables: movements of all cells from those of the representatives."""
-    relations: csr_array
-    """Independent relations between the representatives."""
-
-    @cached_property
-    def variable(self) -> IntArray:
-        """The variable of each cell; -1 for cells that cannot move."""
-        out = np.full(self.lift.shape[0], -1, np.int64)
-        coo = self.lift.tocoo()
-        out[coo.row] = coo.col
-        return out
-
-    def room(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """How far each variable can move down and up when its cells can move so far: the least of them."""
-        coo = self.lift.tocoo()
-        forward, size = coo.data > 0, np.abs(coo.data)
-        below = np.full(len(self.cells), np.inf)
-        above = np.full(len(self.cells), np.inf)
-        np.minimum.at(below, coo.col, np.where(forward, down[coo.row], up[coo.row]) / size)
-        np.minimum.at(above, coo.col, np.where(forward, up[coo.row], down[coo.row]) / size)
-        return below, above
-
-    def spread(self, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Widths of all cells from those of the variables: a cell that moves backward swaps the sides."""
-        positive, negative = self.lift.maximum(0.0), (-self.lift).maximum(0.0)
-        return positive @ lower + negative @ upper, positive @ upper + negative @ lower
+    def space(self) -> Space:
+        """The movements, in terms of variables: cells that move together are one."""
+        return Space.of(self)
 
 
 def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0) -> Reduction:
@@ -196,8 +151,8 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     )
 
 
-def _whole(A: csr_array) -> csr_array:
-    """The same relations with whole coefficients where small multiples are: thirds are no binary fractions."""
+def with_whole_coefficients(A: csr_array) -> csr_array:
+    """Return the same relations with whole coefficients where small multiples are: thirds are no binary fractions."""
     factor = np.ones(A.shape[0])
     left = np.ones(A.shape[0], np.bool_)
     for k in (*range(1, 61), 84, 120, 210, 420, 840, 2520):

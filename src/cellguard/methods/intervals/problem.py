@@ -119,7 +119,7 @@ class IntervalProblem:
         from cellguard._engine.space.reduce import reduce
 
         reduction = reduce(self.table.relations, self.may_open)
-        variables = Variables(self.table, self.weight, reduction.merged)
+        variables = Variables(self.table, self.weight, reduction.space)
         if not len(variables):
             return self._nothing(0.0)
         network = Network.of(reduction)
@@ -386,7 +386,7 @@ def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: Dead
     from cellguard.methods.intervals.interior import memory_bytes, step_operations
 
     requests = variables.requests(tied)
-    size = (reduction.merged.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
+    size = (reduction.space.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
     seconds = step_operations(*size, tied=tied) / _PER_SECOND
     return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, deadline.at_least())
 
@@ -405,8 +405,8 @@ def narrowest(
     unlimited = np.full(len(variables.weight), np.inf)
     own_lower, own_upper = variables.own_limits()
     program = WidthProgram(
-        relations=reduction.merged.relations,
-        basis=reduction.basis[reduction.merged.cells],
+        relations=reduction.space.relations,
+        basis=reduction.space.basis,
         weight=variables.weight,
         requests=variables.requests(tied),
         tied=tied,
@@ -421,7 +421,7 @@ def narrowest(
 def lifted(variables: Variables, widths: Widths, tied: bool) -> FoundWidths:
     """Return the widths of all cells."""
     slack = 1.0 + 1e-9  # what floating point may have lost
-    lower, upper = variables.merged.spread(widths.lower, widths.upper)
+    lower, upper = variables.space.spread(widths.lower, widths.upper)
     return FoundWidths(
         lower=lower * slack,
         upper=upper * slack,

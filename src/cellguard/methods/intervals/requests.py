@@ -15,7 +15,7 @@ from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard._engine.space.network import Network
-    from cellguard._engine.space.reduce import Merged
+    from cellguard._engine.space.space import Space
     from cellguard.methods.intervals.interior import WidthRequests
     from cellguard.methods.intervals.network_widths import AskedArcs
 
@@ -74,14 +74,14 @@ def needs(table: Table) -> list[WidthNeed]:
 
 
 class Variables:
-    """The needs in the merged variables of a reduction, the limits of their widths, and the way back to cells."""
+    """The needs in the space variables of a reduction, the limits of their widths, and the way back to cells."""
 
-    def __init__(self, table: Table, weight: FloatArray, merged: Merged) -> None:
-        self.table, self.merged = table, merged
-        self.weight = abs(merged.lift).T @ weight
-        self.most_lower, self.most_upper = merged.room(table.values - table.lb, table.ub - table.values)
+    def __init__(self, table: Table, weight: FloatArray, space: Space) -> None:
+        self.table, self.space = table, space
+        self.weight = abs(space.lift).T @ weight
+        self.most_lower, self.most_upper = space.room(table.values - table.lb, table.ub - table.values)
         asked = needs(table)
-        self.stuck = any((merged.variable[need.cell] < 0).any() for need in asked)
+        self.stuck = any((space.variable_of[need.cell] < 0).any() for need in asked)
         """Whether some cell that must be hidden cannot move."""
         plain = [need for need in asked if not len(need.attacker.cells)]
         self._own = [need for need in asked if len(need.attacker.cells)]
@@ -107,11 +107,11 @@ class Variables:
             np.concatenate([getattr(need, name) for need in group])
             for name in ("cell", "sign", "level", "base", "total")
         )
-        n = len(self.merged.cells)
-        variable = self.merged.variable[cell]
+        n = len(self.space)
+        variable = self.space.variable_of[cell]
         moves = np.flatnonzero(variable >= 0)
         cell, variable, sign = cell[moves], variable[moves], sign[moves]
-        ratio = np.asarray(self.merged.lift[cell, variable]).ravel() if len(cell) else np.zeros(0)
+        ratio = self.space.reduction.ratio[cell]
         size, side = np.abs(ratio), np.where(sign * ratio > 0, 0, 1)  # 0 upward
         most, least, both = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n)
         np.maximum.at(most, (side, variable), level[moves] / size)
@@ -161,12 +161,12 @@ class Variables:
         """Limits of each request's movement, down and up: what its own attacker knew before."""
         if not self._own:
             return None, None
-        shape = len(self), len(self.merged.cells)
+        shape = len(self), len(self.space)
         lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
         start = len(self) - sum(self._sizes)
         for need, size in zip(self._own, self._sizes, strict=True):
             stop = start + size
-            lower[start:stop], upper[start:stop] = self.merged.room(*self._known(need.attacker))
+            lower[start:stop], upper[start:stop] = self.space.room(*self._known(need.attacker))
             start = stop
         return lower, upper
 

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, hstack, sparray
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.lp import LinearProgram
 from cellguard._types import BoolArray, FloatArray
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["Protector", "cheapest", "plans"]
 
@@ -128,9 +128,9 @@ def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
 class Protector:
     """The programs over all cells that may be suppressed; aliases are one variable."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: PatternSpace) -> None:
         self.space = space
-        self.relations = space.reduction.merged.relations
+        self.relations = space.variables.relations
         positive = space.weight[space.weight > 0]
         self.unit = float(np.median(positive)) if len(positive) else 1.0
         self._deadline = NEVER

@@ -13,7 +13,7 @@ from cellguard._engine.solvers.rows import Relaxation, Row
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.inequalities import PatternInequalities
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["Exact"]
 
@@ -32,7 +32,7 @@ _EVERY = 20
 class Exact:
     """A lower bound by cutting planes, then branch-and-cut."""
 
-    space: Space
+    space: PatternSpace
     bound: float = 0.0
     """Proven: no safe pattern costs less."""
     rows: list[Row] = field(default_factory=list)

@@ -9,7 +9,7 @@ import numpy as np
 from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 from cellguard.nouns.levels import attackers_of
 from cellguard.nouns.table import Table
 
@@ -45,7 +45,7 @@ def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int]) ->
     """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
     movable = (problem.down + problem.up > 0) | problem.forced
     freed: BoolArray = movable & table.fixed
-    space = Space.of(replace(problem, usable=movable), movable)
+    space = PatternSpace.of(replace(problem, usable=movable), movable)
     protector = Protector(space)
     protector.unit = 1.0
     rows, row, _ = space.members
@@ -58,5 +58,5 @@ def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int]) ->
         if found is None:
             return None
         for z in found:
-            needed |= (space.lift @ z != 0) & freed
+            needed |= (space.variables.lift @ z != 0) & freed
     return np.flatnonzero(needed)

@@ -15,7 +15,7 @@ from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 from cellguard.methods.suppress.walks import POOL, Current, improve_side_by_side
 
 __all__ = ["Search"]
@@ -46,7 +46,7 @@ class Search(Incumbent):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.space = Space.of(self.problem, self.problem.usable)
+        self.space = PatternSpace.of(self.problem, self.problem.usable)
         self.protector = Protector(self.space)
         self.forced_rows = np.zeros(len(self.space), bool)
         rows = self.space.row[self.problem.forced]

@@ -18,7 +18,7 @@ from cellguard._engine.ranges.attacker_program import MovementProgram
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Pool, Row
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["PatternInequalities"]
 
@@ -36,16 +36,15 @@ Target = tuple[int, int, int, float]
 class PatternInequalities:
     """Separation for the rows of a space."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: PatternSpace) -> None:
         self.space = space
         self.forced: BoolArray = space.keep
-        self.relations = _distinct(csr_array(space.problem.relations @ space.lift))
+        self.relations = _distinct(csr_array(space.problem.relations @ space.variables.lift))
         self._incidence = csr_array(
             (np.ones(self.relations.nnz), self.relations.indices, self.relations.indptr), shape=self.relations.shape
         )
         one = np.ones(len(space))
-        merged = space.reduction.merged
-        self.program = MovementProgram(merged.relations, csr_array(space.reduction.basis[merged.cells]), one, one)
+        self.program = MovementProgram(space.variables.relations, space.variables.basis, one, one)
         self.low, self.high = space.bounds
         self.pool = Pool(len(space))
         self.programs = 0
@@ -61,7 +60,7 @@ class PatternInequalities:
         self.until = NEVER
         """When to stop looking for more inequalities."""
         if self.few_movements:
-            self.movements, parameter = space.echelon()
+            self.movements, parameter = space.variables.echelon()
             self._form = self.movements.copy(), parameter.copy()
 
     def _list_targets(self) -> list[Target]:
@@ -132,7 +131,7 @@ class PatternInequalities:
 
         Z, parameter = self._form
         if np.abs(Z).max(initial=0.0) > 1e4:  # rounding has piled up
-            Z[:], parameter[:] = self.space.echelon()
+            Z[:], parameter[:] = self.space.variables.echelon()
         lightest(Z, parameter, np.lexsort((-self.space.weight, order)))
         over = excess(Z, parameter, np.where(self.forced, 1.0, y))
         over[self.forced] = 1.0  # capacities decide

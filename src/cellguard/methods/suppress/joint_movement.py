@@ -16,7 +16,7 @@ from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["jointly"]
 
@@ -31,7 +31,9 @@ _FREE = 1e-6
 """Cost of what is open anyway, in typical ones."""
 
 
-def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: Deadline = NEVER) -> FloatArray | None:
+def jointly(
+    space: PatternSpace, requests: IntArray, weight: FloatArray, deadline: Deadline = NEVER
+) -> FloatArray | None:
     """Return one movement that meets all requests of an attacker, there and back; None if none is found.
 
     Parameters
@@ -55,7 +57,7 @@ def jointly(space: Space, requests: IntArray, weight: FloatArray, deadline: Dead
     lower, upper = np.where(need > 0, need, -room) / unit, room / unit
     if (lower > upper).any():
         return None
-    relations = csr_array(space.reduction.merged.relations)
+    relations = csr_array(space.variables.relations)
     adjuster = Adjuster(relations, room <= 0)
     cost = _costs(weight, np.ones(len(weight)))
     size = np.zeros(len(weight))

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
+from cellguard._engine.space.space import members_of
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.space import Known, Levels, Space
+from cellguard.methods.suppress.space import Known, Levels, PatternSpace
 
 __all__ = ["Movements", "PatternPart", "PatternProof", "clean", "prove"]
 
-Movements = tuple[Space, FloatArray]
+Movements = tuple[PatternSpace, FloatArray]
 """Movements of the rows of a space, one line each."""
 
 _DENSE = 8_000_000
@@ -49,36 +50,20 @@ class PatternPart:
         return len(self.Z) > 0
 
 
-def parts(space: Space) -> Iterator[PatternPart]:
+def parts(space: PatternSpace) -> Iterator[PatternPart]:
     """Divide a space into its components."""
-    component = space.reduction.component
-    of_row = component[space.cells]
-    rows_sorted = np.argsort(of_row, kind="stable")
-    row_start = np.searchsorted(of_row[rows_sorted], np.arange(space.reduction.n_components + 1))
+    of_row = space.variables.component
     attacker, row, down, up, slide = space.requests
-    of_request = of_row[row]
-    asked_sorted = np.argsort(of_request, kind="stable")
-    asked_start = np.searchsorted(of_request[asked_sorted], np.arange(space.reduction.n_components + 1))
-    parameters = space.reduction.parameters
-    of_parameter = component[parameters]
-    moving = np.flatnonzero(of_parameter >= 0)
-    parameter_sorted = moving[np.argsort(of_parameter[moving], kind="stable")]
-    parameter_start = np.searchsorted(of_parameter[parameter_sorted], np.arange(space.reduction.n_components + 1))
-    basis = space.reduction.basis[space.cells]
-    scale = space.reduction.ratio[parameters]  # a parameter need not be the representative of its class
+    of_parameter = space.reduction.component[space.reduction.parameters]
     low, high = space.bounds
     place = np.full(len(space), -1, np.int64)
-    for c in range(space.reduction.n_components):
-        rows = np.sort(rows_sorted[row_start[c] : row_start[c + 1]])
-        asked = np.sort(asked_sorted[asked_start[c] : asked_start[c + 1]])
-        own = np.sort(parameter_sorted[parameter_start[c] : parameter_start[c + 1]])
+    n = space.variables.n_components
+    for rows, asked, own in zip(*(members_of(x, n) for x in (of_row, of_row[row], of_parameter)), strict=True):
         place[rows] = np.arange(len(rows))
         Z, parameter = np.zeros((0, len(rows))), np.zeros(0, np.int64)
         if len(rows) * len(own) <= _DENSE:
-            block = basis[rows]
-            block = block if len(own) == basis.shape[1] else block[:, own]
-            Z = np.ascontiguousarray((block.toarray() * scale[own]).T, np.float64)
-            parameter = place[space.row[parameters[own]]]
+            Z, parameter = space.variables.echelon(rows, own)
+            parameter = place[parameter]
         yield PatternPart(
             rows=rows, asked=asked, low=low[rows], high=high[rows], weight=space.weight[rows], keep=space.keep[rows],
             known=_known_within(space.known, place, len(rows) == len(space)),
@@ -102,7 +87,7 @@ def _known_within(known: Known, place: IntArray, everything: bool) -> Known:
 class PatternProof:
     """The movements of a pattern, and those that meet its requests."""
 
-    space: Space
+    space: PatternSpace
     """The pattern's own space."""
     parts: list[PatternPart]
     banks: list[FloatArray]
@@ -134,7 +119,7 @@ def prove(
     """
     from cellguard._core.patterns import prove as kernel
 
-    space = Space.of(problem, pattern)
+    space = PatternSpace.of(problem, pattern)
     likely = _valid(space, space.translated(*hints)) if hints is not None else np.zeros((0, len(space)))
     failed = np.zeros(len(space.requests[1]), bool)
     found, banks = [], []
@@ -163,9 +148,9 @@ def prove(
     return PatternProof(space=space, parts=found, banks=banks, failed=failed)
 
 
-def _valid(space: Space, movements: FloatArray) -> FloatArray:
+def _valid(space: PatternSpace, movements: FloatArray) -> FloatArray:
     """Those that satisfy the relations: rounding piles up in movements that were changed again and again."""
-    A = space.reduction.merged.relations
+    A = space.variables.relations
     error, size = np.abs(A @ movements.T), abs(A) @ np.abs(movements).T
     return movements[(error <= 1e-9 * size).all(axis=0)]
 

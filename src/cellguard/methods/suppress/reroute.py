@@ -17,7 +17,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector, cheapest, plans
 from cellguard.methods.suppress.pattern import Movements
 from cellguard.methods.suppress.problem import SuppressionProblem
-from cellguard.methods.suppress.space import Space
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["Routes"]
 
@@ -44,12 +44,12 @@ class Routes:
     """
 
     def __init__(self, problem: SuppressionProblem, pattern: BoolArray, found: Movements, deadline: Deadline) -> None:
-        self.space = Space.of(problem, pattern)
+        self.space = PatternSpace.of(problem, pattern)
         self.protector = Protector(self.space)
         self.weight = self.space.weight
         _, self.row, self.down, self.up, self.slide = self.space.requests
         self.closed = np.zeros(len(self.space), bool)
-        self._rows = csr_array(self.space.reduction.merged.relations)
+        self._rows = csr_array(self.space.variables.relations)
         self._columns = csc_array(self._rows)
         self.stays = self.space.keep.copy()
         moves = self.space.translated(*found)

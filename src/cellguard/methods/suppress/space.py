@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._engine.space.space import Space, least_room, per_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 
-__all__ = ["Known", "Levels", "Space"]
+__all__ = ["Known", "Levels", "PatternSpace"]
 
 Known = tuple[IntArray, IntArray, FloatArray, FloatArray]
 """What attackers know besides: where each one's entries begin, their rows, and the bounds of their movements."""
@@ -22,46 +22,46 @@ Levels = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Space:
+class PatternSpace:
     """The movements of some cells, the others held fast. A row is a class of cells that can only move together."""
 
     problem: SuppressionProblem
-    reduction: Reduction
-    """Null space of the cells."""
-    cells: IntArray
-    """Representative of each row."""
-    row: IntArray
-    """Row of each cell; -1 for cells that cannot move."""
+    variables: Space
+    """The reduced space: its variables are the rows."""
 
     @classmethod
-    def of(cls, problem: SuppressionProblem, cells: BoolArray) -> Space:
+    def of(cls, problem: SuppressionProblem, cells: BoolArray) -> PatternSpace:
         """Reduce the relations between the cells."""
-        reduction = reduce(problem.relations, cells & problem.usable)
-        movers, index = np.unique(reduction.alias[reduction.alias >= 0], return_inverse=True)
-        row = np.full(len(cells), -1, np.int64)
-        row[reduction.alias >= 0] = index
-        return cls(problem=problem, reduction=reduction, cells=movers, row=row)
+        return cls(problem=problem, variables=reduce(problem.relations, cells & problem.usable).space)
 
     def __len__(self) -> int:
-        return len(self.cells)
+        return len(self.variables)
 
-    @cached_property
+    @property
+    def reduction(self) -> Reduction:
+        """Null space of the cells."""
+        return self.variables.reduction
+
+    @property
+    def cells(self) -> IntArray:
+        """Representative of each row."""
+        return self.variables.cells
+
+    @property
+    def row(self) -> IntArray:
+        """Row of each cell; -1 for cells that cannot move."""
+        return self.variables.variable_of
+
+    @property
     def members(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Cells that can move, the row of each, and its movement divided by that of the row."""
-        cells = np.flatnonzero(self.row >= 0)
-        return cells, self.row[cells], self.reduction.ratio[cells]
-
-    @cached_property
-    def lift(self) -> csr_array:
-        """Cells by rows: movements of all cells from those of the rows."""
-        cells, rows, ratio = self.members
-        return csr_array((ratio, (cells, rows)), shape=(len(self.row), len(self)))
+        return self.variables.members
 
     @cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Lowest and highest movement of each row for the external attacker."""
-        cells, rows, ratio = self.members
-        return _tightest(self.problem.down[cells], self.problem.up[cells], rows, ratio, len(self))
+        below, above = self.variables.room(self.problem.down, self.problem.up)
+        return -below, above
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -87,13 +87,12 @@ class Space:
             inside = self.row[cells] >= 0
             cells = cells[inside]
             at, where = np.unique(self.row[cells], return_inverse=True)
-            low, high = _tightest(
-                p.known_down[span][inside], p.known_up[span][inside], where, self.reduction.ratio[cells], len(at)
-            )
+            known = p.known_down[span][inside], p.known_up[span][inside]
+            below, above = least_room(self.reduction.ratio[cells], *known, where, len(at))
             counts.append(counts[-1] + len(at))
             rows.append(at)
-            lows.append(low)
-            highs.append(high)
+            lows.append(-below)
+            highs.append(above)
         return (
             np.asarray(counts, np.int64),
             np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64),
@@ -120,13 +119,12 @@ class Space:
         rows = self.row[r.cell]
         ratio = self.reduction.ratio[r.cell]
         inside = rows >= 0
-        scale = np.abs(np.where(inside, ratio, 1.0))
-        down = np.where(ratio > 0, r.lower, r.upper) / scale
-        up = np.where(ratio > 0, r.upper, r.lower) / scale
+        scale = np.where(inside, ratio, 1.0)
+        down, up = per_variable(scale, r.lower, r.upper)
         key = r.attacker[inside] * (len(self) + 1) + rows[inside]
         distinct, where = np.unique(key, return_inverse=True)
         merged = []
-        for level in (down, up, r.sliding / scale):
+        for level in (down, up, r.sliding / np.abs(scale)):
             highest = np.zeros(len(distinct))
             np.maximum.at(highest, where, level[inside])
             merged.append(highest)
@@ -137,18 +135,11 @@ class Space:
         """Requests of the problem whose cell cannot move at all."""
         return np.flatnonzero(self.row[self.problem.requests.cell] < 0)
 
-    def echelon(self) -> tuple[FloatArray, IntArray]:
-        """Dense basis of the null space, degrees of freedom by rows, and the row of each parameter."""
-        N = self.reduction.basis[self.cells].toarray()
-        parameters = self.reduction.parameters
-        scale = self.reduction.ratio[parameters]  # a parameter need not be the representative of its class
-        return np.ascontiguousarray((N * scale).T, np.float64), self.row[parameters]
-
     def rows_of(self, movements: Any) -> FloatArray:
         """Movements of all cells in terms of the rows, one line each."""
         return np.ascontiguousarray(np.atleast_2d(movements)[:, self.cells], np.float64)
 
-    def translated(self, other: Space, movements: FloatArray) -> FloatArray:
+    def translated(self, other: PatternSpace, movements: FloatArray) -> FloatArray:
         """Movements of another space in terms of these rows."""
         row = other.row[self.cells]
         if not movements.shape[1]:  # nothing moves there, as in a table without sensitive cells
@@ -161,16 +152,3 @@ class Space:
         pattern = self.problem.forced.copy()
         pattern[cells[rows[row]]] = True
         return pattern
-
-
-def _tightest(
-    down: FloatArray, up: FloatArray, group: IntArray, ratio: FloatArray, n: int
-) -> tuple[FloatArray, FloatArray]:
-    """The interval of movements that all members of each group allow, in the group's own unit."""
-    scale = np.abs(ratio)
-    low = np.where(ratio > 0, down, up) / scale
-    high = np.where(ratio > 0, up, down) / scale
-    lows, highs = np.full(n, np.inf), np.full(n, np.inf)
-    np.minimum.at(lows, group, low)
-    np.minimum.at(highs, group, high)
-    return -lows, highs
