@@ -222,12 +222,12 @@ def _nearly_numbers(text: Any) -> tuple[Any, bool, tuple[int, int]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    fits = pc.fill_null(pc.match_substring_regex(text, _NUMBER), fill_value=False).to_numpy()
+    fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, _NUMBER), fill_value=False), dtype=bool)
     filled = len(text) - text.null_count
     if fits.sum() < max(_LEAST, _NEARLY * filled):
         return None, False, (0, 0)
     known = pc.if_else(pa.array(fits), text, pa.scalar(None, text.type))
     comma = bool(pc.any(pc.match_substring(known, ",")).as_py())
-    stray = ~fits & pc.is_valid(text).to_numpy()
+    stray = ~fits & np.asarray(pc.is_valid(text), dtype=bool)
     number = pc.replace_substring(known, ",", ".").cast(pa.float64(), safe=False)
     return number, comma, (int(stray.sum()), int(np.argmax(stray)) + 2)  # the first line names the columns

@@ -308,3 +308,20 @@ def test_what_is_wrong_with_a_table_is_told_with_its_place(tmp_path, capsys):
     assert "line 4: no number in column 'freq'" in told("S,f,2", "S,f,")
     assert "no thousands separators" in told("S,f,2", "S,f,x")
     assert "cells.csv:4: 2 columns; the first line names 3" in told("S,f,2", "S,f")
+
+
+def test_a_workbook_with_days_lost_zeros_and_text_among_numbers(tmp_path, capsys):
+    from datetime import date
+
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active.append(["region", "nace", "day", "turnover"])
+    for i in range(300):
+        entry = "n/a" if i == 4 else 2.5 * i
+        book.active.append(["NSEW"[i * 7 % 4], (1, 2, 7, 10)[i * 3 % 4], date(2024, 1 + i % 11, 3), entry])
+    book.save(tmp_path / "firms.xlsx")
+    assert main(["init", str(tmp_path / "firms.xlsx")]) == 0
+    told = capsys.readouterr().err
+    assert "turnover: value: numbers, and by its name an amount; 1 entry is no number, in line 6 first" in told
+    assert "days, by which few tables are made (switched off)" in told
