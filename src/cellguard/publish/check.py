@@ -64,7 +64,7 @@ def files_of_data(job: Job, folder: Path) -> list[Path]:
 
 
 def columns_of_data(path: Path, encoding: str | None = None) -> list[str]:
-    """Return the names of the columns of a data file, without reading it."""
+    """Return the names of the columns of a data file; its text is looked at only to find its encoding."""
     from cellguard.data.tabulate.duck import DuckRecords
 
     records = DuckRecords.from_files(path, encoding=encoding, threads=1)
