@@ -46,7 +46,7 @@ def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: Floa
     fitting = fitted(found, proof, point, outside)
     out = fitting.verdicts(point, proof)
     open_ = np.flatnonzero(~out.safe & ~out.unsafe)
-    if len(open_):
+    if len(open_) and not deadline.passed:
         rows, cells = found.rows[:, open_].ravel(), np.tile(component[views.cell[open_]], 2)
         pairs = {(row, c) for row, c in zip(rows.tolist(), cells.tolist(), strict=True) if row >= 0}
         proof = refine(proof, reduction, found.movements, *room, component, pairs, held=held, deadline=deadline)

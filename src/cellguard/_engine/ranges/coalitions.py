@@ -75,7 +75,7 @@ class Coalitions:
                     return
                 self._ask(coalition, rng)
             if before - len(tally.open) < _SETTLES * before:
-                most = min(most, max(len(c.views) for c in coalitions)) // _SMALLER
+                most = min(most, max((len(c.views) for c in coalitions), default=0)) // _SMALLER
 
     # ------------------------------------------------------------------ who with whom
 
@@ -87,6 +87,8 @@ class Coalitions:
         wanted = np.split(q.variable[open_][order], first[1:])
         out: list[_Coalition] = []
         for at in rng.permutation(len(views)).tolist():
+            if self.deadline.passed:
+                break
             view, mine = int(views[at]), set(wanted[at].tolist())
             span = slice(self.start[view], self.start[view + 1])
             known = self.tally.known_variable[span]
@@ -135,7 +137,7 @@ class Coalitions:
         np.minimum.at(down, tally.known_variable[theirs], known.down[theirs])
         np.minimum.at(up, tally.known_variable[theirs], known.up[theirs])
         levels = self._levels(some, down, up, rng)
-        while levels.any():
+        while levels.any() and not self.deadline.passed:
             top = np.abs(levels) >= np.abs(levels).max() / _MAGNITUDE
             self._push(np.where(top, levels, 0.0), down, up)
             levels[top] = 0.0

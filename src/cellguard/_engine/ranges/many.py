@@ -87,6 +87,8 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
     variable = tally.questions.variable
     tally.bound(np.arange(len(variable)), -reach.low_bound[variable], reach.high_bound[variable])
     for row in range(pool.shape[0]):
+        if deadline.passed:
+            break
         tally.learn(pool[[row]].toarray()[0])
     return reach.programs
 
@@ -125,9 +127,15 @@ def _one_by_one(tally: Tally, deadline: Deadline) -> int:
     """Ask for each view alone what is still open: bounds are proven as well."""
     s, q, known = tally.system, tally.questions, tally.questions.known
     programs = 0
-    for view in np.unique(q.view[tally.open]).tolist():
-        some = tally.open[q.view[tally.open] == view]
-        if not len(some) or deadline.passed:
+    if not len(tally.open):
+        return 0
+    order = tally.open[np.argsort(q.view[tally.open], kind="stable")]
+    views, first = np.unique(q.view[order], return_index=True)
+    for view, asked in zip(views.tolist(), np.split(order, first[1:]), strict=True):
+        if deadline.passed:
+            break
+        some = tally.still_open(asked)
+        if not len(some):
             continue
         down, up = s.down.copy(), s.up.copy()
         mine = tally.known_view == view

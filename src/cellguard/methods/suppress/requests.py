@@ -112,16 +112,26 @@ def _essential(
 ) -> PatternRequests:
     """The requests that no other one for the same cell implies."""
     rooms = [dict(zip(c.tolist(), zip(d.tolist(), u.tolist(), strict=True), strict=True)) for c, d, u in known]
-    of_cell: dict[int, list[int]] = {}
-    for q, cell in enumerate(requests.cell.tolist()):
-        of_cell.setdefault(cell, []).append(q)
+    knowing: dict[int, set[int]] = {}
+    for attacker, room_of in enumerate(rooms):
+        for cell in room_of:
+            knowing.setdefault(cell, set()).add(attacker)
+    of_cell: dict[int, dict[int, list[int]]] = {}
+    for q, (cell, attacker) in enumerate(zip(requests.cell.tolist(), requests.attacker.tolist(), strict=True)):
+        of_cell.setdefault(cell, {}).setdefault(attacker, []).append(q)
     scalable = (not whole) & (requests.sliding <= requests.lower + requests.upper)
     dropped: set[int] = set()
-    for group in of_cell.values():
-        for q in group:
-            others = (by for by in group if by != q and by not in dropped)
-            if any(_implies(requests, rooms, by, q, scalable=bool(scalable[q])) for by in others):
-                dropped.add(q)
+    for q, (cell, attacker) in enumerate(zip(requests.cell.tolist(), requests.attacker.tolist(), strict=True)):
+        group = of_cell[cell]
+        needed = [c for c in rooms[attacker] if not (scalable[q] and c == cell)]
+        if needed:  # only who knows all of this can ask for as much: few know the cell that fewest know
+            few = min((knowing[c] for c in needed), key=len)
+            asking = [a for a in few if a in group] if len(few) < len(group) else [a for a in group if a in few]
+        else:
+            asking = list(group)
+        others = (by for a in asking for by in group[a] if by != q and by not in dropped)
+        if any(_implies(requests, rooms, by, q, scalable=bool(scalable[q])) for by in others):
+            dropped.add(q)
     keep = np.setdiff1d(np.arange(len(requests)), np.fromiter(dropped, np.int64, len(dropped)))
     return requests.some(keep)
 
