@@ -17,6 +17,7 @@ void bind_patterns(nanobind::module_ m);
 void bind_pile(nanobind::module_ m);
 void bind_saddle(nanobind::module_ m);
 void bind_schur(nanobind::module_ m);
+void bind_senses(nanobind::module_ m);
 void bind_top(nanobind::module_ m);
 void bind_twoway(nanobind::module_ m);
 void bind_windows(nanobind::module_ m);
@@ -40,6 +41,7 @@ NB_MODULE(_core, m) {
     bind_pile(m.def_submodule("pile", "Small movements piled up."));
     bind_saddle(m.def_submodule("saddle", "Steps of the primal-dual method."));
     bind_schur(m.def_submodule("schur", "The copies of a table in the range form."));
+    bind_senses(m.def_submodule("senses", "Which way each cell goes, so that the totals above them move least."));
     bind_top(m.def_submodule("top", "The largest contributions."));
     bind_twoway(m.def_submodule("twoway", "Two-way tables of counts."));
     bind_windows(m.def_submodule("windows", "Neighbourhoods of cells."));

@@ -26,6 +26,7 @@ from cellguard._core import (
     pile,
     saddle,
     schur,
+    senses,
     top,
     twoway,
     windows,
@@ -199,6 +200,8 @@ def _systems(d: Draw) -> None:
     schur.project(*M, d.numbers(k, rank, rank), d.numbers(k, cells), d.numbers(k, cells))
     columns = d.whole(0, cells, d.size() if cells else 0)
     pile.pile_up(*M, columns, d.numbers(len(columns)), np.abs(d.numbers(rank)), np.abs(d.numbers(rank)))
+    rate = (d.size(), d.size(50)), (1.0, abs(float(d.numbers(1)[0])))
+    senses.anneal(*M, d.numbers(rank), d.numbers(rank), d.numbers(cells), *rate, d.at(9))
     saddle.saddle_steps(
         *M, d.numbers(rank), d.numbers(cells), d.numbers(cells), columns, d.numbers(cells), d.numbers(rank),
         0.1, d.size(), d.numbers(cells),

@@ -19,6 +19,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
+from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.threads import blas_threads
@@ -295,6 +296,15 @@ class Senses:
         program.ask(self.mover[free], self.down[free], self.up[free], far)
         return program, free
 
+    def of_totals(self) -> SensesOfTotals | None:
+        """The program in the senses alone, where nothing but levels and totals has to move."""
+        if not self.linear or self.d.largest.any() or not (self.may_rise & self.may_sink).all():
+            return None
+        m = self.k.movers
+        request = ClosestRequest(mover=self.mover, down=self.down, up=self.up)
+        cost = m.sums(self.d.absolute[m.cell] * m.size)
+        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), request)
+
     def nearest(self, up: BoolArray, time_limit_s: float) -> BoolArray | None:
         """Return senses that some table satisfies, as many as possible as given; None when none were found."""
         m = self.k.movers
@@ -345,8 +355,14 @@ class _Hunt:
             self.best, self.value = s, value
 
     def run(self, gap: float) -> None:
-        """Try plain choices and a dive, then blocks, then the whole with a proof."""
+        """Search the senses alone where only totals answer; else dive, decide blocks, then the whole with a proof."""
         search, deadline = self.search, self.deadline
+        totals = search.of_totals()
+        if totals is not None:
+            rises, self.value, self.bound = totals.search(gap, deadline, int(search.rng.integers(1 << 62)))
+            self.best = np.where(rises, 1, -1).astype(np.int8)
+            self.in_time = not deadline.passed
+            return
         for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1)):
             self._offer(s.astype(np.int8))
         self._offer(search.dive(deadline.part(0.3)))

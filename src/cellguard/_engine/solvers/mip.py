@@ -47,6 +47,7 @@ def solve_mixed(
     absolute_gap: float = 1e-6,
     seed: int = 0,
     threads: int = 1,
+    heuristics: bool = True,
 ) -> MixedSolution:
     """Minimise ``cost x`` subject to ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``, some x whole.
 
@@ -62,6 +63,8 @@ def solve_mixed(
         When to stop.
     seed, threads
         Of the solver.
+    heuristics
+        Whether the solver shall look for points of its own; not where the start is better than what it would find.
 
     Examples
     --------
@@ -86,6 +89,8 @@ def solve_mixed(
         mip_feasibility_tolerance=1e-7,
         random_seed=int(seed % 2**31),
     )
+    if not heuristics:
+        program.options(mip_heuristic_effort=0.0)
     if start is not None:
         program.set_start(start)
     claim = program.solve(time_limit_s=time_limit_s)

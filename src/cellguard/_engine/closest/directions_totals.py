@@ -1,0 +1,160 @@
+"""The choice of senses where only totals answer to it: a program in the senses alone.
+
+Write every mover as a combination of parameters, ``v = C p``, with the parameters' own movers on the
+identity. A parameter *never pays* when moving it costs at least as much as everything it could save:
+``cost_k >= sum_i |C_ik| cost_i`` over the movers that depend on it. If that holds of all parameters, if
+every mover that must choose is one, and if no bound of a dependent mover can bind, then some closest
+table moves no parameter further than its level and no other parameter at all: from any table put every
+parameter back, and the distance does not grow. What is left of baena2018 (6) is
+
+    min  sum_k cost_k |p_k| + sum_i cost_i |sum_k C_ik p_k|,    p_k = -down_k or up_k,
+
+without a continuous variable that has to be bounded from above. Tables of leaves and their totals with
+weights 1/value are of this kind wherever no leaf is nearly all of its total: a thousand continuous
+variables of (6) are gone, and good senses are found by annealing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, eye_array, hstack
+
+from cellguard._engine.clock import Deadline
+from cellguard._engine.closest.closest_problem import ClosestRequest
+from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.space.echelon_form import anchors
+from cellguard._engine.space.space import Space
+from cellguard._types import BoolArray, FloatArray
+
+__all__ = ["SensesOfTotals", "senses_of_totals"]
+
+_RUNS = 8
+_STEPS = 10_000
+"""Annealing: how often, and how many steps for each sense."""
+_HOT, _COLD = 1 / 8, 1 / 80
+"""Heat at the beginning and at the end, in what flipping a typical sense could cost."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SensesOfTotals:
+    """``fixed + sum own_k y_k + sum weight_i |offset_i + (H y)_i|``, y 1 where a mover rises; in units of its own."""
+
+    fixed: float
+    own: FloatArray
+    weight: FloatArray
+    offset: FloatArray
+    H: csc_array
+    either_way: bool
+    """Whether all senses turned round cost the same."""
+
+    def value(self, rises: BoolArray) -> float:
+        """The distance with these senses."""
+        y = rises.astype(np.float64)
+        return self.fixed + float(self.own @ y + self.weight @ np.abs(self.offset + self.H @ y))
+
+    def relaxed(self, time_limit_s: float) -> tuple[BoolArray, float]:
+        """Return the senses that the linear relaxation rounds to, and its bound."""
+        found = LinearProgram(*self._program(), simplex="dual", presolve=True).solve(time_limit_s=time_limit_s)
+        if not found.optimal:
+            return np.zeros(len(self.own), bool), self.fixed + float(np.minimum(self.own, 0.0).sum())
+        return found.x[: len(self.own)] > 0.5, self.fixed + found.objective
+
+    def annealed(self, seed: int, time_limit_s: float) -> BoolArray:
+        """Return good senses."""
+        from cellguard._core.senses import anneal
+
+        H = self.H
+        typical = float(np.median(abs(H).T @ self.weight + np.abs(self.own)))
+        if not typical > 0:
+            return np.asarray(self.own < 0)
+        rises, _ = anneal(
+            *(H.indptr.astype(np.int64), H.indices.astype(np.int64), H.data, self.weight, self.offset, self.own),
+            *((_RUNS, _STEPS * len(self.own)), (_HOT * typical, _COLD * typical), seed, time_limit_s),
+        )
+        return rises
+
+    def proven(self, rises: BoolArray, time_limit_s: float, gap: float) -> tuple[BoolArray, float]:
+        """Return the best senses of a mixed-integer program that starts from the given ones, and the bound."""
+        A, low, high, lower, upper, cost = self._program()
+        y = rises.astype(np.float64)
+        if self.either_way:  # one of two mirror images is enough
+            y = y if rises[0] else 1.0 - y
+            lower[0] = 1.0
+        sums = self.offset + self.H @ y
+        f, k = len(y), len(sums)
+        found = solve_mixed(
+            *(A, low, high, lower, upper, cost),
+            integer=np.arange(f + 2 * k) < f,
+            start=np.concatenate([y, np.maximum(sums, 0.0), np.maximum(-sums, 0.0)]),
+            time_limit_s=time_limit_s,
+            relative_gap=0.0,
+            absolute_gap=0.99 * gap * self.value(rises),
+            heuristics=False,
+        )
+        return (found.x[:f] > 0.5 if found.found else rises), self.fixed + found.bound
+
+    def _program(self) -> tuple[csr_array, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Rows, their sides, bounds and costs: ``H y - p + q = -offset``."""
+        f, k = len(self.own), len(self.weight)
+        A = csr_array(hstack([self.H, -eye_array(k), eye_array(k)]))
+        upper = np.concatenate([np.ones(f), np.full(2 * k, np.inf)])
+        cost = np.concatenate([self.own, self.weight, self.weight])
+        return A, -self.offset, -self.offset, np.zeros(f + 2 * k), upper, cost
+
+    def search(self, gap: float, deadline: Deadline, seed: int) -> tuple[BoolArray, float, float]:
+        """Return senses, their distance and a bound: as soon as the gap is closed, or when time is up."""
+        best, bound = self.relaxed(deadline.at_least())
+        if self.value(best) - bound > gap * self.value(best) and not deadline.passed:
+            best = min(best, self.annealed(seed, deadline.left), key=self.value)
+            if self.value(best) - bound > gap * self.value(best) and not deadline.passed:
+                found, proven = self.proven(best, deadline.left, gap)
+                best, bound = min(best, found, key=self.value), max(bound, proven)
+        return best, self.value(best), min(bound, self.value(best))
+
+
+def senses_of_totals(
+    space: Space, cost: FloatArray, room: tuple[FloatArray, FloatArray], request: ClosestRequest
+) -> SensesOfTotals | None:
+    """Return the program in the senses alone, if nothing else has to move; None where something might.
+
+    Parameters
+    ----------
+    space
+        Of the table: its variables are the movers.
+    cost
+        What moving each mover by one costs.
+    room
+        How far each mover may go, down (negative) and up.
+    request
+        Movers that choose. Their levels must be inside the room, both ways.
+    """
+    N = space.basis
+    anchor, ratio = anchors(N)
+    parameter = np.full(len(space), -1, np.int64)
+    parameter[anchor] = np.arange(len(anchor))
+    chosen = parameter[request.mover]
+    if len(anchor) < N.shape[1] or (chosen < 0).any() or not ((room[0] <= 0) & (room[1] >= 0)).all():
+        return None
+    dependent = np.flatnonzero(parameter < 0)
+    C = csc_array(N[dependent].multiply(1.0 / ratio[None, :]))
+    size = abs(C)
+    reach = size[:, chosen] @ np.maximum(request.up, request.down)
+    binding = (reach > np.minimum(room[1], -room[0])[dependent]).any()
+    if binding or (cost[anchor] < size.T @ cost[dependent]).any():
+        return None
+    C = csr_array(C[:, chosen])
+    felt = np.flatnonzero(np.diff(C.indptr))
+    C, rows = C[felt], dependent[felt]
+    own = cost[request.mover]
+    unit = float(np.median(np.maximum(request.up, request.down)))
+    return SensesOfTotals(
+        fixed=float(own @ request.down),
+        own=own * (request.up - request.down),
+        weight=cost[rows] * unit,
+        offset=-(C @ request.down) / unit,
+        H=csc_array(C.multiply(((request.up + request.down) / unit)[None, :])),
+        either_way=bool((request.up == request.down).all()),
+    )
