@@ -18,6 +18,7 @@ import numpy as np
 
 from cellguard._engine.clock import Deadline, now
 from cellguard._engine.threads import on_one_blas_thread
+from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
@@ -25,7 +26,6 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import (
     LEAST_WIDTH,
-    LEVEL_TOLERANCE,
     Levels,
     attackers_of,
     movement_levels,

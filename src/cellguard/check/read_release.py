@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._tolerances import ROUNDED_TRUTH
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_release", "read_release"]
 
-_TOLERANCE = 1e-7
-"""How far, relative to a cell, what is published may miss the truth by rounding alone."""
 _HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "a", "b", "c", "d", "true", "yes", "1"}
 """Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
 _SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
@@ -169,7 +168,7 @@ class _Reader:
         if self.value is not None:
             shown = ["nan" if h else v for h, v in zip(hidden.tolist(), self.value, strict=True)]
             published = _numbers(self.table, self.path, shown, np.nan)
-            slack = _TOLERANCE * np.maximum(1.0, np.abs(self.table.values))
+            slack = ROUNDED_TRUTH * np.maximum(1.0, np.abs(self.table.values))
             wrong = ~hidden & ~(np.abs(published - self.table.values) <= slack)
             _refuse(
                 self.table, wrong, "the published value is not the table's.", "was the release made from this table?"
@@ -311,7 +310,7 @@ def check_release(release: Release) -> None:
         )
         return
     _refuse(table, np.isnan(published) & ~_open_interval(release), "there is no value.")
-    slack = _TOLERANCE * np.maximum(1.0, np.abs(table.values))
+    slack = ROUNDED_TRUTH * np.maximum(1.0, np.abs(table.values))
     if isinstance(release, Adjustment):
         bad = (published < table.lb - slack) | (published > table.ub + slack)
         _refuse(table, bad, "the published value lies outside the known bounds.")

@@ -19,12 +19,12 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
 from cellguard.exceptions import FormatError, ReleaseError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import (
-    LEVEL_TOLERANCE,
     Levels,
     attackers_of,
     movement_levels,

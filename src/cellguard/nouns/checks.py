@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._tolerances import RELATION
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import AdditivityError, InputError, LevelError
 
@@ -21,8 +22,6 @@ __all__ = ["Check", "residuals"]
 
 _LARGEST = 1e100
 """Sums of larger values could overflow, and then every relation would seem to hold."""
-_RELATIVE_TOLERANCE = 1e-9
-"""A relation holds when its residual is below this share of the absolute sum of its terms."""
 
 
 class Check:
@@ -94,7 +93,7 @@ class Check:
         if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
             raise InputError("relations: a coefficient or right-hand side is not a finite number.")
         self._refuse(np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")
-        slack = _RELATIVE_TOLERANCE * np.maximum(1.0, np.abs(t.values))
+        slack = RELATION * np.maximum(1.0, np.abs(t.values))
         self._refuse(t.lb > t.values + slack, "the lower bound lies above the value.", "bounds must contain the truth.")
         self._refuse(t.ub < t.values - slack, "the upper bound lies below the value.", "bounds must contain the truth.")
         self._refuse(~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
@@ -168,4 +167,4 @@ def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatA
     """Return ``T x - b`` and what rounding alone may leave of it, relation by relation."""
     residual = T @ values - rhs
     size = abs(T) @ np.abs(values) + np.abs(rhs)
-    return residual, _RELATIVE_TOLERANCE * np.maximum(size, 1e-3)
+    return residual, RELATION * np.maximum(size, 1e-3)

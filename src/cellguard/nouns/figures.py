@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._tolerances import NO_DISTANCE
 from cellguard._types import FloatArray
 
 __all__ = ["NO_BOUND", "digits_of", "figure", "number", "percentage"]
@@ -16,8 +17,6 @@ NO_BOUND = "no bound computed"
 """What is said of the gap where nothing is proven about the best release."""
 _MOST = 4
 """Data with more decimals than this are measurements; people read two of them."""
-_NOTHING = 1e-9
-"""Figures below this are what floating point leaves of a zero."""
 
 
 def digits_of(values: FloatArray) -> int:
@@ -66,7 +65,7 @@ def figure(value: Any, significant: int = 4) -> str:
         return str(value).replace("_", " ")
     if not isfinite(value):
         return "-"
-    if abs(value) < _NOTHING:
+    if abs(value) < NO_DISTANCE:
         return "0"
     if abs(value) >= 10 ** (significant - 1):
         return f"{value:,.0f}"

@@ -15,11 +15,11 @@ Where only whole numbers are possible, levels are whole: a range of 0.4 around a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._tolerances import WHOLE_BOUND
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAST_WIDTH",
-    "LEVEL_TOLERANCE",
     "Levels",
     "attackers_of",
     "movement_levels",
@@ -38,16 +37,12 @@ __all__ = [
 ]
 
 
-LEVEL_TOLERANCE = Fraction(1, 10**6)
-"""A level is met when this share of it, at most, is missing."""
 LEAST_WIDTH = 1e-7
 """Narrower than this share of its value, a range discloses its cell exactly."""
 WHOLE_NUMBERS = 3.0
 """So many whole numbers stay possible for a sensitive count without levels: the usual threshold."""
 SHARE = 0.1
 """The range of a sensitive magnitude without levels is this share of its value wide."""
-_WHOLE = 1e-9
-"""Noise of a level that was computed: 2.0000000001 asks for 2 whole numbers, not for 3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,7 +120,7 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: 
     sliding = np.where(need.any(), need.sliding, smallest_width(table)[cells])
     lower, upper, least = need.lower, need.upper, LEAST_WIDTH * np.maximum(1.0, np.abs(a))
     if table.integer:
-        lower, upper, sliding = (np.ceil(x * (1 - _WHOLE) - _WHOLE) for x in (lower, upper, sliding))
+        lower, upper, sliding = (np.ceil(x * (1 - WHOLE_BOUND) - WHOLE_BOUND) for x in (lower, upper, sliding))
         least = np.ones(len(cells))
     return Levels(
         cells=cells,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._tolerances import SAME_VALUE
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.checks import residuals
@@ -29,9 +30,6 @@ _TWO_VALUES = "a cell that tables share must have one value; make both tables fr
 Place = Callable[[int, int], str]
 """How messages call the place of a cell: its table's number, and the cell's number in it."""
 
-_SAME = 1e-9
-"""Values that differ by this share are equal: what adding up in another order leaves."""
-
 
 def shared_values(
     tables: Sequence[Table],
@@ -47,7 +45,7 @@ def shared_values(
     wrong: list[CellguardError] = []
     for k, (t, p) in enumerate(zip(tables, place, strict=True)):
         known = values[p]
-        clash = np.abs(known - t.values) > max(tolerance, _SAME) * np.maximum(1.0, np.abs(known))
+        clash = np.abs(known - t.values) > max(tolerance, SAME_VALUE) * np.maximum(1.0, np.abs(known))
         for other in np.unique(seen_in[p[clash]]).tolist():
             both = np.flatnonzero(clash & (seen_in[p] == other))
             own, cell = int(both[0]), int(p[both[0]])
@@ -61,7 +59,7 @@ def shared_values(
         tables_of[p] += 1
     # the mean is nearest to all of them; where they agree the first is taken as it is
     mean = total / np.maximum(tables_of, 1.0)
-    return np.where(np.abs(mean - values) > _SAME * np.abs(values), mean, values), wrong
+    return np.where(np.abs(mean - values) > SAME_VALUE * np.abs(values), mean, values), wrong
 
 
 def additive(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:

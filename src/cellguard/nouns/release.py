@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from cellguard._tolerances import NO_DISTANCE, SAME_VALUE
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.attacker import EXTERNAL, Attacker
@@ -60,12 +61,6 @@ PRIMARY_TOLD = (
 """What is said to who asks for it."""
 _FROM_TRUTH = {"objective", "bound", "cost", "loss", "position", "distance"}
 """Figures that are computed from true values: with them a log would keep sums of what is withheld."""
-
-
-_TRIVIAL = 1e-9
-"""A bound below this share of the objective is what floating point leaves of none."""
-SAME = 1e-9
-"""A perturbed value that misses the truth by less than this share of it is the truth."""
 
 
 class Status(StrEnum):
@@ -119,7 +114,7 @@ class Release:
             return float("nan")
         distance = max(0.0, self.objective - self.bound)
         gap = 0.0 if distance == 0 else distance / max(abs(self.objective), 1e-300)
-        trivial = self.objective > 0 and gap > 1.0 - _TRIVIAL  # that a loss is at least nothing needs no proof
+        trivial = self.objective > 0 and gap > 1.0 - NO_DISTANCE  # that a loss is at least nothing needs no proof
         return float("nan") if trivial else gap
 
     @property
@@ -512,7 +507,7 @@ class Perturbation(Release):
 
     def as_it_is(self) -> BoolArray:
         a = self.table.values
-        return np.asarray(np.abs(self.values - a) <= SAME * np.maximum(1.0, np.abs(a)))
+        return np.asarray(np.abs(self.values - a) <= SAME_VALUE * np.maximum(1.0, np.abs(a)))
 
     def point_values(self) -> FloatArray:
         return self.values

@@ -12,13 +12,12 @@ from math import isfinite
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from cellguard._tolerances import NO_DISTANCE
 from cellguard.nouns.figures import percentage
 
 __all__ = ["Progress"]
 
 _log = logging.getLogger("cellguard")
-_NOTHING = 1e-9
-"""A bound below this share of the best result says nothing."""
 
 
 class Progress:
@@ -76,7 +75,7 @@ class Progress:
 
     def tell(self, incumbent: float, bound: float) -> None:
         """Tell the best result so far and its proven bound."""
-        known = isfinite(incumbent) and isfinite(bound) and incumbent > 0 and bound > _NOTHING * incumbent
+        known = isfinite(incumbent) and isfinite(bound) and incumbent > 0 and bound > NO_DISTANCE * incumbent
         gap = max(0.0, (incumbent - bound) / incumbent) if known else 1.0
         if self._bar is not None and self._task is not None:  # the cost itself is a sum of what is withheld
             self._bar.update(self._task, figures=f"gap {percentage(gap)}" if known else "no bound yet")

@@ -23,17 +23,14 @@ from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
 from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
+from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Adjuster", "Closest", "adjuster_of"]
 
 
-_GAP = 1e-7
-"""A smaller proven gap is called optimal: what rounding leaves of zero."""
 _LARGE = 100_000
 """Movers from which on factors may take minutes where conjugate gradients take seconds."""
-_VIOLATION = 1e-9
-"""As much of a bound or relation may rounding miss."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,7 +56,7 @@ class Closest:
     def proven(self) -> bool:
         """Whether the movement satisfies relations and bounds, and nothing is closer, up to rounding."""
         proof = self.certificate
-        return proof is not None and proof.gap <= _GAP and max(proof.residual, proof.violation) <= _VIOLATION
+        return proof is not None and proof.gap <= PROVEN_GAP and max(proof.residual, proof.violation) <= EXACT_RELATION
 
     @property
     def objective(self) -> float:

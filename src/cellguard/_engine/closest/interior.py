@@ -23,6 +23,7 @@ from typing import Protocol
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
+from cellguard._tolerances import EXACT_RELATION
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
@@ -30,13 +31,10 @@ __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection
 
 _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
-_VIOLATION = 1e-9
 _CLOSE, _PATIENCE = 1e-6, 2
 """More iterations than this without progress, so close to the end, mean that rounding has the last word."""
 _BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
 """Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
-_TIGHT = 1e-9
-"""Slacks below this are 0."""
 _NOTHING = 1e-40
 """Products that shrink by so much are 0."""
 _DIVERGED = 1e14
@@ -220,7 +218,7 @@ class InteriorPoint:
             nothing_left = (
                 self.mu <= _NOTHING * first
             )  # where moving costs nothing no gap is small beside the objective
-            if (self.relative_gap <= tolerance or nothing_left) and x.violation <= _VIOLATION:
+            if (self.relative_gap <= tolerance or nothing_left) and x.violation <= EXACT_RELATION:
                 best = replace(x, converged=True)
                 break
             quality = self.relative_gap + x.violation
@@ -248,7 +246,7 @@ class InteriorPoint:
         one, two = self.one, self.two
         a = np.maximum(r.side[one] - r.sign[one] * v[r.mover[one]], r.side[two] - r.sign[two] * v[r.mover[two]])
         slack = self._rows(v, np.concatenate([a, before.a[len(a) :]])) - r.side
-        tight = slack <= _TIGHT * np.maximum(1.0, np.abs(r.side))
+        tight = slack <= EXACT_RELATION * np.maximum(1.0, np.abs(r.side))
         self.point = replace(
             before, v=v, slack=np.maximum(slack, 0.0), multiplier=np.where(tight, before.multiplier, 0.0)
         )

@@ -15,13 +15,12 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._engine.space.reduce import Reduction
+from cellguard._tolerances import NO_PRICE
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["AttackerProgram", "MovementProgram", "Push"]
 
 
-_NOISE = 1e-11
-"""Reduced costs below this share of the largest cost are rounding."""
 _SMALL = 200
 """With fewer relations than this, calling the solver costs more than solving: a warm start is then worth more."""
 _WRONG = (SolveStatus.FAILED, SolveStatus.INFEASIBLE)
@@ -198,7 +197,7 @@ class MovementProgram:
         size = np.abs(prices)
         room = np.where(prices > 0, self.up, self.down)
         # rounding against an infinite room would make every bound infinite
-        counts = (size > _NOISE * self._scale) | ((size > 0) & np.isfinite(room))
+        counts = (size > NO_PRICE * self._scale) | ((size > 0) & np.isfinite(room))
         return np.bincount(group[counts], size[counts] * room[counts], n_groups).astype(np.float64)
 
 
@@ -231,7 +230,7 @@ class AttackerProgram(MovementProgram):
         movement z in the null space the objective equals ``(alpha - beta) z``, hence is at most
         ``alpha up + beta down``. A variable's multiplier goes to the member that leaves it least room.
         """
-        prices = np.where(np.abs(push.prices) < _NOISE * self._scale, 0.0, push.prices)
+        prices = np.where(np.abs(push.prices) < NO_PRICE * self._scale, 0.0, push.prices)
         alpha, beta = np.zeros(len(self.variable)), np.zeros(len(self.variable))
         member, ratio, _ = self.space.sorted_members
         owner = self.variable[member]

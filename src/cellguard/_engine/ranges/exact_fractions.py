@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Solved", "careful_movement"]
@@ -28,7 +29,6 @@ Whole = NDArray[np.object_]
 
 _DENSE = 20_000_000
 """Entries of a basis beyond which the computed cells are not chosen by their room."""
-_ZERO = 1e-9
 _BITS = (192, 384, 768, 1536, 3072)
 """Binary digits after the point, tried in turn."""
 _MORE = 40
@@ -203,7 +203,7 @@ def _first_independent(N: FloatArray, order: IntArray) -> IntArray:
     for i in order.tolist():
         row = np.where(left, np.abs(N[i]), 0.0)
         j = int(np.argmax(row)) if len(row) else 0
-        if not len(row) or row[j] <= _ZERO:
+        if not len(row) or row[j] <= NO_ROW:
             continue
         chosen.append(i)
         left[j] = False

@@ -10,14 +10,13 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
 from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["LEVEL_TOLERANCE", "RangePart", "Reach", "search"]
+__all__ = ["RangePart", "Reach", "search"]
 
 
-LEVEL_TOLERANCE = 1e-6
-"""A level is met when this share of it, at most, is missing."""
-_KEEP = 1.0 - LEVEL_TOLERANCE / 2
+_KEEP = 1.0 - LEVEL_SHARE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
 _LARGE, _HUGE = 2000, 4000
 """Parts with so many variables are asked without a program first, and then by small ones around single cells."""
@@ -158,7 +157,7 @@ class _RangeSearch:
         """
         need, got, bound = self._side(side)
         asked = self.part.asked
-        open_ = (got[asked] < need * _KEEP) & (bound[asked] >= need * (1 - LEVEL_TOLERANCE))
+        open_ = (got[asked] < need * _KEEP) & (bound[asked] >= need * (1 - LEVEL_SHARE))
         open_ &= ~self.given_up[side][asked]
         variables, place = np.unique(asked[open_], return_inverse=True)
         level = np.zeros(len(variables))
@@ -237,7 +236,7 @@ class _RangeSearch:
         """Sliding levels: both ends of whatever is too narrow so far."""
         r, asked = self.reach, self.part.asked
         short = (r.high - r.low)[asked] < self.part.need_width * _KEEP
-        possible = (r.high_bound - r.low_bound)[asked] >= self.part.need_width * (1 - LEVEL_TOLERANCE)
+        possible = (r.high_bound - r.low_bound)[asked] >= self.part.need_width * (1 - LEVEL_SHARE)
         self._settle_all(np.unique(asked[short & possible]))
 
     def _ends(self) -> None:

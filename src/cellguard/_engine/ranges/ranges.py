@@ -17,9 +17,10 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import AttackerProgram
 from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
-from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE, Reach
+from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["AttackerProgram", "Ranges", "cell_component", "entries", "ranges"]
@@ -174,13 +175,13 @@ def _result(
     low_row[m] = np.where(forward, reach.low_witness[j], reach.high_witness[j])
     high_row[m] = np.where(forward, reach.high_witness[j], reach.low_witness[j])
     shown_low, shown_high = (entries(movements, row, request.cells) for row in (low_row, high_row))
-    keep = 1 - 0.9 * LEVEL_TOLERANCE  # what is left is for the check of the witnesses in other arithmetic
+    keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
     safe = (
         (shown_high >= request.upper * keep)
         & (-shown_low >= request.lower * keep)
         & (shown_high - shown_low >= request.sliding * keep)
     )
-    keep = 1 - LEVEL_TOLERANCE
+    keep = 1 - LEVEL_SHARE
     unsafe = (
         (high_bound < request.upper * keep)
         | (-low_bound < request.lower * keep)

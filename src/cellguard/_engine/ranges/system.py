@@ -11,18 +11,15 @@ from scipy.sparse import csr_array
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._engine.space.space import Space
+from cellguard._tolerances import FIXED_WIDTH
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["System", "free_cells"]
 
 
-FIXED_TOLERANCE = 1e-12
-"""A cell whose interval is narrower than this share of its value is published."""
-
-
 def free_cells(lo: FloatArray, hi: FloatArray, point: FloatArray) -> BoolArray:
     """Return which cells an attacker does not know already: their interval has a width."""
-    return np.asarray(hi - lo > FIXED_TOLERANCE * np.maximum(1.0, np.abs(point)))
+    return np.asarray(hi - lo > FIXED_WIDTH * np.maximum(1.0, np.abs(point)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,18 +9,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
+from cellguard._tolerances import CALM_MOVEMENT, LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Tally"]
 
 
-_KEEP = 1.0 - LEVEL_TOLERANCE / 2
+_KEEP = 1.0 - LEVEL_SHARE / 2
 """What is looked for: half of the tolerance is left for making witnesses exact."""
-_NOISE = 1e-12
-"""A variable that moves by less than this share of the largest movement of its component stands still."""
 _STRETCH = 4.0
 """A movement that is turned around grows at most by this."""
 
@@ -54,7 +52,7 @@ class Tally:
     @property
     def out_of_reach(self) -> BoolArray:
         """Questions with a level beyond a proven bound."""
-        q, keep = self.questions, 1 - LEVEL_TOLERANCE
+        q, keep = self.questions, 1 - LEVEL_SHARE
         beyond = (self.high_bound < q.need_high * keep) | (self.low_bound < q.need_low * keep)
         return beyond | (self.high_bound + self.low_bound < q.need_width * keep)
 
@@ -115,7 +113,7 @@ class Tally:
             (-1, q.need_low, (self.low, self.low_row, self.low_share)),
         ):
             enough = np.maximum(need, q.need_width)[some]
-            further = np.flatnonzero((sign * reached > got[some] * (1 + _NOISE)) & (got[some] < enough * _KEEP))
+            further = np.flatnonzero((sign * reached > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * _KEEP))
             at, size = some[further], np.abs(moved[further])
             part = _with_slack(share[further], enough[further] / size)
             got[at], row[at], shares[at] = part * size, len(self.pool), part
@@ -131,7 +129,7 @@ class Tally:
         s = self.system
         largest = np.zeros(s.n_components)
         np.maximum.at(largest, s.component, np.abs(v))
-        return np.where(np.abs(v) > _NOISE * largest[s.component], v, 0.0)
+        return np.where(np.abs(v) > CALM_MOVEMENT * largest[s.component], v, 0.0)
 
     def movements(self) -> csr_array:
         """Return the movements that are needed, a row each; rows are numbered anew."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.ranges.range_search import LEVEL_TOLERANCE
 from cellguard._engine.ranges.ranges import entries
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements
+from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["FoundMovements", "Verdicts"]
@@ -117,9 +117,9 @@ class FoundMovements:
         v = self.views
         movements = self.movements if proof is None else proof.as_floats()
         down, up = self.moved(movements)
-        keep = 1 - 0.9 * LEVEL_TOLERANCE  # what is left is for the check of the witnesses in other arithmetic
+        keep = 1 - 0.9 * LEVEL_SHARE  # what is left is for the check of the witnesses in other arithmetic
         safe = (up >= v.upper * keep) & (down >= v.lower * keep) & (up + down >= v.sliding * keep)
-        keep = 1 - LEVEL_TOLERANCE
+        keep = 1 - LEVEL_SHARE
         below, above = self.bounds
         unsafe = (above < v.upper * keep) | (below < v.lower * keep) | (below + above < v.sliding * keep)
         a = point[v.cell]

@@ -17,13 +17,10 @@ import numpy as np
 
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Row
+from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["BinaryProgram", "LazySolution", "solve_lazy"]
-
-
-_TRIVIAL = 1e-9
-"""A row that asks for no more than this holds anyway."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,7 +115,7 @@ def solve_lazy(
     names = [model.addVar(vtype="B", obj=float(program.cost[j])) for j in program.free]
     for row in program.rows:
         columns, coefficients, rhs = program.substituted(row)
-        if rhs > _TRIVIAL or (len(columns) and (coefficients < 0).any()):
+        if rhs > NO_ROW or (len(columns) and (coefficients < 0).any()):
             terms = (float(c) * names[j] for j, c in zip(columns, coefficients, strict=True))
             model.addCons(quicksum(terms) >= rhs, removable=True)
     handler = RowsOnTheWay(program, names, on_bound)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine.numbers.decimals import decimal_unit, in_units, of_units
+from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import FloatArray
 from cellguard.check.attack.intruder import attacked_cells
 from cellguard.exceptions import InputError
@@ -18,9 +19,6 @@ from cellguard.nouns.release import Adjustment, Release
 from cellguard.nouns.table import Table
 
 __all__ = ["DecimalIntruder", "usual_shares"]
-
-_NEAR = 1e-6
-"""A quotient so near to a multiple of the unit, in units, is one."""
 
 
 def usual_shares(table: Table) -> tuple[float, float]:
@@ -62,7 +60,7 @@ class DecimalIntruder:
 
     def _lies_on_grid(self, x: FloatArray) -> bool:
         scaled = in_units(x, self.unit) if self.unit else x + 0.5
-        return bool((np.abs(scaled - np.rint(scaled)) < _NEAR * np.maximum(1.0, 1e-9 * np.abs(scaled))).all())
+        return bool((np.abs(scaled - np.rint(scaled)) < WHOLE_SOLUTION * np.maximum(1.0, 1e-9 * np.abs(scaled))).all())
 
     def _candidates(self) -> tuple[FloatArray, FloatArray]:
         """First and last candidate of each cell, in units, when it rose and when it fell; none where first > last."""
@@ -70,7 +68,7 @@ class DecimalIntruder:
         x, extra = in_units(self.x, unit), self.extra
         # a level that was rounded up to the grid leads to x from a little below the quotient
         slack = 1.0 if self.on_grid else 0.0
-        near = _NEAR if self.unit else 0.0
+        near = WHOLE_SOLUTION if self.unit else 0.0
         rose = np.ceil((x - slack) / (1.0 + self.upper + extra) - near), np.floor(x / (1.0 + self.upper) + near)
         most = np.maximum(1.0 - self.lower - extra, 1e-9)
         fell = np.ceil(x / (1.0 - self.lower) - near), np.floor((x + slack) / most + near)

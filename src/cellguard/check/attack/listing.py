@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cellguard._engine.space.reduce import reduce
+from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.release import Suppression
 
@@ -18,7 +19,6 @@ __all__ = ["list_candidates"]
 
 _PARTIAL = 50
 """Partial tables per candidate wanted: more, and the list is given up."""
-_NEAR = 1e-6
 
 
 def list_candidates(suppression: Suppression, low: FloatArray, high: FloatArray, limit: int) -> IntArray | None:
@@ -53,11 +53,11 @@ def list_candidates(suppression: Suppression, low: FloatArray, high: FloatArray,
         if len(partial) * len(moves) > _PARTIAL * max(limit, 1) * 10:
             return None
         partial = (partial[:, None, :] + np.outer(moves, basis[:, k])[None]).reshape(-1, len(cells))
-        possible = (partial + least[k + 1] <= high + _NEAR) & (partial + most[k + 1] >= low - _NEAR)
+        possible = (partial + least[k + 1] <= high + WHOLE_SOLUTION) & (partial + most[k + 1] >= low - WHOLE_SOLUTION)
         partial = partial[possible.all(axis=1)]
         if len(partial) > _PARTIAL * limit:
             return None
-    whole = partial[(np.abs(partial - np.rint(partial)) <= _NEAR).all(axis=1)]
+    whole = partial[(np.abs(partial - np.rint(partial)) <= WHOLE_SOLUTION).all(axis=1)]
     if len(whole) > limit:
         return None
     out = np.tile(np.rint(table.values).astype(np.int64), (len(whole), 1))

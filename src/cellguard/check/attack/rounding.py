@@ -33,9 +33,10 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.numbers.multiples import off_base
 from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.asked import Asked, asked_cells
-from cellguard.nouns.levels import LEVEL_TOLERANCE, Levels
+from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Perturbation, Rounding
 
 __all__ = ["KNOWLEDGE", "MethodAttack", "method_attack"]

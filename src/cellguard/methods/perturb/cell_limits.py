@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
+from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.demands import Demand, trivial_limits
 
@@ -22,8 +23,6 @@ __all__ = ["CellLimits", "both_multiples", "draw_to_multiples", "draw_within", "
 
 _APART = (0.1, 0.5)
 """A sensitive cell moves at least this share, drawn between the two, of half the width that it needs."""
-_NEAR = 1e-9
-"""Rounding alone must not make an interval empty."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -114,13 +113,13 @@ def make_limits(
     if other is not None:  # both multiples stay possible: what rounds the table perturbs it too
         apart = np.minimum(apart, np.minimum(np.abs(target), np.abs(other)))
     if unit:
-        low, high = np.ceil(low / unit - _NEAR) * unit, np.floor(high / unit + _NEAR) * unit
+        low, high = np.ceil(low / unit - WHOLE_QUOTIENT) * unit, np.floor(high / unit + WHOLE_QUOTIENT) * unit
         apart = np.where(asked, np.maximum(np.rint(apart / unit), 1.0) * unit, 0.0)
     if given is not None:
         fix = np.isfinite(given)
         low, high = np.where(fix, np.maximum(low, given), low), np.where(fix, np.minimum(high, given), high)
         apart, target = np.where(fix, 0.0, apart), np.where(fix, given, target)
-    nearly = (low > high) & (low - high <= _NEAR * (1 + np.abs(values)))
+    nearly = (low > high) & (low - high <= WHOLE_QUOTIENT * (1 + np.abs(values)))
     low = np.where(nearly, high, low)
     apart = np.where(asked, np.minimum(apart, np.maximum(high, -low)), 0.0)
     coin = rng.random(len(values)) < 0.5
@@ -194,5 +193,5 @@ def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray
     share = rng.random(len(distance))
     if not unit:
         return np.asarray((2 * share - 1) * distance)
-    steps = np.floor(distance / unit + _NEAR)
+    steps = np.floor(distance / unit + WHOLE_QUOTIENT)
     return np.asarray((np.floor(share * (2 * steps + 1)) - steps) * unit)

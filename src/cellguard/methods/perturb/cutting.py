@@ -12,6 +12,7 @@ from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Cut, Separator
 from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, weak_duality_bound
 from cellguard._engine.space.reduce import reduce
+from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.perturb.cell_limits import CellLimits
@@ -21,8 +22,6 @@ __all__ = ["PerturbationOutcome", "solve"]
 
 _ROUNDS = 500
 _CUTS_PER_ROUND = 200
-_WHOLE = 1e-6
-"""A movement this close to a whole number is one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,7 +160,7 @@ class _CuttingPlanes:
             best = max(best, self.bound(solution, program))
             z = self.movement(solution.x)
             cuts = self.violated(z)
-            if not cuts and self.whole and not integer and (np.abs(z - np.rint(z)) > _WHOLE).any():
+            if not cuts and self.whole and not integer and (np.abs(z - np.rint(z)) > WHOLE_SOLUTION).any():
                 integer = True
                 program = self.program(integer)
             elif not cuts:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
 from cellguard.nouns.table import Table
 
 __all__ = ["given_movements", "refuse_given"]
-
-_NEAR = 1e-9
 
 
 def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
@@ -39,7 +38,7 @@ def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[An
 def refuse_given(table: Table, movement: FloatArray, reach: FloatArray, moved: BoolArray) -> None:
     """Refuse prescribed values that no perturbation may publish: the cell is named, no value shown."""
     values = table.values + movement  # NaN where nothing is prescribed: no comparison holds
-    near = _NEAR * np.maximum(1.0, np.abs(table.values))
+    near = WHOLE_QUOTIENT * np.maximum(1.0, np.abs(table.values))
     with np.errstate(invalid="ignore"):
         faults = {
             "the table fixes it at another": table.fixed & (np.abs(movement) > near),

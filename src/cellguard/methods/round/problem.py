@@ -19,14 +19,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
+from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.table import Table
 
 __all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
-
-
-_NEAR = 1e-9
-"""A quotient this close to a whole number, relatively, is one."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,7 +93,7 @@ class RoundingProblem:
         """The greatest number of which every difference of objectives is a multiple; 0 if there is none."""
         price = np.concatenate([self.slope[self.free], (self.weights * self.base)[self.free]])
         whole = np.rint(price)
-        if len(price) == 0 or (np.abs(price - whole) > _NEAR * np.maximum(1.0, np.abs(price))).any():
+        if len(price) == 0 or (np.abs(price - whole) > WHOLE_QUOTIENT * np.maximum(1.0, np.abs(price))).any():
             return 0.0
         if np.abs(whole).max() >= 2**53:
             return 0.0
@@ -216,10 +213,10 @@ _FAR = 2**40
 def _steps_up(room: FloatArray, base: FloatArray) -> IntArray:
     """Least whole number of bases that is not below the room."""
     quotient = np.clip(room / base, -_FAR, _FAR)
-    return np.ceil(quotient - _NEAR * np.maximum(1.0, np.abs(quotient))).astype(np.int64)
+    return np.ceil(quotient - WHOLE_QUOTIENT * np.maximum(1.0, np.abs(quotient))).astype(np.int64)
 
 
 def _steps_down(room: FloatArray, base: FloatArray) -> IntArray:
     """Greatest whole number of bases that is not above the room."""
     quotient = np.clip(room / base, -_FAR, _FAR)
-    return np.floor(quotient + _NEAR * np.maximum(1.0, np.abs(quotient))).astype(np.int64)
+    return np.floor(quotient + WHOLE_QUOTIENT * np.maximum(1.0, np.abs(quotient))).astype(np.int64)

@@ -14,13 +14,12 @@ from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._tolerances import NO_MOVEMENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["Protector", "cheapest", "plans"]
 
-_NOISE = 1e-7
-"""Movements below this share of the level are rounding of the solver."""
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
 _PIVOTS = 5000
@@ -121,7 +120,7 @@ def split(A: sparray) -> LinearProgram:
 
 def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
     """The movement in the table's unit, without what is rounding only."""
-    v[np.abs(v) < (1e-13 if exact else _NOISE)] = 0.0
+    v[np.abs(v) < (1e-13 if exact else NO_MOVEMENT)] = 0.0
     return v * scale
 
 

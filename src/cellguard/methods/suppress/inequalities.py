@@ -17,13 +17,12 @@ from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Pool, Row
+from cellguard._tolerances import MET_BY_PROGRAM, NO_ROW
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["PatternInequalities"]
 
-_NOISE = 1e-9
-_NEAR = 1.0 - 1e-7
 _LIMIT_S = 20.0
 _FAR = 1e9
 _BANK = 300
@@ -139,7 +138,7 @@ class PatternInequalities:
         for i in np.argsort(-over, kind="stable")[: most + int(self.forced.sum())]:
             if over[i] <= violation or len(found) >= most:
                 break
-            members = np.flatnonzero(np.abs(Z[:, i]) > _NOISE)
+            members = np.flatnonzero(np.abs(Z[:, i]) > NO_ROW)
             if not len(members) or (len(members) == 1 and parameter[members[0]] == i):
                 continue
             if self.forced[i]:
@@ -156,14 +155,14 @@ class PatternInequalities:
         """The same row by fewer others: those of the combination that suffice, lightest first."""
         from cellguard._core.circuits import express
 
-        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = np.flatnonzero(np.abs(r) > NO_ROW)
         used = used[used != p]
         used = used[np.lexsort((-self.space.weight[used], y[used]))]
         coefficients = express(self.movements, p, used)
         if not coefficients.any():
             return r
         out = np.zeros_like(r)
-        out[used] = np.where(np.abs(coefficients) > _NOISE, coefficients, 0.0)
+        out[used] = np.where(np.abs(coefficients) > NO_ROW, coefficients, 0.0)
         return out
 
     # ------------------------------------------------------------------ capacity
@@ -171,7 +170,7 @@ class PatternInequalities:
     def _capacity(self, r: FloatArray, q: int, p: int, level: float) -> Row | None:
         """``sum min(|r_j| room_j, level) y_j >= level`` over the rows that are free to decide."""
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
-        used = np.flatnonzero(np.abs(r) > _NOISE)
+        used = np.flatnonzero(np.abs(r) > NO_ROW)
         used = used[used != p]
         return self._clipped(used, np.where(r[used] > 0, r[used] * high[used], r[used] * low[used]) / level)
 
@@ -179,14 +178,14 @@ class PatternInequalities:
         """The same for the width: r is the sum of both attacks' combinations, upward and downward."""
         low, high = self.space.bounds_of(int(self.space.requests[0][q]))
         positive, negative = np.maximum(r[0], 0) + np.maximum(r[1], 0), np.maximum(-r[0], 0) + np.maximum(-r[1], 0)
-        used = np.flatnonzero(positive + negative > _NOISE)
+        used = np.flatnonzero(positive + negative > NO_ROW)
         return self._clipped(used, (_part(high[used], positive[used]) + _part(-low[used], negative[used])) / level)
 
     def _clipped(self, used: IntArray, reach: FloatArray) -> Row | None:
         """``sum reach_j y_j >= 1``, less what is always there, cut at the right-hand side; None if that suffices."""
         forced = self.forced[used]
         rhs = 1.0 - float(reach[forced].sum())
-        if rhs <= _NOISE:
+        if rhs <= NO_ROW:
             return None
         used, reach = used[~forced], reach[~forced]
         return Row(used, np.minimum(reach / rhs, 1.0), 1.0)
@@ -241,9 +240,9 @@ class PatternInequalities:
     def _still_moves(self, target: Target, down: FloatArray, up: FloatArray) -> bool:
         """Whether the movement that met the target last time is still possible."""
         z = self._last.get(target[:3])
-        if z is None or target[2] * z[target[1]] < _NEAR:
+        if z is None or target[2] * z[target[1]] < MET_BY_PROGRAM:
             return False
-        return bool((z <= up + _NOISE).all() and (z >= -down - _NOISE).all())
+        return bool((z <= up + NO_ROW).all() and (z >= -down - NO_ROW).all())
 
     def _keep(self, attacker: int, z: FloatArray) -> None:
         """Remember a true movement; it may meet requests at other points too."""
@@ -259,7 +258,7 @@ class PatternInequalities:
             low, high = -_part(-low, y), _part(high, y)
             Z = np.array(bank[-1:] if latest else bank)
             size = np.abs(Z)
-            moves = size > _NOISE * size.max(axis=1, keepdims=True)
+            moves = size > NO_ROW * size.max(axis=1, keepdims=True)
             size = np.where(moves, size, 1.0)
             forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
             back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
@@ -268,7 +267,7 @@ class PatternInequalities:
             lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
             for q, p, direction, level in self._targets:
                 reach = highest[p] if direction > 0 else -lowest[p]
-                if self.space.requests[0][q] == attacker and reach >= level * _NEAR:
+                if self.space.requests[0][q] == attacker and reach >= level * MET_BY_PROGRAM:
                     met.add((q, p, direction))
         return met
 
@@ -300,7 +299,7 @@ class PatternInequalities:
         push = self.program.push(np.array([p]), np.array([float(direction)]), time_limit_s=_LIMIT_S)
         if push.status is not SolveStatus.OPTIMAL or push.movement is None:
             return None, 0.0, None
-        r = np.where(np.abs(push.prices) < _NOISE, 0.0, push.prices)
+        r = np.where(np.abs(push.prices) < NO_ROW, 0.0, push.prices)
         if not own:
             r[p] = 0.0
         return r, float(direction * push.movement[p]), push.movement
@@ -316,7 +315,7 @@ class PatternInequalities:
         found = []
         late = Deadline.after(_LIMIT_S)
         for i in candidates:
-            if covered[i] >= y[i] - _NOISE:
+            if covered[i] >= y[i] - NO_ROW:
                 continue
             if late.passed or self.until.passed:
                 break
@@ -329,7 +328,7 @@ class PatternInequalities:
                 r = push.prices.copy()
                 r[i] = 0.0
                 short = self._minimal(r, int(i), y) if self.few_movements else r
-                row = self._partner(np.flatnonzero(np.abs(short) > _NOISE), int(i))
+                row = self._partner(np.flatnonzero(np.abs(short) > NO_ROW), int(i))
                 if row.violation(y) > violation:
                     found.append(row)
         return found
@@ -342,7 +341,7 @@ def _part(room: FloatArray, share: FloatArray) -> FloatArray:
 
 def _distinct(T: csr_array) -> csr_array:
     """Relations between rows that are not multiples of one another."""
-    T.data[np.abs(T.data) < _NOISE] = 0.0
+    T.data[np.abs(T.data) < NO_ROW] = 0.0
     T.eliminate_zeros()
     T.sort_indices()
     seen: set[tuple[bytes, bytes]] = set()

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
+from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
 
@@ -26,7 +27,6 @@ _SMALL = 0.05
 """Movements below this share of a typical level cost as if they were as large."""
 _SUPPORT = (1e-3, 1e-5, 1e-6)
 """Movements that count, in typical levels: the fewer cells the better, if they suffice."""
-_ROUNDING = 1e-9
 _FREE = 1e-6
 """Cost of what is open anyway, in typical ones."""
 
@@ -73,7 +73,7 @@ def jointly(
             lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-9, vertex=False, deadline=deadline
         )
         if exact.certificate is not None and exact.certificate.violation < 1e-6:
-            return np.where(unused | (np.abs(exact.z) < _ROUNDING), 0.0, exact.z * unit)
+            return np.where(unused | (np.abs(exact.z) < NO_ROW), 0.0, exact.z * unit)
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellguard._tolerances import MET
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 
@@ -11,8 +12,6 @@ __all__ = ["Ledger", "Movement"]
 
 Movement = tuple[IntArray, FloatArray]
 """Cells that move, and by how much."""
-
-_NEAR = 1.0 - 1e-9
 
 
 class Ledger:
@@ -113,11 +112,7 @@ class Ledger:
         forth = float(np.min(np.where(z > 0, above, below) / size)) * abs(v)
         back = float(np.min(np.where(z > 0, below, above) / size)) * abs(v)
         up, down = (forth, back) if v > 0 else (back, forth)
-        return (
-            up >= r.upper[request] * _NEAR
-            and down >= r.lower[request] * _NEAR
-            and up + down >= r.sliding[request] * _NEAR
-        )
+        return up >= r.upper[request] * MET and down >= r.lower[request] * MET and up + down >= r.sliding[request] * MET
 
     def already(self, request: int) -> int | None:
         """A movement in use that meets the request, if there is one."""

@@ -24,7 +24,7 @@ __all__ = ["LargeSearch"]
 
 _WINDOWS = ((6, 1, 500), (15, 1, 3_000), (15, 2, 10_000), (60, 3, 50_000), (0, 0, 0))
 """Partners per relation, generations of them, and cells per window, tried in turn; the last is the whole table."""
-_NOISE = 0.2
+_SPREAD = 0.2
 _OFTEN_S = 10.0
 """So often what was found is offered while the search goes on."""
 _CLEAN = 0.4
@@ -161,7 +161,7 @@ class LargeSearch(Incumbent):
             kept = [(int(q), ledger.release(int(q))) for q in group if ledger.by[int(q)]]
             worked = True
             for q, _ in kept:
-                worked = worked and self._protect(q, noise=_NOISE if noisy else 0.0)
+                worked = worked and self._protect(q, noise=_SPREAD if noisy else 0.0)
             if not worked or ledger.cost > before * (1 + 1e-12):
                 for q, _ in kept:
                     ledger.serve(q, ())

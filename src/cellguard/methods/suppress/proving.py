@@ -13,7 +13,7 @@ from cellguard.methods.suppress.neighbourhoods import LargeSearch
 
 __all__ = ["Proving", "search_and_prove"]
 
-_NEAR = 0.02
+_SMALL_GAP = 0.02
 """Gap at the root that a small tree closes without a better pattern."""
 _WIDE = 0.1
 """Gap that no tree is likely to close: a better pattern is worth more than nodes."""
@@ -70,7 +70,7 @@ class Proving:
         by_time = self.rounds is None
         if not self._done() and self.exact.y is not None:
             self.search.follow(self.exact.y, self.deadline.part(0.1))
-        if self._beyond(max(self.search.gap, _NEAR)):
+        if self._beyond(max(self.search.gap, _SMALL_GAP)):
             self._improve(0.1, _FEW)
         if self._done():
             return

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellguard._tolerances import WHOLE_BOUND
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["AskedPattern", "PatternRequests", "asked_of", "room"]
-
-_WHOLE = 1e-9
-"""Noise of a bound that was computed: between 2 and 3.9999999999 there are three whole numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,7 +101,7 @@ def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple
     """Room of some cells below and above their values between known bounds; of counts, in whole numbers."""
     a = table.values[cells]
     if table.integer:
-        lo, hi = np.ceil(lo - _WHOLE), np.floor(hi + _WHOLE)
+        lo, hi = np.ceil(lo - WHOLE_BOUND), np.floor(hi + WHOLE_BOUND)
     return np.maximum(a - lo, 0.0), np.maximum(hi - a, 0.0)
 
 

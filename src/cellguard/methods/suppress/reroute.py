@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import Deadline
+from cellguard._tolerances import MET_BY_PROGRAM
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector, cheapest, plans
 from cellguard.methods.suppress.pattern import Movements
@@ -21,7 +22,6 @@ from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["Routes"]
 
-_NEAR = 1.0 - 1e-7
 _NEARBY = 400
 """Rows among which another route is looked for, besides those in use: what takes more is given up."""
 _USED = 0.1
@@ -81,8 +81,8 @@ class Routes:
         self._n += 1
 
     def _meets(self, down: FloatArray, up: FloatArray, some: IntArray) -> BoolArray:
-        enough = (down >= self.down[some] * _NEAR) & (up >= self.up[some] * _NEAR)
-        return np.asarray(enough & (down + up >= self.slide[some] * _NEAR))
+        enough = (down >= self.down[some] * MET_BY_PROGRAM) & (up >= self.up[some] * MET_BY_PROGRAM)
+        return np.asarray(enough & (down + up >= self.slide[some] * MET_BY_PROGRAM))
 
     def _assign(self, some: IntArray, allowed: BoolArray) -> IntArray:
         """Serve requests by movements that are there; return those that these do not meet."""
