@@ -90,3 +90,122 @@ def test_import_is_light():
 def test_the_version_is_in_the_changelog():
     changes = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
     assert f"\n## {cg.__version__}\n" in changes.read_text()
+
+
+# ---------------------------------------------------------------------- every mechanism once
+
+TREES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+INNER = {where: tree for where, tree in TREES.items() if where.startswith(("_engine/", "methods/"))}
+TWICE = {"_Hunt", "Decision", "Outcome", "Asked", "Grid", "_Reader", "Part", "_Body"}
+"""Classes whose name stands for two things still; none of them in the engine and the methods alone."""
+CACHED = {"_controller", "_published", "_template", "_templates", "texts_of", "_RECENT", "_LAST", "choices", "_seen"}
+"""What lives as long as the process: no table's structure but that of the last closest tables."""
+
+
+def calls(tree: ast.AST, name: str) -> list[ast.Call]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Call) and ast.unparse(n.func).split(".")[-1] == name]
+
+
+def test_the_engine_and_the_methods_have_one_clock():
+    """Whoever takes long is handed a Deadline; nobody else looks at the time."""
+    others = {"time", "monotonic", "perf_counter", "process_time"}
+    found = [
+        f"{where}:{node.lineno}"
+        for where, tree in INNER.items()
+        if where != "_engine/clock.py"
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Import) and any(alias.name == "time" for alias in node.names))
+        or (isinstance(node, ast.ImportFrom) and node.module == "time" and {a.name for a in node.names} & others)
+    ]
+    assert found == []
+
+
+def test_a_deadline_is_never_a_number():
+    found = [
+        f"{where}:{argument.lineno}"
+        for where, tree in INNER.items()
+        for argument in ast.walk(tree)
+        if isinstance(argument, ast.arg)
+        and argument.arg.endswith("deadline")
+        and "Deadline" not in ast.unparse(argument.annotation or ast.Constant(value=""))
+    ]
+    assert found == []
+
+
+def test_only_the_space_looks_up_the_variable_of_a_cell():
+    found = [
+        f"{where}:{call.lineno}"
+        for where, tree in INNER.items()
+        if where != "_engine/space/space.py"
+        for call in calls(tree, "searchsorted")
+        if any(word in ast.unparse(call) for word in (".alias", "reduction", "space.cells", "lift"))
+    ]
+    assert found == []
+    aliases = [
+        where
+        for where, tree in INNER.items()
+        if not where.startswith("_engine/space/")
+        and any("alias" in ast.unparse(c) and "inverse" in ast.unparse(c) for c in calls(tree, "unique"))
+    ]
+    assert aliases == []
+
+
+def test_classes_are_named_by_what_they_are_of():
+    named: dict[str, list[str]] = {}
+    for where, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                named.setdefault(node.name, []).append(where)
+    twice = {name: places for name, places in named.items() if len(places) > 1}
+    assert set(twice) <= TWICE, {name: twice[name] for name in set(twice) - TWICE}
+    inner = {name: [p for p in places if p in INNER] for name, places in twice.items()}
+    assert {name: places for name, places in inner.items() if len(places) > 1} == {}
+
+
+def test_types_of_arrays_are_named_once():
+    found = [
+        f"{where}:{node.lineno}"
+        for where, tree in TREES.items()
+        if where != "_types.py"
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("NDArray[np.")
+        and ast.unparse(node.value) not in ("NDArray[np.object_]", "NDArray[np.uint64]")
+    ]  # fmt: skip
+    assert found == []
+
+
+def test_tolerances_stand_together():
+    """A name of what is nearly nothing, nearly whole or nearly the same belongs to no module alone."""
+    words = {"NOISE", "NEAR", "TOLERANCE", "WHOLE", "TRIVIAL", "ZERO", "SAME", "VIOLATION", "TIGHT"}
+    found = [
+        f"{where}: {node.targets[0].id} = {node.value.value}"
+        for where, tree in TREES.items()
+        if where != "_tolerances.py"
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id.strip("_") in words
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, float)
+        and node.value.value < 1e-5
+    ]
+    assert found == []
+
+
+def test_nothing_is_kept_from_one_call_to_the_next():
+    """A structure is reduced once and handed on, not found again through a global cache."""
+    found = set()
+    for tree in TREES.values():
+        for node in ast.walk(tree):
+            if isinstance(node, Function):
+                marks = {ast.unparse(mark).split("(")[0].split(".")[-1] for mark in node.decorator_list}
+                found |= {node.name} if marks & {"cache", "lru_cache"} else set()
+        for node in tree.body:
+            value = getattr(node, "value", None)
+            empty = isinstance(value, ast.Dict | ast.List) and not (
+                getattr(value, "keys", None) or getattr(value, "elts", None)
+            )
+            if isinstance(node, ast.Assign | ast.AnnAssign) and empty:
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                found.add(ast.unparse(target))
+    assert found <= CACHED, found - CACHED
