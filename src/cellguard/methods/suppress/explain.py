@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cellguard._engine.clock import Deadline
 from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import SuppressionProblem
@@ -19,13 +20,18 @@ _NAMED = 5
 """Cells that a message names at most."""
 
 
-def explain(table: Table, problem: SuppressionProblem, unmet: list[int]) -> str:
-    """Say in the table's labels which cells cannot be protected, and which published cells stand in the way."""
+def explain(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> str:
+    """Say in the table's labels which cells cannot be protected, and which published cells stand in the way.
+
+    After the deadline only the first of that is said.
+    """
     cells = list(dict.fromkeys(int(problem.requests.cell[q]) for q in unmet))
     names = _names(table, np.array(cells))
     verb = "cannot be protected" if len(cells) < 2 else "cannot be protected, each on its own"
     text = f"{names} {verb} whatever else is withheld."
-    freed = _to_be_freed(table, problem, unmet[:_NAMED])
+    freed = _to_be_freed(table, problem, unmet[:_NAMED], deadline)
+    if deadline.passed:
+        return text
     if freed is None:
         who = attackers_of(table)[int(problem.requests.attacker[unmet[0]])].name
         return (
@@ -41,8 +47,10 @@ def _names(table: Table, cells: IntArray) -> str:
     return shown + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
 
-def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int]) -> IntArray | None:
+def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int], deadline: Deadline) -> IntArray | None:
     """The fewest fixed cells, by a linear program, that must be withheld as well; None if nothing helps."""
+    if deadline.passed:
+        return None
     movable = (problem.down + problem.up > 0) | problem.forced
     freed: BoolArray = movable & table.fixed
     space = PatternSpace.of(replace(problem, usable=movable), movable)
@@ -54,7 +62,9 @@ def _to_be_freed(table: Table, problem: SuppressionProblem, unmet: list[int]) ->
     for q in unmet:
         attacker, cell = int(problem.requests.attacker[q]), int(problem.requests.cell[q])
         own = np.flatnonzero((space.requests[0] == attacker) & (space.requests[1] == space.row[cell]))
-        found = protector.movements(int(own[0]), weight) if len(own) and space.row[cell] >= 0 else None
+        found = (
+            protector.movements(int(own[0]), weight, deadline=deadline) if len(own) and space.row[cell] >= 0 else None
+        )
         if found is None:
             return None
         for z in found:

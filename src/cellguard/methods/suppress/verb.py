@@ -150,6 +150,8 @@ class _SuppressionRun:
         heavy = int(problem.usable.sum()) * (1 + len(self.table.attackers)) > _QUICK
         ends = self.limits.deadline.part(1.0 - _CONFIRM if heavy else 1.0)
         search = self._searched(problem, ends)
+        if heavy and search.best is None and self.limits.deadline.passed:  # an audit would say no more, and late
+            return self._nothing(problem, Status.TIME_LIMIT, _NOT_DECIDED)
         if search.best is None:
             # programs in floating point lose small cells beside large ones: only the audit may say that nothing is safe
             everything = problem.usable | problem.forced
@@ -197,7 +199,7 @@ class _SuppressionRun:
     def _hopeless(self, problem: SuppressionProblem, unmet: list[int], *, proven: bool) -> Suppression:
         from cellguard.methods.suppress.explain import explain
 
-        why = explain(self.table, problem, unmet) if proven and unmet else _NOT_DECIDED
+        why = explain(self.table, problem, unmet, self.limits.last_word) if proven and unmet else _NOT_DECIDED
         return self._nothing(problem, Status.INFEASIBLE if proven else Status.TIME_LIMIT, why)
 
     def _nothing(self, problem: SuppressionProblem, status: Status, why: str) -> Suppression:
