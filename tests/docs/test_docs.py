@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cellguard.cli import VERBS, main
+from cellguard.experiments import EXPERIMENTS
 from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.read import read_job
@@ -82,3 +83,14 @@ def test_the_picture_of_the_house_is_of_this_code():
 
     made = runpy.run_path(str(DOCS / "house_picture.py"))
     assert made["PICTURE"].read_text() == made["draw"](), "draw it anew: python docs/house_picture.py"
+
+
+def test_what_the_table_of_papers_names_is_there():
+    """Every test and experiment of the page exists, and every experiment is on it."""
+    page, tests = (DOCS / "papers.md").read_text(encoding="utf-8"), DOCS.parent / "tests"
+    for file, name in set(re.findall(r"\b((?:unit|papers|property)/[\w/]+\.py)(?:::(\w+))?", page)):
+        assert re.search(rf"^def {name}\b" if name else r"^def test_", (tests / file).read_text(), re.MULTILINE), file
+    papers = "castro2004", "castro2012", "salazar2004", "baena2018", "minami2019"
+    assert all(f"## {paper}: " in page for paper in papers)
+    assert {name for name in EXPERIMENTS if f"`{name}`" not in page} == set()
+    assert all(experiment in EXPERIMENTS for experiment in re.findall(r"`((?:\w+\d{4}|adjustment)-\w+)`", page))

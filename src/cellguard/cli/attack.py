@@ -49,6 +49,9 @@ def command(
     takes_senses: Annotated[
         str | None, typer.Option("--takes-senses", metavar="HOW", help="He takes senses as known, drawn or free.")
     ] = None,
+    may_stay: Annotated[
+        bool, typer.Option("--may-stay", help="His program always allows that a cell did not move, castro2012 (13).")
+    ] = False,
     levels: Levels = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Guesses in parallel.")] = 1,
@@ -60,7 +63,7 @@ def command(
 
     check_attack(scenario, replications)
     knows: dict[str, Any] = {"level_error": level_error, "weights": weights, "norm": believes}
-    knows |= {"bounds": knows_bounds, "sensitive": knows_sensitive, "senses": takes_senses}
+    knows |= {"bounds": knows_bounds, "sensitive": knows_sensitive, "senses": takes_senses, "may_stay": may_stay}
     made: dict[str, Any] = {"norm": norm, "senses": senses, "surplus": surplus}
     made["weights"] = "inverse" if norm == "l1" else "inverse_square"  # castro2012 section 2
     with only_json_on_stdout(as_json):

@@ -94,7 +94,7 @@ def test_the_command_attacks_a_table_and_a_release(tmp_path, capfd, release: cg.
     assert main(["attack", str(table), *options, "--real", "--quiet"]) == 0
     assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
     cg.adjust(cg.Table.read(table), norm="l1", **PLAIN).save(published)
-    assert main(["attack", str(table), str(published), *options]) == 0
+    assert main(["attack", str(table), str(published), *options, "--may-stay"]) == 0
     assert json.loads(capfd.readouterr().out)["distribution"]["0"] >= 75.0
     assert main(["attack", str(table), "--scenario", "D"]) == 1
 
