@@ -177,6 +177,25 @@ def test_fixed_cells_change_only_when_they_must():
     assert release.status is cg.Status.FEASIBLE
 
 
+@pytest.mark.parametrize("options", [PLAIN, {"senses": "upper", "seed": 3}], ids=["plain", "default"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_bound_on_a_total_that_is_not_fixed_is_given_up_and_named(norm, options):
+    """castro2004 sections 2 and 5: with a large penalty for changes of margins there is always a table."""
+    table = grid([[20, 30], [40, 50]], sensitive=[0, 1], lower=4, upper=4)
+    ub = np.full(table.n_cells, np.inf)
+    ub[2] = table.values[2] + 5.0  # the total of the two that must rise by 4 each
+    table = table.with_(ub=ub)
+    assert cg.adjust(table, norm=norm, repair=None, **options).status is cg.Status.INFEASIBLE
+    release = cg.adjust(table, norm=norm, repair="relations", **options)
+    assert release.status is cg.Status.FEASIBLE
+    assert release.details["changed_bounds"] == ["cell 2"]
+    assert "known bounds of totals were given up (cell 2)" in release.explanation
+    assert release.values[2] >= table.values[2] + 8.0 - 1e-9
+    assert release.audit().safe
+    assert np.isinf(release.table.ub[2])
+    assert np.abs(table.relations @ release.values).max() < 1e-9
+
+
 def test_what_cannot_be_repaired_stays_infeasible():
     table, senses = contradictory()
     release = cg.adjust(table, senses=senses, repair="relations")

@@ -1,4 +1,4 @@
-"""When the senses leave no table: flip some of them, or let fixed totals change (castro2004 sections 2 and 5)."""
+"""When the senses leave no table: flip some of them, or let totals change (castro2004 sections 2 and 5)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.adjust.senses import Need
 from cellguard.nouns.table import Table
 
-__all__ = ["REPAIRS", "flipped", "room_of", "with_fixed_cells_freed"]
+__all__ = ["REPAIRS", "bounded_totals", "flipped", "room_of", "with_cells_freed"]
 
 REPAIRS = ("senses", "relations")
 
@@ -34,15 +34,24 @@ def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
     return np.where(table.fixed, 0.0, low), np.where(table.fixed, 0.0, high)
 
 
-def with_fixed_cells_freed(
-    table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance
+def bounded_totals(table: Table) -> BoolArray:
+    """Return the totals that are neither fixed nor sensitive, and whose known bounds may be in the way."""
+    total = np.zeros(table.n_cells, bool)
+    total[table.relations.indices[table.relations.data < 0]] = True
+    return total & ~table.fixed & ~table.sensitive & (np.isfinite(table.lb) | np.isfinite(table.ub))
+
+
+def with_cells_freed(
+    table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance, unbounded: BoolArray
 ) -> tuple[Adjuster, tuple[FloatArray, FloatArray], Distance]:
     """Return the structure, bounds and prices of the problem in which fixed cells may change too, at a large price.
 
-    A relation whose total is fixed is relaxed by as much as the total changes, and still holds.
+    A relation whose total is fixed is relaxed by as much as the total changes, and still holds. Totals in `unbounded`
+    lose their bounds, at the same price: with a large penalty for changes of margins there is always a table
+    (castro2004 section 5), unless inner cells themselves have no room.
     """
     adjuster = adjuster_of(table.relations, np.zeros(table.n_cells, bool))
-    d, free = distance, ~table.fixed
+    d, free = distance, ~table.fixed & ~unbounded
     needed = np.maximum(bounds[0], -bounds[1])
     needed = needed[np.isfinite(needed) & (needed > 0)]
     typical = float(np.median(needed)) if len(needed) else 1.0
@@ -56,4 +65,4 @@ def with_fixed_cells_freed(
     )
     low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
     high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
-    return adjuster, (low, high), prices
+    return adjuster, (np.where(unbounded, -np.inf, low), np.where(unbounded, np.inf, high)), prices

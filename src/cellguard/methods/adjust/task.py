@@ -19,7 +19,7 @@ from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import ReleaseError
 from cellguard.methods.adjust.explain import explain
 from cellguard.methods.adjust.noise import with_noise
-from cellguard.methods.adjust.repair import flipped, room_of, with_fixed_cells_freed
+from cellguard.methods.adjust.repair import bounded_totals, flipped, room_of, with_cells_freed
 from cellguard.methods.adjust.senses import Need, fixed_senses
 from cellguard.methods.adjust.surplus import with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
@@ -147,19 +147,39 @@ def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
 
 
 def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
-    """Adjust with fixed cells that may change at a large price."""
+    """Adjust with totals that may change at a large price: the fixed ones, then beyond the bounds of the others."""
     table = task.table
-    adjuster, bounds, prices = with_fixed_cells_freed(table, bounds, task.distance)
-    found = adjuster.solve(*bounds, prices, deadline=task.last_moment)
-    if not found.feasible:
+    for unbounded in (np.zeros(table.n_cells, bool), bounded_totals(table)):
+        adjuster, freed, prices = with_cells_freed(table, bounds, task.distance, unbounded)
+        found = adjuster.solve(*freed, prices, deadline=task.last_moment)
+        if found.feasible:
+            break
+    else:
         return _none(task, text)
-    moved = table.fixed & (np.abs(found.z) > 1e-6 * np.maximum(1.0, np.abs(table.values)))
-    labels = [table.label(int(i)) for i in np.flatnonzero(moved)]
-    task.details["changed_fixed"] = labels
-    shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
-    note = f"fixed cells were changed ({shown}), because {text}"
+    noise = 1e-6 * np.maximum(1.0, np.abs(table.values))
+    x = table.values + found.z
+    given_up = {
+        "changed_fixed": ("fixed cells were changed", table.fixed & (np.abs(found.z) > noise)),
+        "changed_bounds": ("known bounds of totals were given up", (x < table.lb - noise) | (x > table.ub + noise)),
+    }
+    notes = []
+    for name, (words, cells) in given_up.items():
+        task.details[name] = [table.label(int(i)) for i in np.flatnonzero(cells)]
+        if cells.any():
+            notes.append(f"{words} ({_some(task.details[name])})")
+    beyond = given_up["changed_bounds"][1]
+    if beyond.any():  # the release is one of the table without these bounds; the others hold
+        room = {"lb": np.where(beyond, -np.inf, table.lb), "ub": np.where(beyond, np.inf, table.ub)}
+        task.original, task.table = task.original.with_(**room), table.with_(**room)
+        kept = unbounded & ~beyond
+        freed = np.where(kept, bounds[0], freed[0]), np.where(kept, bounds[1], freed[1])
     # the distance of the repaired table is what it is; nothing is proven about others
-    return _finished(task, up, found, bounds, note, bound=math.nan, instead=(adjuster, prices))
+    note = f"{' and '.join(notes)}, because {text}"
+    return _finished(task, up, found, freed, note, bound=math.nan, instead=(adjuster, prices))
+
+
+def _some(labels: list[str]) -> str:
+    return ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
 
 
 def with_optimal_senses(task: Task) -> Adjustment:

@@ -93,7 +93,7 @@ def adjust(
         these, without its sensitive cells), a cell's codes or its index.
     repair
         What to do when no table fits the senses: ``senses`` flips as few as possible, ``relations``
-        lets fixed cells change at a large price, None leaves it at that.
+        lets fixed cells change at a large price, then totals leave their known bounds; None leaves it at that.
     time_limit_s, gap
         When the search for optimal senses or whole numbers stops: after so many seconds, or when
         proven so close to the best.
