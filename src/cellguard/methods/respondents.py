@@ -8,7 +8,7 @@ planned against, too, until it finds nothing. What is proven of the cost stays p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from math import isfinite, isnan
@@ -36,6 +36,10 @@ _FIRST, _SHARE, _BETTER = 0.2, 0.35, 0.9
 
 What respondents are still able to compute shows in a rough pattern as well as in the best one: a safe release early
 is worth more than a proof for a table in which they are not held off yet."""
+_ROUGH = 0.5
+"""Share of the time left that a rough release may take."""
+_AGAIN = 0.5
+"""Share of the time left for a round whose share was too short for any pattern to be confirmed."""
 _CLOSED = 1e-9
 """Relative distance to the bound at which a release counts as the best."""
 _LEAST_S = 0.5
@@ -43,7 +47,7 @@ _WORTHWHILE_S = 3.0
 """With less time left, a safe release that the limit cut short is not looked for again."""
 
 
-def against_respondents(*, near: bool) -> Callable[[Verb], Verb]:
+def against_respondents(*, near: bool, quick: Mapping[str, Any] | None = None) -> Callable[[Verb], Verb]:
     """Let a verb withstand the respondents of its table everywhere.
 
     Parameters
@@ -51,18 +55,24 @@ def against_respondents(*, near: bool) -> Callable[[Verb], Verb]:
     near
         Plan from the start against respondents near each cell, as suits a method for which a request is cheap;
         otherwise only against those that the audit finds.
+    quick
+        Options with which the verb finds a rough release soon, where the caller has not given them: what respondents
+        can still compute shows in it as well, and it is there when the time is short.
     """
-    return lambda verb: _careful(verb, near=near)
+    return lambda verb: _careful(verb, near=near, quick=quick or {})
 
 
-def _careful(verb: Verb, *, near: bool) -> Verb:
+def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any]) -> Verb:
     @wraps(verb)
     def careful(table: Table, *args: Any, **options: Any) -> Release:
         table = with_respondents(table)
         if not any(attacker.derived for attacker in table.attackers):
             return verb(table, *args, **options)
         limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
-        return _Rounds(verb, args, options, limits).run(table if near else _without_plans(table), near=near)
+        rounds = _Rounds(verb, args, options, limits)
+        if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
+            rounds.quick = quick
+        return rounds.run(table if near else _without_plans(table), near=near)
 
     return cast("Verb", careful)
 
@@ -77,27 +87,53 @@ class _Rounds:
         self.deadline, self.last_word = limits.deadline, limits.last_word
         self.audited_s = 0.0
         self.bound = float("-inf")
+        self.quick: Mapping[str, Any] = {}
 
     def run(self, table: Table, *, near: bool) -> Release:
         """Return the best release that the audit accepts, or one that says why there is none."""
         return self._proven(self._found(table, near=near))
 
     def _found(self, table: Table, *, near: bool) -> Release:
-        best: Release | None = None
+        table, best = self._first(table) if self.quick else (table, None)
+        try:
+            return self._best(table, best, near=near)
+        except KeyboardInterrupt:  # whoever is tired of waiting gets what is there
+            if best is None:
+                raise
+            return best
+
+    def _first(self, table: Table) -> tuple[Table, Release | None]:
+        """Find a rough release that is safe, and against whom it had to be planned."""
+        for _ in range(_ROUNDS):
+            release = self._protect(table, _ROUGH, self.quick)
+            if not release.published:
+                break
+            found = self._audit(release)
+            if found.safe or found.checked == 0:  # it is returned only where the limit ends the better search
+                return table, replace(release, status=Status.TIME_LIMIT)
+            table = _planned(release.table, found)
+            if self.deadline.passed:
+                break
+        return table, None
+
+    def _best(self, table: Table, best: Release | None, *, near: bool) -> Release:
+        release = best
         for number in range(_ROUNDS):
+            if best is not None and self.deadline.passed:
+                break
             share = _BETTER if best is not None else _SHARE if number else _FIRST if near else 1.0
             release = self._protect(table, share)
             cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
             if not release.published:
                 if cut and best is None and share < 1.0:  # the share was too short, not the limit
-                    release = self._protect(table, 1.0)
+                    release = self._again(table)
                 if not release.published:
                     return release if best is None else best
             found = self._audit(release)
             if found.checked == 0:
                 return release
             if found.safe:
-                best = release if best is None or release.objective < best.objective else best
+                best = release if best is None or release.objective <= best.objective else best
                 if not cut:
                     return best
             else:
@@ -106,12 +142,19 @@ class _Rounds:
                 break
         if best is not None:
             return best
+        assert release is not None  # noqa: S101 - for the type checker: there was a round
         return replace(release, status=Status.TIME_LIMIT, objective=float("nan"), explanation=_STILL)
 
-    def _protect(self, table: Table, share: float) -> Release:
+    def _again(self, table: Table) -> Release:
+        """Try with half of the time that is left, and with all of it only if that was too short, too."""
+        release = self._protect(table, _AGAIN)
+        late = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
+        return self._protect(table, 1.0) if late and not release.published else release
+
+    def _protect(self, table: Table, share: float, others: Mapping[str, Any] | None = None) -> Release:
         left = self.deadline.left
         ours = share * max(0.0, left - 1.5 * self.audited_s)
-        options = self.options | {"time_limit_s": max(ours, min(left, _LEAST_S))}
+        options = self.options | dict(others or {}) | {"time_limit_s": max(ours, min(left, _LEAST_S))}
         release = self.verb(table, *self.args, **options)
         self.bound = max(self.bound, release.bound)  # NaN is not larger
         return release

@@ -14,7 +14,7 @@ from cellguard.nouns.table import Table
 
 __all__ = ["PatternVerdict", "judge"]
 
-_LEAST_S = 0.5
+_LEAST_S = 2.0
 """An audit that is not even given this long says nothing."""
 
 

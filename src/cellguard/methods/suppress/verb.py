@@ -30,7 +30,7 @@ _METHODS = ("auto", "heuristic", "exact")
 
 
 @takes_publications
-@against_respondents(near=True)
+@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20})
 @on_one_blas_thread
 def suppress(
     table: Table,
