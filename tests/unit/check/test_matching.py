@@ -25,7 +25,9 @@ def suppressed(table, cells):
 
 def some_tables(size, n):
     found = (generate.frequency(seed=seed, rows=size, columns=size) for seed in range(10 * n))
-    return [t for t in found if t.sensitive.any() and optimal_counts(t, RULE).published][:n]
+    chosen = [t for t in found if t.sensitive.any() and optimal_counts(t, RULE).published][:n]
+    assert len(chosen) == n
+    return chosen
 
 
 # ---------------------------------------------------------------- example 2 of section 3.2

@@ -45,6 +45,7 @@ def test_witnesses_of_a_safe_release_are_accepted(release):
 
 def test_a_change_of_one_digit_is_refused(release):
     proof = proofs_of(release)[0]
+    assert sum(len(table) for table in proof.tables) > 2
     for number, table in enumerate(proof.tables):
         for cell, value in table.items():
             text = str(value)

@@ -114,11 +114,13 @@ def test_numbers_of_contributors_are_enough(table):
 def test_negative_contributions_and_shadows_tell_nothing_about_the_whole():
     frame = {"r": ["A", "B", "B"], "x": [5.0, 6.0, -7.0], "s": [1.0, 2.0, 3.0]}
     table = cg.tabulate(frame, ["r"], "x").apply(cg.MinFrequency(3, percent=10))
+    assert cg.insiders(table)
     for attacker in cg.insiders(table):
         assert (attacker.lb == attacker.ub).all()  # only what he is alone in
     shadowed = cg.tabulate({**frame, "x": [5.0, 6.0, 7.0]}, ["r"], "x", shadow="s").apply(
         cg.MinFrequency(3, percent=10)
     )
+    assert cg.insiders(shadowed)
     for attacker in cg.insiders(shadowed):
         assert (attacker.lb == attacker.ub).all()
 

@@ -16,6 +16,7 @@ def test_ranges_equal_a_separate_solver(name, share, csplib):
     lo, hi = np.where(hidden, table.lb, table.values), np.where(hidden, table.ub, table.values)
     cells = table.sensitive_cells
     found = ranges(table.relations, lo, hi, table.values, cells, exact=True)
+    assert len(cells) > 5
     for k in rng.permutation(len(cells))[:6]:
         cost = np.zeros(table.n_cells)
         cost[cells[k]] = 1.0
