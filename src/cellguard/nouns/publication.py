@@ -120,6 +120,18 @@ class Part:
         """Return the publication's name of a dimension of the table."""
         return self.dimensions.get(own, own)
 
+    def rows(self) -> IntArray:
+        """Return its cells in the order in which it is written: the rows of its file, then what was computed besides.
+
+        Cells without contributors that had no row get none.
+        """
+        if not len(self.lines):
+            return np.arange(self.table.n_cells)
+        t = self.table
+        empty = t.fixed & (t.lb == 0) & (t.ub == 0)
+        listed = np.flatnonzero(self.lines > 0)
+        return np.concatenate([listed[np.argsort(self.lines[listed])], np.flatnonzero((self.lines == 0) & ~empty)])
+
     def place(self, cell: int) -> str:
         """Return how messages call the place of a cell: the table, and the line of its file."""
         line = f", line {self.lines[cell]}" if cell >= 0 and len(self.lines) and self.lines[cell] else ""
@@ -313,9 +325,9 @@ class PublishedTable:
         """Return its codes as it spells them, and what is published of its cells."""
         from cellguard._io.frames import beside
 
-        cells, columns = self.part.cells, self.release.columns(mark_primary=mark_primary)
-        published = {name: np.asarray(column)[cells] for name, column in columns.items()}
-        return beside(self.part.table.cell_codes(), published)
+        rows, columns = self.part.rows(), self.release.columns(mark_primary=mark_primary)
+        published = {name: np.asarray(column)[self.part.cells[rows]] for name, column in columns.items()}
+        return beside(self.part.table.cell_codes(rows), published)
 
     def frame(self, like: Any = None) -> Any:
         """Return the table as a frame of the kind of `like`, or of the one that it was made from."""

@@ -71,10 +71,12 @@ def sheets_of(release: Release, name: str, *, mark_primary: bool = False, unsafe
     published = release.columns(mark_primary=mark_primary)
     if not release.table.parts:
         return {name: Sheet(release.table.cell_codes(), published, unsafe)}
-    return {
-        part.name: Sheet(part.table.cell_codes(), {n: x[part.cells] for n, x in published.items()}, unsafe)
-        for part in release.table.parts
-    }
+    out = {}
+    for part in release.table.parts:
+        rows = part.rows()
+        cells = part.cells[rows]
+        out[part.name] = Sheet(part.table.cell_codes(rows), {n: x[cells] for n, x in published.items()}, unsafe)
+    return out
 
 
 def linked_sheets(
