@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from cellguard._tolerances import ROUNDED_TRUTH
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.grid import known_empty
 from cellguard.nouns.hierarchy import nearest_codes
+from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table, residuals
 
@@ -30,8 +33,8 @@ _PUBLISHED = "what stands in the file is published: leave the value out, or writ
 
 
 def read_release(
-    table: Table,
-    path: str | Path,
+    table: Table | Publication,
+    path: str | Path | Mapping[str, str | Path],
     *,
     method: str | None = None,
     base: ArrayLike | None = None,
@@ -49,13 +52,13 @@ def read_release(
     Parameters
     ----------
     table
-        The true table.
+        The true table, or the publication.
     path
         ``.csv`` or ``.parquet`` with a row per cell: the dimensions' codes, or a column `cell` with the
         index, or neither if the rows are in the table's order; then a value and possibly a status
         (withheld cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
         end. Or a text file with the index of a secondary suppression in each line, as suppression
-        solvers write them.
+        solvers write them. Of a publication a folder with a file for each table, named like it, or table -> file.
     method
         ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
     base, step
@@ -69,13 +72,21 @@ def read_release(
     marks_only
         The file is an internal one: the values beside the marks of withheld cells will not be published.
     """
+    how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
+    if isinstance(table, Publication):
+        table = table.table
+    if isinstance(path, Mapping) or (table.parts and Path(path).is_dir()):
+        from cellguard.check.read_tables import files_of_tables, read_tables
+
+        options: dict[str, Any] = {**how, "method": method, "ignore": ignore, "marks_only": marks_only}
+        files = files_of_tables(table.parts or (), path)
+        return read_tables(table, files, partial(read_release, **options))
     text = Path(path)
     if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
         from cellguard._io.release_columns import read_columns
 
         columns = read_columns(text, read_frame(path), table.dimensions, ignore=ignore)
-        how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
         return _Reader(table, text, columns, marks_only).release(method, how)
     return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
 
@@ -119,15 +130,16 @@ class _Reader:
         self.table, self.path, self.marks_only = table, path, marks_only
         cells = _cells(table, path, columns)
 
-        def ordered(column: list[str] | None) -> list[str] | None:
+        def ordered(column: list[str] | None, unlisted: str) -> list[str] | None:
             if column is None:
                 return None
-            out = np.empty(table.n_cells, dtype=object)
+            out = np.full(table.n_cells, unlisted, dtype=object)
             out[cells] = column
             return [str(x) for x in out]
 
-        self.status = ordered(columns.status)
-        self.value, self.lower, self.upper = (ordered(x) for x in (columns.value, columns.lower, columns.upper))
+        # a cell that everybody knows to be empty needs no row
+        self.status = ordered(columns.status, "published")
+        self.value, self.lower, self.upper = (ordered(x, "0") for x in (columns.value, columns.lower, columns.upper))
 
     def release(self, method: str | None, how: Mapping[str, Any]) -> Release:
         """Return the release of a method, or of the one that the columns speak of."""
@@ -228,7 +240,7 @@ def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
 
 
 def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
-    """Return the cell of each row, by codes, by index, or by order; every cell once."""
+    """Return the cell of each row, by codes, by index, or by order; every cell once, unless known to be empty."""
     rows = columns.rows
     if columns.codes is not None:
         cells = _by_codes(table, path, columns.codes)
@@ -239,7 +251,10 @@ def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
         cells = np.array([int(w) for w in columns.cell], np.int64)
     else:
         cells = np.arange(rows, dtype=np.int64)
-    if rows != table.n_cells or len(np.unique(cells)) != rows or cells.max(initial=-1) >= table.n_cells:
+    inside = cells[cells < table.n_cells]
+    needed = int((~known_empty(table)).sum())
+    listed = int((~known_empty(table))[np.unique(inside)].sum())
+    if listed != needed or len(np.unique(cells)) != rows or len(inside) != rows:
         raise ReleaseError(
             f"{path}: {rows} rows, {len(np.unique(cells))} different cells; the table has {table.n_cells} cells.",
             hint="a release has one row for every cell of its table, totals included.",
