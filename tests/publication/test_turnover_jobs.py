@@ -4,6 +4,7 @@ The files are those of a public example (see ``shared/publication``); without th
 """
 
 import csv
+import json
 import os
 import shutil
 from pathlib import Path
@@ -55,6 +56,9 @@ def test_a_publication_is_proposed_from_the_files_and_runs_to_a_report(office, c
         assert [(row["NUTS"], row["CJ"]) for row in csv.DictReader(stream)] == [
             (row["NUTS"], row["CJ"]) for row in rows
         ]
+    capsys.readouterr()
+    assert main(["audit", "--json", str(job), str(public)]) == 0  # the files alone
+    assert json.loads(capsys.readouterr().out)["audit"] == {"safe": True, "checked": 260, "exact": 0, "unsafe": 0}
     part = next(part for part in outcome.release.table.parts if part.name == "NUTS by CJ")
     hidden = outcome.release.suppressed[part.cells][part.rows()]
     assert [row["value"] == "" for row in rows] == hidden.tolist()

@@ -89,13 +89,19 @@ class ReleaseAsked:
 def _read(path: Path) -> Table:
     from cellguard.nouns.table import Table
 
-    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb")
+    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb", ".toml")
     if not path.name.lower().endswith(known):
         raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
     if path.name.lower().endswith(".arb"):
         from cellguard.argus import read_table
 
         return read_table(path)
+    if path.name.lower().endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
+        from cellguard.publish import read_job
+        from cellguard.publish.steps import flagged, tabulated
+
+        job = read_job(path)
+        return flagged(tabulated(job), job)
     return Table.read(path)
 
 

@@ -38,7 +38,9 @@ __all__ = [
 TableFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLE", show_default=False, help="A table: .jj, .jj.gz, or .csv or .parquet with NAME.toml beside it."
+        metavar="TABLE",
+        show_default=False,
+        help="A table: .jj, .jj.gz, .csv or .parquet with NAME.toml beside it; or a job (.toml).",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
@@ -90,7 +92,8 @@ ReleaseFile = Annotated[
     typer.Argument(
         metavar="RELEASE",
         show_default=False,
-        help="What was published: .csv or .parquet, or a text file with the index of a suppressed cell in each line.",
+        help="What was published: .csv or .parquet, a text file with the index of a suppressed cell in each line, or a "
+        "folder with a file for each table of a publication.",
     ),
 ]
 Method = Annotated[

@@ -55,6 +55,8 @@ def command(
     What stands in the file is published: a value beside the mark of a withheld cell, or a column that nothing
     explains, is refused. The verdict is safe, or not; exit code 2 when it is not. Cells that are known exactly
     are counted even where they are not sensitive.
+
+    Of a publication the table is its job file, and the release a folder with a file for each table.
     """
     from cellguard.check.audit import audit
 
