@@ -48,7 +48,8 @@ def _interval_formulas(made: Case, release: Any, file: Written, options: dict[st
         if not table.sensitive[i] or lo is None or hi is None or lo >= hi or not a:
             continue
         figures[f"{kind}: sensitive intervals"] += 1
-        figures[f"{kind}: blind hits"] += float(min(Fraction(1), 2 * NEAR * a / (hi - lo)))  # type: ignore[assignment]
+        unit = Fraction(0) if made.decimals is None else Fraction(1, 10**made.decimals)  # others are no values
+        figures[f"{kind}: blind hits"] += float(min(Fraction(1), max(2 * NEAR * a, unit) / (hi - lo + unit)))  # type: ignore[assignment]
         for name, guess in _guesses(made, lo, hi).items():
             if abs(abs(guess) - a) <= NEAR * a:
                 figures[f"{kind}: hits by {name}"] += 1

@@ -94,3 +94,10 @@ def test_what_the_table_of_papers_names_is_there():
     assert all(f"## {paper}: " in page for paper in papers)
     assert {name for name in EXPERIMENTS if f"`{name}`" not in page} == set()
     assert all(experiment in EXPERIMENTS for experiment in re.findall(r"`((?:\w+\d{4}|adjustment)-\w+)`", page))
+
+
+def test_reports_hold_the_manual_s_page_on_what_safe_means():
+    import runpy
+
+    made = runpy.run_path(str(DOCS / "safe_page.py"))
+    assert made["PAGE"].read_text("utf-8") == made["page"](), "write it anew: python docs/safe_page.py"

@@ -94,7 +94,9 @@ def test_titles_are_escaped(content):
 
 
 def test_public_version_shows_no_level_range_rule_cost_or_time(content):
-    page = " ".join(texts_of(render(content, public=True)).found)
+    written = render(content, public=True)
+    own, _, rest = written.partition('<details id="each-word">')  # the manual's page is the same in every report
+    page = " ".join(texts_of(own + rest.partition("</details>")[2]).found)
     page = page.replace("its protection levels", "").replace("as its levels ask", "").replace("Which levels", "")
     for word in ("level", "range", "objective", "seconds", "seed", "p%", "true value", "Confidential"):
         assert word not in page
