@@ -19,6 +19,7 @@ import typer
 
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
 from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
+from cellguard.cli._start import put_off
 from cellguard.exceptions import CellguardError, InternalError, where_it_happened
 from cellguard.methods.registry import METHODS
 
@@ -60,8 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     as_json = "--json" in words
+    verb = next((word for word in words if not word.startswith("-")), None)
     try:
-        _app(next((word for word in words if not word.startswith("-")), None))(words, prog_name="cellguard")
+        if verb in VERBS and "--help" not in words:
+            put_off("numpy.f2py")
+        _app(verb)(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         if stop.code == INTERRUPTED:
             return interrupted()

@@ -1,0 +1,31 @@
+"""The start of the command line: what no verb uses is not loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+from cellguard.cli import main
+assert main(["info", "missing.jj"]) == 1
+import numpy, scipy.sparse
+assert "numpy.f2py.crackfortran" not in sys.modules
+assert numpy.f2py.__version__ and "numpy.f2py.f2py2e" in sys.modules  # whoever asks for it gets it
+"""
+
+
+def test_numpys_compiler_of_fortran_is_not_loaded():
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
+    from cellguard.cli._start import put_off
+
+    put_off("json")
+    import json
+
+    assert json.loads("1") == 1
+    put_off("cellguard.no_such_module")
+    assert "cellguard.no_such_module" not in sys.modules
