@@ -151,6 +151,10 @@ cells = []
 """,
 }
 _TAIL = """\
+# [[priorities]]    # cells that should stay whole, or must be published
+# only = {DIMENSION = "Total"}
+# priority = 10    # or publish = true; or published = "earlier.csv"
+
 [method]
 name = "suppress"    # or intervals, round, perturb, adjust
 

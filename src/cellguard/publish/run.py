@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 _EXACT_RANGES = 2000
 """Up to so many sensitive cells the report shows both ends of every range; beyond, verdicts alone are computed."""
+_SEVERAL_CORES = 20_000
+"""From so many cells on, the audit runs on as many cores as the job says: below, it ends before others have begun."""
 
 
 class UnsafeReleaseError(CellguardError):
@@ -136,7 +138,8 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     if not release.published:  # whoever tries again gets another try
         work.checkpoints.forget("protect")
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
-    audit = work.step("audit", lambda: release.audit(exact=exact)) if release.published else None
+    jobs = file.job.limits.threads if table.n_cells >= _SEVERAL_CORES else None
+    audit = work.step("audit", lambda: release.audit(exact=exact, jobs=jobs)) if release.published else None
     unsafe = audit is None or not (audit.safe or audit.checked == 0)
     outcome = Outcome(
         file=file,
