@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 import cellguard as cg
 from cellguard.exceptions import LevelError
 from cellguard.methods.demands import asked_cells, demands_of
-from cellguard.methods.perturb.cell_limits import CellLimits, draw_to_multiples, make_limits
+from cellguard.methods.perturb.cell_limits import CellLimits, Drawn, draw_to_multiples, make_limits
 from cellguard.nouns.levels import required_levels
 from cellguard.nouns.release import Status
 
@@ -54,10 +54,8 @@ def drawn_limits(t: cg.Table, seed: int = 0) -> CellLimits:
     rng = np.random.default_rng(seed)
     bases = np.full(t.n_cells, BASE)
     target = draw_to_multiples(t.values, bases, asked_cells(t.n_cells, needs), rng, nearest=False)
-    return make_limits(
-        values=t.values, lb=t.lb, ub=t.ub, fixed=t.fixed, demands=demands_of(t, needs), distance=bases,
-        target=target, unit=1.0, rng=rng,
-    ).sided()  # fmt: skip
+    drawn = Drawn(distance=bases, target=target, unit=1.0)
+    return make_limits(t, demands_of(t, needs), drawn, rng).sided()
 
 
 def giant_model(t: cg.Table, limits: CellLimits) -> float:

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import expand
-from cellguard._engine.ranges.ranges import cell_component, entries, ranges
+from cellguard._engine.ranges.ranges import entries, ranges
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
-from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["certified"]
@@ -38,18 +38,21 @@ def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: Floa
         After this nothing more is made exact: what is left is unknown.
     """
     views, reduction = found.views, found.system.reduction
-    component = cell_component(found.system)
+    component = reduction.component
     held = np.zeros(len(point), bool)
     held[views.known_cell[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]] = True
     room, outside = (lo, hi, point), np.flatnonzero((point < lo) | (point > hi))
-    proof = exact_movements(reduction, found.movements, *room, component, held=held, deadline=deadline)
+    given = Inexact(
+        reduction=reduction, movements=found.movements, lo=lo, hi=hi, point=point, component=component, held=held
+    )
+    proof = exact_movements(given, deadline)
     fitting = fitted(found, proof, point, outside)
     out = fitting.verdicts(point, proof)
     open_ = np.flatnonzero(~out.safe & ~out.unsafe)
     if len(open_) and not deadline.passed:
         rows, cells = found.rows[:, open_].ravel(), np.tile(component[views.cell[open_]], 2)
         pairs = {(row, c) for row, c in zip(rows.tolist(), cells.tolist(), strict=True) if row >= 0}
-        proof = refine(proof, reduction, found.movements, *room, component, pairs, held=held, deadline=deadline)
+        proof = refine(proof, given, pairs, deadline)
         fitting = fitted(found, proof, point, outside)
         out = fitting.verdicts(point, proof)
     return _the_long_way(fitting, out, proof, room, deadline)

@@ -43,9 +43,7 @@ def careful_movement(
     T: csr_array,
     cells: IntArray,
     z: FloatArray,
-    lo: FloatArray,
-    hi: FloatArray,
-    point: FloatArray,
+    box: tuple[FloatArray, FloatArray, FloatArray],
     memory: dict[bytes, Solved | None] | None = None,
 ) -> dict[int, Fraction] | None:
     """Make the movement of one component exact; None if no movement close to it is feasible.
@@ -58,13 +56,14 @@ def careful_movement(
         The component's cells.
     z
         Their movements, from a solver.
-    lo, hi, point
-        Interval and true value of each of them; decimal numbers, taken as they are printed.
+    box
+        Ends of the interval of each of them, and its true value; decimal numbers, taken as they are printed.
     memory
         What was factored before, for movements of the same cells.
     """
     if not np.isfinite(z).all():
         return None
+    lo, hi, point = box
     down, up = np.minimum(point - lo, 1e300), np.minimum(hi - point, 1e300)
     # a cell is as small as the nearer of its ends, unless it stands there
     room = np.where((down > 0) & (up > 0), np.minimum(down, up), np.maximum(down, up))

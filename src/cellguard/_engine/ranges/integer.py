@@ -29,16 +29,12 @@ def search_whole(
     deadline
         When the search stops with what it has.
     """
-    reduction = system.reduction
     reach = Reach.start(np.floor(system.implied_down + 1e-6), np.floor(system.implied_up + 1e-6))
     cells, variable, _ = system.space.members
     component = system.component[variable]
-    T = reduction.relations[reduction.rows]
     for c in np.unique(system.component[request.variable]):
         mine = cells[component == c]
-        A = csr_array(T[:, mine])
-        A = A[np.flatnonzero(np.diff(A.indptr))]
-        search = _WholeSearch(reach, system, mine, A, down[mine], up[mine], deadline)
+        search = _WholeSearch(reach, system, mine, (down[mine], up[mine]), deadline)
         for j in np.unique(request.variable[system.component[request.variable] == c]).tolist():
             for side in (1, -1):
                 search.settle(j, side)
@@ -54,11 +50,12 @@ class _WholeSearch:
         reach: Reach,
         system: System,
         cells: IntArray,
-        A: csr_array,
-        down: FloatArray,
-        up: FloatArray,
+        room: tuple[FloatArray, FloatArray],
         deadline: Deadline,
     ) -> None:
+        down, up = room
+        A = csr_array(system.reduction.relations[system.reduction.rows][:, cells])
+        A = A[np.flatnonzero(np.diff(A.indptr))]
         self.reach, self.A, self.down, self.up, self.deadline = reach, A, down, up, deadline
         representative = system.reduction.alias[cells] == cells
         self.column = np.flatnonzero(representative)

@@ -19,11 +19,11 @@ from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System, free_cells
-from cellguard._engine.ranges.witness import ExactMovements, exact_movements, refine
+from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AttackerProgram", "Ranges", "cell_component", "entries", "ranges"]
+__all__ = ["AttackerProgram", "Ranges", "entries", "ranges"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -110,6 +110,7 @@ def ranges(
     >>> found.low.tolist(), found.high.tolist()
     ([0.0], [9.0])
     """
+    deadline = Deadline.after(time_limit_s)
     cells = np.asarray(cells, np.int64)
     levels = [np.zeros(len(cells)) if x is None else np.asarray(x, np.float64) for x in (lower, upper, sliding)]
     if integer:
@@ -117,7 +118,6 @@ def ranges(
     down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
     system = System.of(relations, free_cells(lo, hi, point), down, up)
     request = RangeRequest.of(system, cells, *levels)
-    deadline = Deadline.after(time_limit_s)
     if integer:
         reach, pool = search_whole(system, request, down, up, deadline=deadline)
     else:
@@ -125,40 +125,33 @@ def ranges(
     movements = csr_array(pool @ system.space.lift.T)
     exact = exact or integer
     if not certify:
-        return _result(system, request, reach, movements, None, point, exact=exact)
-    component = cell_component(system)
-    proof = exact_movements(system.reduction, movements, lo, hi, point, component, deadline=deadline)
-    found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+        return _result(system, request, reach, movements, point, exact=exact)
+    component = system.reduction.component
+    given = Inexact(reduction=system.reduction, movements=movements, lo=lo, hi=hi, point=point, component=component)
+    proof = exact_movements(given, deadline)
+    found = _result(system, request, reach, proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
     if open_.any():
         rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
         pairs = set(zip(rows.tolist(), np.tile(component[cells[open_]], 2).tolist(), strict=True))
         pairs = {(row, c) for row, c in pairs if row >= 0}
-        proof = refine(proof, system.reduction, movements, lo, hi, point, component, pairs, deadline=deadline)
-        found = _result(system, request, reach, proof.as_floats(), proof, point, exact=exact)
+        proof = refine(proof, given, pairs, deadline)
+        found = _result(system, request, reach, proof, point, exact=exact)
     return found
-
-
-def cell_component(system: System) -> IntArray:
-    """Component of each cell; -1 where it cannot move."""
-    reduction = system.reduction
-    moving = reduction.alias >= 0
-    component = np.full(len(moving), -1, np.int64)
-    component[moving] = system.component[system.space.variable_of[moving]]
-    return component
 
 
 def _result(
     system: System,
     request: RangeRequest,
     reach: Reach,
-    movements: csr_array,
-    certificate: ExactMovements | None,
+    found: csr_array | ExactMovements,
     point: FloatArray,
     *,
     exact: bool,
 ) -> Ranges:
     """Translate from variables to cells, and judge by the witnesses."""
+    certificate = found if isinstance(found, ExactMovements) else None
+    movements = found if certificate is None else certificate.as_floats()
     n = len(request.cells)
     m, j, r = request.movable, request.variable, request.ratio
     forward = r > 0

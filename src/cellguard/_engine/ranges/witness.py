@@ -21,7 +21,7 @@ from cellguard._engine.ranges.exact_fractions import Solved, careful_movement
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["ExactMovements", "exact_movements", "refine"]
+__all__ = ["ExactMovements", "Inexact", "exact_movements", "refine"]
 
 
 _FINE = (720720, 27720, 2520, 60, 1)
@@ -74,34 +74,32 @@ class ExactMovements:
         return {i: Fraction(n, d) for i, n, d in triples if n} | dict(self.careful.get(number, {}))
 
 
-def exact_movements(
-    reduction: Reduction,
-    movements: csr_array,
-    lo: FloatArray,
-    hi: FloatArray,
-    point: FloatArray,
-    component: IntArray,
-    *,
-    held: BoolArray | None = None,
-    deadline: Deadline = NEVER,
-) -> ExactMovements:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Inexact:
+    """Movements from a solver that are to be made exact, and what they must respect."""
+
+    reduction: Reduction
+    """Of the relations, with the free cells of the movements."""
+    movements: csr_array
+    """One row each."""
+    lo: FloatArray
+    """Interval of each cell; decimal numbers, taken as they are printed."""
+    hi: FloatArray
+    point: FloatArray
+    """The table that moves."""
+    component: IntArray
+    """Of each cell; movements of different components are independent."""
+    held: BoolArray | None = None
+    """Cells that must stand still exactly in every movement in which they do not move: somebody knows them."""
+
+
+def exact_movements(given: Inexact, deadline: Deadline = NEVER) -> ExactMovements:
     """Make movements exact, component by component; one that cannot be is replaced by no movement at all.
 
-    Parameters
-    ----------
-    reduction
-        Of the relations, with the free cells of the movements.
-    movements
-        One row each, from a solver.
-    lo, hi, point
-        Interval of each cell, and the table that moves; decimal numbers, taken as they are printed.
-    component
-        Of each cell; movements of different components are independent.
-    held
-        Cells that must stand still exactly in every movement in which they do not move: somebody knows them.
-    deadline
-        After this movements are replaced by none.
+    After the deadline movements are replaced by none.
     """
+    reduction, movements, point = given.reduction, given.movements, given.point
+    lo, hi, component, held = given.lo, given.hi, given.component, given.held
     n = len(point)
     components = component + 1  # 0: cells that cannot move
     n_components = int(components.max(initial=0)) + 1
@@ -130,31 +128,22 @@ def exact_movements(
 
 
 def refine(
-    exact: ExactMovements,
-    reduction: Reduction,
-    movements: csr_array,
-    lo: FloatArray,
-    hi: FloatArray,
-    point: FloatArray,
-    component: IntArray,
-    where: Iterable[tuple[int, int]],
-    *,
-    held: BoolArray | None = None,
-    deadline: Deadline = NEVER,
+    exact: ExactMovements, given: Inexact, where: Iterable[tuple[int, int]], deadline: Deadline = NEVER
 ) -> ExactMovements:
     """Make some rows and components exact by fractions, where the grid was too coarse for a small cell."""
     numerators, careful = exact.numerators.tolil(), dict(exact.careful)
     memory: dict[bytes, Solved | None] = {}
     for row, c in sorted(where):
-        z = movements[[row]].toarray()[0]
-        mine = own = np.flatnonzero(component == c)
+        z = given.movements[[row]].toarray()[0]
+        mine = own = np.flatnonzero(given.component == c)
         if deadline.passed:
             break
-        if held is not None:
-            mine = mine[(z[mine] != 0) | ~held[mine]]
+        if given.held is not None:
+            mine = mine[(z[mine] != 0) | ~given.held[mine]]
         if 2 * np.count_nonzero(z[mine]) < len(mine):  # else all of them: what is factored serves other rows too
             mine = mine[z[mine] != 0]
-        found = careful_movement(reduction.relations, mine, z[mine], lo[mine], hi[mine], point[mine], memory)
+        box = given.lo[mine], given.hi[mine], given.point[mine]
+        found = careful_movement(given.reduction.relations, mine, z[mine], box, memory)
         if found is not None:
             careful[row] = {**careful.get(row, {}), **found}
             numerators[row, own] = 0

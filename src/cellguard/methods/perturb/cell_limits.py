@@ -17,8 +17,17 @@ from numpy.random import Generator
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.demands import Demand, trivial_limits
+from cellguard.nouns.table import Table
 
-__all__ = ["CellLimits", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance"]
+__all__ = [
+    "CellLimits",
+    "Drawn",
+    "both_multiples",
+    "draw_to_multiples",
+    "draw_within",
+    "make_limits",
+    "relaxed_distance",
+]
 
 
 _APART = (0.1, 0.5)
@@ -64,43 +73,39 @@ class CellLimits:
         return replace(self, low=low, high=high, target=np.clip(self.target, np.minimum(low, high), high))
 
 
-def make_limits(
-    *,
-    values: FloatArray,
-    lb: FloatArray,
-    ub: FloatArray,
-    fixed: BoolArray,
-    demands: Sequence[Demand],
-    distance: FloatArray,
-    target: FloatArray,
-    unit: float,
-    rng: Generator,
-    other: FloatArray | None = None,
-    given: FloatArray | None = None,
-) -> CellLimits:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Drawn:
+    """Where cells are drawn to, and how far they may go."""
+
+    distance: FloatArray
+    """Of each cell, as it is published."""
+    target: FloatArray
+    """Movement that each cell is drawn to."""
+    unit: float
+    """Of the values' last decimal (0: they have none): limits lie on its grid."""
+    other: FloatArray | None = None
+    """Relaxed rounding: the movement to the dearer multiple of each cell; the target where there is but one."""
+    given: FloatArray | None = None
+    """Movements that are prescribed, NaN for the other cells."""
+
+
+def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
     """Return the limits of a table.
 
     Parameters
     ----------
-    values, lb, ub, fixed
+    table
         The table, and what is public of it.
     demands
         Levels, attacker by attacker.
-    distance
-        Of each cell, as it is published.
-    target
-        Movement that each cell is drawn to.
-    unit
-        Of the values' last decimal (0: they have none): limits lie on its grid.
+    drawn
+        Where its cells are drawn to.
     rng
         Draws the sides and how far sensitive cells must move.
-    other
-        Relaxed rounding: the movement to the dearer multiple of each cell; the target where there is but one.
-    given
-        Movements that are prescribed, NaN for the other cells.
     """
-    d = np.where(fixed, 0.0, distance)
-    low, high = np.maximum(-d, lb - values), np.minimum(d, ub - values)
+    values, target, other, given, unit = table.values, drawn.target, drawn.other, drawn.given, drawn.unit
+    d = np.where(table.fixed, 0.0, drawn.distance)
+    low, high = np.maximum(-d, table.lb - values), np.minimum(d, table.ub - values)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)  # noise of bounds at the value itself
     least, most = trivial_limits(list(demands), values, d)
     low, high = np.maximum(low, least - values), np.minimum(high, most - values)

@@ -16,6 +16,7 @@ from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.perturb.cell_limits import CellLimits
+from cellguard.nouns.table import Table
 
 __all__ = ["PerturbationOutcome", "solve"]
 
@@ -43,15 +44,12 @@ class PerturbationOutcome:
 
 
 def solve(
-    relations: csr_array,
-    values: FloatArray,
-    weights: FloatArray,
+    table: Table,
     limits: CellLimits,
     demands: Sequence[Demand],
+    deadline: Deadline = NEVER,
     *,
     rounded: FloatArray | None = None,
-    whole: bool = False,
-    deadline: Deadline = NEVER,
 ) -> PerturbationOutcome:
     """Find the movements closest to what is drawn that meet every level.
 
@@ -60,28 +58,26 @@ def solve(
 
     Parameters
     ----------
-    relations, values, weights
-        The table.
+    table
+        The table; movements of counts are whole numbers.
     limits
         Bounds of the movements, and what they are drawn to.
     demands
         Levels, attacker by attacker.
-    rounded
-        Two movements for each cell that takes one of them (2 x cells, NaN for the others).
-    whole
-        Whether movements are whole numbers.
     deadline
         When to stop.
+    rounded
+        Two movements for each cell that takes one of them (2 x cells, NaN for the others).
     """
     chosen = rounded is not None or limits.toward is not None  # the program chooses between the two multiples
     sided = limits if chosen else limits.sided()
     found = PerturbationOutcome(movement=None, infeasible=True)
     if not sided.impossible.any():
         choices = _choices(sided, rounded)
-        found = _CuttingPlanes(relations, values, weights, sided, demands, choices, whole).solve(deadline)
+        found = _CuttingPlanes(table, sided, demands, choices).solve(deadline)
     if found.infeasible and not chosen and (limits.apart > 0).any() and not limits.impossible.any():
         choices = _choices(limits, None)
-        return _CuttingPlanes(relations, values, weights, limits, demands, choices, whole).solve(deadline)
+        return _CuttingPlanes(table, limits, demands, choices).solve(deadline)
     return found
 
 
@@ -119,20 +115,12 @@ class _CuttingPlanes:
     Where rounding is relaxed, a third step per cell leads towards the other multiple, at its own price.
     """
 
-    def __init__(
-        self,
-        relations: csr_array,
-        values: FloatArray,
-        weights: FloatArray,
-        limits: CellLimits,
-        demands: Sequence[Demand],
-        choices: _Choices,
-        whole: bool,
-    ) -> None:
-        self.limits, self.choices, self.whole = limits, choices, whole
-        self.n = len(values)
+    def __init__(self, table: Table, limits: CellLimits, demands: Sequence[Demand], choices: _Choices) -> None:
+        relations, values = table.relations, table.values
+        self.limits, self.choices, self.whole = limits, choices, table.integer
+        self.n = table.n_cells
         self.A = csr_array(relations[reduce(relations, limits.moving).rows])
-        self.weights = weights
+        self.weights = table.weights
         self.way = None if limits.toward is None else np.sign(limits.toward)
         self.steps = (2 if self.way is None else 3) * self.n
         self.cuts: list[tuple[Cut, FloatArray, float]] = []

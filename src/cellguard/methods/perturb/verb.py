@@ -193,7 +193,13 @@ class _PerturbationRun:
 
     def cell_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
-        from cellguard.methods.perturb.cell_limits import both_multiples, draw_to_multiples, draw_within, make_limits
+        from cellguard.methods.perturb.cell_limits import (
+            Drawn,
+            both_multiples,
+            draw_to_multiples,
+            draw_within,
+            make_limits,
+        )
 
         t, unit = self.table, unit_of_table(self.table)
         rng = np.random.default_rng(self.limits.seed)
@@ -207,10 +213,8 @@ class _PerturbationRun:
         else:
             target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.draw == "nearest")
             target = np.rint(target / unit) * unit if unit else target
-        return make_limits(
-            values=t.values, lb=t.lb, ub=t.ub, fixed=t.fixed, demands=demands, distance=self.reach, target=target,
-            unit=unit, rng=rng, other=other, given=self.given,
-        )  # fmt: skip
+        drawn = Drawn(distance=self.reach, target=target, unit=unit, other=other, given=self.given)
+        return make_limits(t, demands, drawn, rng)
 
     def loss(self, limits: CellLimits, movement: FloatArray) -> float:
         """What movements cost: their distance from where cells are drawn, or that of rounding, relaxed."""
@@ -241,10 +245,7 @@ class _PerturbationRun:
         for _ in range(ATTEMPTS):
             demands = run.demands()
             limits = run.cell_limits(demands)
-            outcome = solve(
-                t.relations, t.values, t.weights, limits, demands, rounded=run.rounded(), whole=t.integer,
-                deadline=run.limits.deadline,
-            )  # fmt: skip
+            outcome = solve(t, limits, demands, run.limits.deadline, rounded=run.rounded())
             if outcome.movement is None:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return run.nothing(status, run.explain(limits, outcome), outcome)
