@@ -209,7 +209,7 @@ def test_larger_steps():
 
 
 def test_levels_are_met():
-    table = census(6, wards=30, districts=3, ages=5, living=3, mean=300.0, threshold=4)
+    table = census(6, wards=15, districts=3, ages=5, living=3, mean=300.0, threshold=4)
     s = table.sensitive_cells
     # a count of 1 that must reach down to 0 would have to be rounded down, and so many of them have no rounding
     table = table.with_(
