@@ -164,3 +164,30 @@ def test_a_cell_with_a_value_has_contributors(count):
     with pytest.raises(cg.InputError) as error:
         cg.Table.from_frame(frame, ["r"], counts="n")
     assert "45" not in str(error.value)
+
+
+# ---------------------------------------------------------------------- files of others
+
+
+def test_the_truth_is_no_rounded_table_even_where_multiples_may_stay(tmp_path):
+    """With a base of 1, a large step and keep_multiples the true table was called safe."""
+    table = square(sensitive=[5, 10], lower=4, upper=4)
+    rows = zip(*table.cell_codes().values(), table.values.tolist(), strict=True)
+    (tmp_path / "t.csv").write_text("r,c,value\n" + "".join(f"{r},{c},{x}\n" for r, c, x in rows))
+    release = cg.read_release(table, tmp_path / "t.csv", method="round", base=1.0, step=100, keep_multiples=True)
+    assert not cg.audit(release).safe
+    assert not cg.verify(release, list(release.audit().witnesses.values())).accepted
+    fives = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=2, upper=2)
+    assert not cg.round(fives, base=5, keep_multiples=True, step=1, seed=1).published
+
+
+@pytest.mark.parametrize("integer", [True, False])
+def test_mended_ends_tell_nothing_by_their_last_digits(integer):
+    """Ends lay a billionth of their distance beyond it: 2.999999998 is a 5 that was moved by 2."""
+    T = np.array([[4.0, 0, 2, 2, -2]])
+    table = cg.Table.from_equations([3, 1, 0, 1, 7], T, sensitive=[4], sliding=3, integer=integer)
+    release = cg.intervals(table, position="narrowest", seed=1)
+    assert release.audit().safe
+    for end in np.concatenate([release.lower, release.upper]).tolist():
+        assert len(repr(end).partition(".")[2]) < 7, end
+        assert end == int(end) or not integer

@@ -470,10 +470,10 @@ class Rounding(Release):
         return self._interval
 
     def as_it_is(self) -> BoolArray:
-        if self.keep_multiples:
-            return super().as_it_is()
         a = self.table.values
-        return np.asarray(np.abs(self.values - a) <= np.maximum(self.unit / 2, 1e-15 * np.abs(a)))
+        same = np.asarray(np.abs(self.values - a) <= np.maximum(self.unit / 2, 1e-15 * np.abs(a)))
+        # multiples may stay among others that moved; where nothing moved, nothing was rounded: it is the truth
+        return super().as_it_is() if self.keep_multiples and not same.all() else same
 
     def point_values(self) -> FloatArray:
         return self.values

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._types import IntArray
+from cellguard._types import FloatArray, IntArray
 from cellguard.check.audit import audit
 from cellguard.methods.intervals.grid import only
 from cellguard.methods.intervals.problem import Ends, IntervalProblem
@@ -63,6 +63,15 @@ def exposed_cells(table: Table, ends: Ends, deadline: Deadline) -> IntArray | No
     return found.unsafe_cells if sure else None
 
 
+def _outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
+    """Return ends that moved as decimal numbers, a little further out: last digits would tell how far they moved."""
+    width = np.where(high > low, high - low, 1.0)
+    digits = np.clip(4.0 - np.floor(np.log10(width)), -15.0, 15.0)
+    grain = 10.0**digits
+    down, up = np.floor(low * grain - 1e-6) / grain, np.ceil(high * grain + 1e-6) / grain
+    return np.where(low < ends[0], down, low), np.where(high > ends[1], up, high)
+
+
 def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
     from cellguard._engine.space.reduce import reduce
@@ -75,8 +84,9 @@ def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> En
     below, above = found.lower, found.upper
     if table.integer:
         below, above = np.ceil(below - 1e-9), np.ceil(above - 1e-9)
-    wider = 1.0 + 1e-9  # the ends were rounded
-    low, high = np.minimum(ends[0], a - wider * below), np.maximum(ends[1], a + wider * above)
+    low, high = np.minimum(ends[0], a - below), np.maximum(ends[1], a + above)
+    if not table.integer:
+        low, high = _outward(ends, low, high)
     if np.allclose(low, ends[0], rtol=1e-12) and np.allclose(high, ends[1], rtol=1e-12):  # whole numbers are missing
         low, high = a - 2.0 * (a - low), a + 2.0 * (high - a)
     return np.maximum(low, table.lb), np.minimum(high, table.ub)
