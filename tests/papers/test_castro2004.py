@@ -89,6 +89,16 @@ def test_table3_l1_mean_percentage(instance):
     assert round(proven(cg.adjust(table, norm="l1", **PLAIN))["all"]["pct_mean"], 2) == L1_MEAN_PERCENTAGE[name]
 
 
+@pytest.mark.parametrize("name", ["cbs", "hier133a", "hier163a", "osorio", "table1", "table3", "toysarah"])
+def test_l1_is_proven_on_tables_of_every_kind(name, csplib):
+    proven(cg.adjust(cg.Table.read(csplib(name)), norm="l1", **PLAIN))
+
+
+@pytest.mark.parametrize("branching", [((4, 5), (3, 4), (4, 5)), ((9, 9), (9, 12))], ids=["three ways", "two ways"])
+def test_l1_is_proven_on_ten_thousand_cells(branching):
+    proven(cg.adjust(cg.generate.hierarchical(1, branching=branching), norm="l1", **PLAIN))
+
+
 def test_table3_linf_largest_percentages(instance):
     name, table = instance
     loss = proven(cg.adjust(table, norm="linf", **PLAIN))
