@@ -114,10 +114,25 @@ def large() -> None:
     figure(name, time.monotonic() - start, 900.0, note=f"{peak_gib():.1f} GiB, {verdict(release)}")
 
 
+def side_by_side() -> None:
+    """Rounds per second on one core and on two; the pattern is the same."""
+    table = table_of("hie1372d")
+    if table is None:
+        return
+    took, patterns = [], set()
+    for threads in (1, 2):
+        start = time.monotonic()
+        release = cg.suppress(table, method="heuristic", rounds=6000, time_limit_s=600, threads=threads)
+        took.append(time.monotonic() - start)
+        patterns.add(release.suppressed.tobytes())
+    note = f"{took[0] / took[1]:.2f} times the rounds per second, {len(patterns)} pattern"
+    figure("two threads, hie1372d: time, of one thread's", took[1] / took[0], 1 / 1.6, "", note=note)
+
+
 def main(chosen: list[str]) -> None:
     """Print the figures."""
     cg.suppress(cg.Table.from_equations([2, 5, 7], [[2, 0, 1]], sensitive=[0], lower=1, upper=1))  # loads libraries
-    for part in (exact, heuristic, generated, large, hours):
+    for part in (exact, heuristic, generated, side_by_side, large, hours):
         if part.__name__ in chosen or (not chosen and part not in (large, hours)):
             part()
 
