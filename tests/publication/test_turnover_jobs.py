@@ -76,7 +76,7 @@ def test_the_fifth_table_is_refused_with_both_places(office, capsys):
     for text in (told, message):
         assert "(turnover_nuts_size.csv, line 10)" in text
         assert "(turnover_act_nuts_size.csv, line 12), and so have 51 others" in text
-    assert not (office / "publication-release" / "public").exists()
+    assert not (office / "publication-release").exists()
 
 
 def test_the_template_of_the_example_is_six_tables():

@@ -121,7 +121,13 @@ def run(
         )
     folders = Folders(folder or file.folder)
     with folders.entered(fresh=fresh):
-        return _done(file, _Run(file, folders, progress or Progress(quiet=True)), allow_unsafe=allow_unsafe)
+        work = _Run(file, folders, progress or Progress(quiet=True))
+        try:
+            return _done(file, work, allow_unsafe=allow_unsafe)
+        except CellguardError:
+            if "flag" not in work.seconds:  # tables that do not fit: of other ones nothing here would be of use
+                folders.clean()
+            raise
 
 
 def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
