@@ -2,7 +2,7 @@
 
 Never published as it is, never known exactly, never closer than its levels, against every attacker.
 A sensitive cell without any level asks for a smallest width: two steps of a count (three whole
-numbers stay possible), a tenth of a magnitude, a tenth of what stands around a zero.
+numbers stay possible) or a tenth of a large one, a tenth of a magnitude, a tenth of what stands around a zero.
 """
 
 from __future__ import annotations
@@ -77,8 +77,9 @@ def known(table: cg.Table, attacker: cg.Attacker) -> tuple[list[Fraction | None]
 def smallest_width(table: cg.Table, cell: int) -> Fraction:
     """Return the width of a cell that a rule only flagged."""
     given = getattr(table, "smallest_width", None)
-    if table.integer:
-        return Fraction(max(1, ceil(WHOLE_NUMBERS if given is None else given) - 1))
+    if table.integer:  # of a large count, a tenth of it
+        many = 0 if given is not None else ceil(SHARE * abs(exact(table.values[cell])))
+        return Fraction(max(1, ceil(WHOLE_NUMBERS if given is None else given) - 1, many))
     share = SHARE if given is None else exact(given)
     if table.values[cell]:
         return share * abs(exact(table.values[cell]))
