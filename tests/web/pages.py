@@ -79,6 +79,26 @@ formats = ["csv", "xlsx"]
 """
 
 
+def tables_in(folder):
+    """Write two tables that are already added up and share the margin of regions."""
+    cells = {("N", "small"): (2, 40, 30), ("N", "large"): (5, 300, 90), ("S", "small"): (9, 200, 40)}
+    cells |= {("S", "large"): (6, 500, 100), ("W", "small"): (8, 250, 50), ("W", "large"): (7, 420, 80)}
+    other = {"a": 0.4, "b": 0.6}
+    for name, second, codes in (("size", "size", ("small", "large")), ("form", "form", tuple(other))):
+        lines = [f"region,{second},n_obs,turnover,max"]
+        for region in ("Total", "N", "S", "W"):
+            for code in ("Total", *codes):
+                own = [
+                    v
+                    for (r, s), v in cells.items()
+                    if region in ("Total", r) and (name == "form" or code in ("Total", s))
+                ]
+                share = other.get(code, 1.0)
+                n, total, top = sum(v[0] for v in own), sum(v[1] for v in own), max(v[2] for v in own)
+                lines.append(f"{region},{code},{max(1, round(n * share))},{total * share:g},{top * share:g}")
+        (folder / f"by_{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def wait_for(client, project, kind="protect", seconds=120):
     """Wait until work has ended; returns how."""
     import time

@@ -7,7 +7,7 @@ import time
 import tomllib
 
 import pytest
-from pages import project_in, served, survey_in, wait_for
+from pages import project_in, served, survey_in, tables_in, wait_for
 
 from cellguard.web.texts import LANGUAGES, texts_of
 
@@ -158,6 +158,62 @@ def test_decisions_are_lines_of_the_job(client, place):
         made = [rule["rule"] for rule in job["rules"] if rule["rule"] in ("manual", "a_priori")]
         assert made == ([expected] if expected else [])
         assert client.post("/api/projects/demo/counts", json={"sections": {}}).status_code == 200
+
+
+def test_several_files_make_a_publication_whose_cells_are_decided_by_hand(client, place):
+    tables_in(place)
+    client.post("/api/projects", json={"name": "linked"})
+    answer = client.post("/api/projects/linked/data", json={"files": ["by_size.csv", "by_form.csv"]})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["told"]
+    found = client.post("/api/projects/linked/counts", json={"sections": {}}).json()
+    assert found["sensitive"] > 0
+    assert sum(rule["cells"] for rule in found["rules"]) >= found["sensitive"]
+    facts = client.post("/api/projects/linked/table", json={}).json()
+    assert len(facts["views"]) == 2
+    region, second = facts["views"][0]["axes"]
+    where = {"codes": {region["index"]: region["id"][-1], second["index"]: second["id"][-1]}}
+    cell = client.post("/api/projects/linked/table/cell", json=where).json()
+    assert (cell["decision"], cell["sensitive"]) == ("none", False)
+    for decision in ("protect", "withhold", "publish", "none"):
+        asked = {"codes": cell["codes"], "decision": decision}
+        assert client.post("/api/projects/linked/decisions", json=asked).status_code == 200
+        again = client.post("/api/projects/linked/table/cell", json=where).json()
+        assert again["decision"] == decision
+        assert again["sensitive"] == (decision == "protect")
+        assert again["fixed"] == (decision == "publish")
+
+
+def test_what_can_be_chosen_is_what_the_program_has(client):
+    from cellguard.methods.registry import METHODS
+    from cellguard.publish.rule_sections import RULE_SECTIONS
+
+    offered = client.get("/api/choices").json()
+    assert [method["name"] for method in offered["methods"]] == list(METHODS)
+    assert [rule["name"] for rule in offered["rules"]] == list(RULE_SECTIONS)
+    for method in offered["methods"]:
+        for option in method["options"]:
+            for value in option["choices"]:
+                sections = {"method": {"name": method["name"], option["key"]: value}}
+                answer = client.post("/api/projects/demo/counts", json={"sections": sections})
+                wrong = [m for m in answer.json().get("mistakes", []) if m["path"] == ["method", option["key"]]]
+                assert not any("input" in m["text"].lower() for m in wrong), (method["name"], option["key"], value)
+
+
+def test_a_script_drives_everything_by_the_description_alone(client):
+    described = client.get("/api/openapi.json").json()
+    paths = described["paths"]
+    body = paths["/api/projects/{project}/data"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    named = described["components"]["schemas"][body["$ref"].rpartition("/")[2]]
+    assert set(named["properties"]) == {"files"}
+    client.post("/api/projects", json={"name": "script"})
+    assert client.post("/api/projects/script/data", json={"files": ["enterprises.csv"]}).status_code == 200
+    changed = {"sections": {"method": {"name": "round"}}}
+    assert client.put("/api/projects/script/job/method", json=changed).json()["mistakes"] == []
+    assert client.post("/api/projects/script/work/protect").status_code == 202
+    client.delete("/api/projects/script/work/protect")
+    wait_for(client, "script")
+    assert client.delete("/api/projects/script").json() == {"removed": "script"}
 
 
 def test_signing_binds_to_what_was_signed(client, place, done):

@@ -5,7 +5,7 @@ import tomllib
 
 import numpy as np
 import pytest
-from pages import JOB, picture, project_in, served, survey_in
+from pages import JOB, picture, project_in, served, survey_in, tables_in
 from playwright.sync_api import expect
 
 STEPS = ("data", "rules", "method", "protect", "look", "sign", "releases")
@@ -271,6 +271,75 @@ def test_two_releases_side_by_side(page, client, released):
     page.locator(".grid td.interval").first.wait_for()
     assert page.get_by_role("grid").count() == 2
     picture(page, "beside")
+
+
+def test_several_files_make_a_publication(page, client, place):
+    tables_in(place)
+    client.post("/api/projects", json={"name": "publication"})
+    go(page, client, "publication", "data")
+    page.locator("#use").click()
+    page.get_by_text("Tick a file first.").wait_for()
+    page.get_by_label("by_size.csv", exact=True).check()
+    page.get_by_label("by_form.csv", exact=True).check()
+    page.get_by_role("button", name="Use these 2 files as a publication").click()
+    page.get_by_text("What was recognised").wait_for()
+    picture(page, "publication")
+    page.get_by_role("button", name="Save and go on").click()
+    page.wait_for_url("**/rules")
+    ready(page)
+    assert sensitive(page) > 0
+    go(page, client, "publication", "protect")
+    page.locator("#start").click()
+    page.wait_for_selector("#state[data-state=done]", timeout=120_000)
+    page.get_by_role("link", name="Look at the release").click()
+    page.wait_for_url("**/look*")
+    ready(page)
+    page.get_by_label("Table", exact=True).select_option(label="region by size")
+    page.locator(".grid td.primary").first.wait_for()
+    page.get_by_label("Table", exact=True).select_option(label="region by form")
+    page.locator(".grid th.corner", has_text="form").wait_for()
+    page.locator(".grid td.published").last.wait_for()
+    # a decision, and the table is protected again
+    page.locator(".grid td.published").last.click()
+    page.get_by_label("Decide by hand").select_option("protect")
+    page.get_by_role("link", name="Protect again").click()
+    page.wait_for_url("**/protect")
+    assert "manual" in (place / "publication" / "job.toml").read_text()
+
+
+def test_dimensions_change_places(page, client, place):
+    folder = place / "three"
+    folder.mkdir()
+    more = '[dimensions.size]\n\n[dimensions.activity]\nhierarchy = "../activities.hrc"\n'
+    (folder / "job.toml").write_text(JOB.replace("[dimensions.size]\n", more))
+    go(page, client, "three", "look")
+    rows, columns = page.get_by_label("Rows"), page.get_by_label("Columns")
+    grid = page.get_by_role("grid")
+    page.locator(".grid td.sensitive").first.wait_for()
+
+    def lie(row, column, fold):
+        assert rows.evaluate("e => e.selectedOptions[0].text") == row
+        assert columns.evaluate("e => e.selectedOptions[0].text") == column
+        page.get_by_label(f"Filter: {fold}").wait_for()
+        assert page.get_by_label("Filter:").count() == 1
+
+    lie("activity", "region", "size")
+    columns.select_option(label="activity")  # it lay in the rows: the two change places
+    lie("region", "activity", "size")
+    rows.select_option(label="size")  # from the filter
+    lie("size", "activity", "region")
+    page.get_by_role("button", name="Swap rows and columns").click()
+    lie("activity", "size", "region")
+    page.get_by_label("Filter: region").select_option(index=2)
+    assert "rows=activity&columns=size" in page.url
+    page.reload()
+    ready(page)
+    lie("activity", "size", "region")
+    whole = int(grid.get_attribute("aria-rowcount"))
+    page.get_by_role("button", name="Fold all", exact=True).click()
+    assert int(grid.get_attribute("aria-rowcount")) < whole
+    page.get_by_role("button", name="Unfold all").click()
+    assert int(grid.get_attribute("aria-rowcount")) == whole
 
 
 def test_close_and_come_back_and_stop(chromium, client, place):

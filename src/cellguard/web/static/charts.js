@@ -25,7 +25,7 @@ const short = new Intl.NumberFormat(document.documentElement.lang, { notation: "
 
 /** Best cost and proven bound over time: points are {t, best, bound}. */
 export function curve(points) {
-  const wide = 720, high = 260, left = 64, right = 92, low = 34, up = 14;
+  const wide = 760, high = 260, left = 64, right = 112, low = 34, up = 14;
   const picture = svg("svg", { class: "picture", viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": t("protect.curve") });
   const known = points.filter((p) => Number.isFinite(p.best));
   if (!known.length) return picture;

@@ -6,6 +6,7 @@ const view = document.getElementById("view");
 for (const link of document.querySelectorAll("a.language")) {
   link.href += `?back=${encodeURIComponent(location.pathname + location.search)}`;
 }
+document.querySelector(".steps [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 try {
   await loadTexts(language);
   const module = await import(`./${step}.js`);

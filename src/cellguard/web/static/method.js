@@ -113,7 +113,7 @@ function draw(box, rows, methods) {
   };
   const words = (key) => key === "status" || key === "safe" || key === "note";
   const safe = rows.filter((row) => row.safe && row.untouched_pct !== null);
-  const pictures = !safe.length ? h("p", { class: "quiet" }, t("method.compare_none")) : h("div", { class: "two" },
+  const pictures = !safe.length ? h("p", { class: "quiet" }, t("method.compare_none")) : h("div", { class: "two wide" },
     h("figure", {}, h("figcaption", {}, t("compare.picture_untouched")), bars(safe.map((row) => [methodName(row.method, methods), row.untouched_pct, `${figure(row.untouched_pct)} %`]), { most: 100 })),
     h("figure", {}, h("figcaption", {}, t("compare.picture_deviation")), bars(safe.map((row) => [methodName(row.method, methods), row.deviation_pct ?? 0, `${figure(row.deviation_pct, 1)} %`]), { second: true })),
     h("figure", {}, h("figcaption", {}, t("compare.picture_range")), bars(safe.map((row) => [methodName(row.method, methods), row.range_pct ?? 0, row.range_pct === null ? "–" : `${figure(row.range_pct, 0)} %`]), { second: true })),
@@ -121,5 +121,5 @@ function draw(box, rows, methods) {
   box.replaceChildren(h("h3", {}, t("method.compare_result")), pictures,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("method.compare_result") }, h("table", { class: "plain compact", id: "comparison" },
       h("thead", {}, h("tr", {}, ["method", ...COLUMNS].map((key) => h("th", { scope: "col", class: key === "method" || words(key) ? null : "number" }, t(`compare.${key}`))))),
-      h("tbody", {}, rows.map((row) => h("tr", { class: row.safe ? null : "quiet" }, h("th", { scope: "row" }, methodName(row.method, methods)), COLUMNS.map((key) => h("td", { class: words(key) ? key : "number" }, shown(row, key)))))))));
+      h("tbody", {}, rows.map((row) => h("tr", { class: row.safe ? null : "quiet" }, h("th", { scope: "row" }, methodName(row.method, methods)), COLUMNS.map((key) => h("td", { class: key === "note" ? "remark" : words(key) ? null : "number" }, shown(row, key)))))))));
 }

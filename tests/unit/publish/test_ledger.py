@@ -1,0 +1,53 @@
+"""The ledger: lines are only added, and one that is changed or taken out is seen."""
+
+import stat
+
+import pytest
+
+from cellguard.exceptions import InputError
+from cellguard.publish.ledger import FILE, enter, entries
+
+
+@pytest.fixture
+def folder(tmp_path):
+    enter(tmp_path, "released", {"release": "first", "method": "suppress"})
+    enter(tmp_path, "signed", {"release": "first", "who": "Å. Meyer"})
+    enter(tmp_path, "released", {"release": "second", "method": "round"})
+    return tmp_path
+
+
+def test_lines_stand_in_their_order_and_only_the_owner_reads_them(folder):
+    lines, whole = entries(folder)
+    assert [(line["what"], line["release"]) for line in lines] == [
+        ("released", "first"),
+        ("signed", "first"),
+        ("released", "second"),
+    ]
+    assert lines[1]["who"] == "Å. Meyer"
+    assert whole
+    assert stat.S_IMODE((folder / FILE).stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("damage", ["changed", "taken out", "no line"])
+def test_damage_is_seen(folder, damage):
+    path = folder / FILE
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    if damage == "changed":
+        lines[1] = lines[1].replace("Meyer", "Mayer")
+    elif damage == "taken out":
+        del lines[1]
+    else:
+        lines[1] = "none\n"
+    path.write_text("".join(lines), encoding="utf-8")
+    assert not entries(folder)[1]
+
+
+def test_a_folder_without_a_ledger_has_no_lines(tmp_path):
+    assert entries(tmp_path) == ([], True)
+
+
+def test_no_line_goes_through_a_symbolic_link(tmp_path):
+    (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="symbolic link"):
+        enter(tmp_path, "released", {})
+    assert not (tmp_path / "elsewhere").exists()
