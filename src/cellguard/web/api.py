@@ -13,13 +13,11 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from cellguard.exceptions import InputError
-from cellguard.publish.check import Mistake
-from cellguard.publish.read import JobFile
 from cellguard.web.decisions import decide
 from cellguard.web.places import free_name
 from cellguard.web.projects import Project, mistake_facts
 from cellguard.web.solves import Solve
-from cellguard.web.state import HasProject, HasState, State
+from cellguard.web.state import HasProject, HasState, State, load
 from cellguard.web.tables import rule_counts
 
 __all__ = ["router"]
@@ -75,6 +73,7 @@ class Limit(_Body):
 @router.get("/choices")
 def list_choices() -> dict[str, Any]:
     """What can be chosen: methods with their options, rules with their figures, files, attacks."""
+    load()
     from cellguard.web.choices import choices
 
     return choices()
@@ -100,6 +99,7 @@ def list_projects(state: HasState) -> list[dict[str, Any]]:
 @router.post("/projects", status_code=201)
 def new_project(state: HasState, body: NewProject) -> dict[str, Any]:
     """Make an empty project."""
+    load()
     return {"id": state.projects.new(body.name.strip()).id}
 
 
@@ -203,6 +203,8 @@ def change_job(project: HasProject, part: Part, body: Sections) -> Any:
 @router.post("/projects/{project}/counts")
 def counts(state: HasState, project: HasProject, body: Sections) -> Any:
     """How many cells each rule would flag, with these sections instead of the job's; nothing is changed."""
+    from cellguard.publish.read import JobFile
+
     raw = {**project.raw(), **body.sections}
     job, mistakes = project.examined({k: v for k, v in raw.items() if v is not None})
     if job is None or mistakes:
@@ -228,6 +230,8 @@ def begin(state: HasState, project: HasProject, kind: Kind, body: Limit | None =
     file = project.job_file()
     limit = 20.0 if body is None or body.time_limit_s is None else body.time_limit_s
     if isinstance(limit, str) or not 0 <= limit < 86_400:
+        from cellguard.publish.check import Mistake
+
         wrong = Mistake(("compare", "time_limit_s"), "a number of seconds is needed, at least 0.")
         return JSONResponse({"mistakes": mistake_facts([wrong])}, status_code=422)
     if file.job.unconfirmed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,11 +19,13 @@ from cellguard.web.places import Root
 from cellguard.web.projects import Projects
 from cellguard.web.security import TOO_LARGE, Guard, Keys, TooLargeError
 from cellguard.web.solves import Solves
-from cellguard.web.state import State
+from cellguard.web.state import State, load
 from cellguard.web.tables import Tables
 
 __all__ = ["MAX_UPLOAD", "create_app"]
 
+_FIRST_PAGE_S = 1.0
+"""Until then the first page is answered, and nothing else is loaded."""
 MAX_UPLOAD = 512 << 20
 """Bytes of an uploaded file; larger ones are copied into the folder by hand."""
 
@@ -44,6 +47,9 @@ def create_app(folder: Path, keys: Keys, *, max_upload: int = MAX_UPLOAD) -> Gua
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        later = threading.Timer(_FIRST_PAGE_S, load)
+        later.daemon = True
+        later.start()
         yield
         state.solves.close()
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cellguard._io.argus.hst import Decision, read_hst, write_hst
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.publish.check import Mistake
 from cellguard.web.projects import Project
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
+    from cellguard.publish.check import Mistake
 
 __all__ = ["FILE", "decide", "decision_of"]
 

@@ -6,10 +6,12 @@ import glob
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellguard.exceptions import InputError
-from cellguard.publish.check import Mistake
+
+if TYPE_CHECKING:
+    from cellguard.publish.check import Mistake
 
 __all__ = ["DATA_ENDINGS", "Root", "confined", "free_name"]
 
@@ -61,6 +63,8 @@ class Root:
 
 def confined(raw: Any, root: Root, folder: Path) -> list[Mistake]:
     """Return a mistake for every file that a job names and that lies outside of the folder."""
+    from cellguard.publish.check import Mistake
+
     found = []
     for path, name in _names(raw):
         fixed = PurePosixPath(*_before_wildcard(name))

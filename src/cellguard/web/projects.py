@@ -11,15 +11,17 @@ import zipfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from cellguard._io.files import atomic_writer, read_bytes
 from cellguard._io.toml import toml_document
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
-from cellguard.publish.check import Mistake
-from cellguard.publish.model import Job
-from cellguard.publish.read import JobFile, examine
 from cellguard.web.places import DATA_ENDINGS, Root, confined
+
+if TYPE_CHECKING:
+    from cellguard.publish.check import Mistake
+    from cellguard.publish.model import Job
+    from cellguard.publish.read import JobFile
 
 __all__ = ["PARTS", "Project", "Projects", "mistake_facts"]
 
@@ -85,6 +87,8 @@ class Project:
 
     def examined(self, raw: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
         """Return the job, if its shape is right, and every mistake; nothing outside of the folder is touched."""
+        from cellguard.publish.read import examine
+
         outside = confined(raw, self.root, self.folder)
         if outside:
             return None, outside
@@ -95,6 +99,7 @@ class Project:
 
     def _description_outside(self, name: str) -> list[Mistake]:
         from cellguard.nouns.table import Table
+        from cellguard.publish.check import Mistake
 
         try:
             files = Table.files(self.folder / name)
@@ -108,6 +113,8 @@ class Project:
 
     def job_file(self) -> JobFile:
         """Return the job, ready to run; raises with the first mistake where there is one."""
+        from cellguard.publish.read import JobFile
+
         text, raw = self.text(), self.raw()
         job, mistakes = self.examined(raw)
         if job is None or mistakes:
@@ -133,6 +140,8 @@ class Project:
 
     def write(self, raw: Mapping[str, Any]) -> None:
         """Write the job file, in the order of the model's sections."""
+        from cellguard.publish.model import Job
+
         order = {name: k for k, name in enumerate(Job.model_fields)}
         ordered = dict(sorted(raw.items(), key=lambda item: order.get(item[0], len(order))))
         self.write_text(_HEAD + toml_document(ordered, nested=("dimensions",)))

@@ -11,7 +11,6 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict
 
 from cellguard.exceptions import UnknownCodeError
-from cellguard.publish import ledger
 from cellguard.web.decisions import decision_of
 from cellguard.web.projects import Project
 from cellguard.web.signatures import sign, signature_of
@@ -167,6 +166,8 @@ def check(project: HasProject, body: Source) -> dict[str, Any]:
 @router.post("/releases/sign")
 def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
     """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
+    from cellguard.publish import ledger
+
     signed = sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
     ledger.enter(
         project.folder,
@@ -179,6 +180,8 @@ def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
 @router.get("/ledger")
 def read_ledger(project: HasProject) -> dict[str, Any]:
     """What was released and signed, the oldest first, and whether the ledger is as it was written."""
+    from cellguard.publish import ledger
+
     lines, whole = ledger.entries(project.folder)
     return {"entries": lines, "whole": whole}
 

@@ -9,7 +9,6 @@ from typing import IO, Any, cast
 
 from cellguard._io.files import atomic_writer
 from cellguard.exceptions import InputError
-from cellguard.publish.manifest import check_manifest, hash_of
 
 __all__ = ["FILE", "sign", "signature_of"]
 
@@ -19,6 +18,8 @@ _MOST = 2000
 
 def sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
     """Sign a release; raises where it is not safe, not as it was written, or nobody signs."""
+    from cellguard.publish.manifest import check_manifest, hash_of
+
     if not who.strip() or len(who) + len(remark) > _MOST:
         raise InputError("a name is needed.", hint="your own.")
     if not read:
@@ -40,6 +41,8 @@ def sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
 
 def signature_of(folder: Path) -> dict[str, Any] | None:
     """Return who signed a release, and whether it is still what was signed."""
+    from cellguard.publish.manifest import hash_of
+
     path, manifest = folder / FILE, folder / "internal" / "manifest.json"
     if path.is_symlink() or not path.is_file():
         return None

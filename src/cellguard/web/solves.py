@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cellguard.exceptions import InputError
-from cellguard.publish.ledger import enter
-from cellguard.publish.manifest import hash_of
 from cellguard.web.projects import Project
 
 __all__ = ["KINDS", "Solve", "Solves"]
@@ -188,6 +186,9 @@ def _heard(solve: Solve, line: str) -> str | None:
 
 def _record(solve: Solve) -> None:
     """Enter a release into the ledger of its project."""
+    from cellguard.publish.ledger import enter
+    from cellguard.publish.manifest import hash_of
+
     made = solve.events[-1].get("result", {})
     manifest = solve.project.folder / str(made.get("folder", "")) / "internal" / "manifest.json"
     if manifest.is_file():

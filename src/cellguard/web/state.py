@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -14,7 +16,9 @@ from cellguard.web.security import Keys
 from cellguard.web.solves import Solves
 from cellguard.web.tables import Tables
 
-__all__ = ["HasProject", "HasState", "State"]
+__all__ = ["HasProject", "HasState", "State", "load"]
+
+_loading = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +32,21 @@ class State:
     keys: Keys
 
 
+def load() -> None:
+    """Load the model of jobs and all that looks at tables, which takes longer than the first page may.
+
+    One request at a time does it: modules that import each other must not be loaded by two threads at once.
+    """
+    with _loading:
+        for name in (
+            "cellguard.publish.init",
+            "cellguard.publish.propose",
+            "cellguard.web.choices",
+            "cellguard.web.look",
+        ):
+            import_module(name)
+
+
 def _state(request: Request) -> State:
     state: State = request.app.state.cellguard
     return state
@@ -37,6 +56,7 @@ HasState = Annotated[State, Depends(_state)]
 
 
 def _project(state: HasState, project: Annotated[str, InPath(description="Name of the project.")]) -> Project:
+    load()
     return state.projects.get(project)
 
 

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cellguard.publish.read import JobFile
-
 if TYPE_CHECKING:
     from cellguard._types import IntArray
     from cellguard.nouns.table import Table
+    from cellguard.publish.read import JobFile
 
 __all__ = ["Tables", "rule_counts"]
 

@@ -102,6 +102,7 @@ function job(state, entry) {
   const command = `cd ${/^[\w./~-]+$/.test(state.path) ? state.path : `'${state.path.replaceAll("'", "'\\''")}'`}\ncellguard protect job.toml`;
   return h("section", { class: "card" }, h("h2", {}, t("sign.command")), h("p", { class: "help" }, t("sign.command_help")),
     entry && !entry.same_job ? note("warn", h("p", {}, t("sign.job_changed"))) : "",
+    entry && entry.repeatable === false ? note("warn", h("p", {}, t("sign.not_repeatable"))) : "",
     h("pre", { tabindex: "0", id: "command" }, command), copying(command),
     h("h2", { class: "later" }, t("sign.job")), h("pre", { tabindex: "0", id: "job" }, state.text), copying(state.text));
 }
