@@ -106,6 +106,10 @@ def _perturb(rng: Rng, case: Case) -> dict[str, Any]:
         out["round_sensitive"] = True
     if rng.random() < 0.3:
         out["draw"] = "nearest"
+    open_cells = np.flatnonzero(~case.table.sensitive & ~case.table.fixed)
+    if len(open_cells) and rng.random() < 0.05:
+        cell = int(rng.choice(open_cells))
+        out["given"] = {cell: float(case.table.values[cell])}
     return out
 
 
