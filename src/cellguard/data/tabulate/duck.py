@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,8 +48,13 @@ class DuckRecords:
     @classmethod
     def connect(cls, *, threads: int | None = None, memory_limit: str | None = None) -> duckdb.DuckDBPyConnection:
         """Return a database in memory that spills to a private folder."""
+        first = "duckdb" not in sys.modules
         import duckdb
 
+        if first:
+            # Beside ours DuckDB opens a connection of its own, which a process that embeds Python without ending it (R
+            # does) tears down after its threads, and aborts. Nobody uses it yet; whoever needs it gets a new one.
+            duckdb.default_connection().close()
         connection = duckdb.connect()
         connection.execute("SET enable_progress_bar = false")
         connection.execute("SET preserve_insertion_order = false")
@@ -73,8 +79,6 @@ class DuckRecords:
     @classmethod
     def from_files(cls, path: str | Path, *, encoding: str | None = None, **options: Any) -> DuckRecords:
         """Take the records of Parquet or CSV files; `path` may hold wildcards."""
-        import duckdb
-
         files = sorted(glob(str(path), recursive=True)) or [str(path)]  # noqa: PTH207  (absolute patterns too)
         for name in files:
             if not Path(name).is_file():
@@ -83,6 +87,8 @@ class DuckRecords:
             frame = read_frame(files[0])
             return cls.from_frame(frame, list(frame), **options)
         connection = cls.connect(**options)
+        import duckdb
+
         kind = _kind(files[0])
         try:
             if kind == "parquet":
