@@ -75,7 +75,11 @@ def test_the_good_files_are_good(tmp_path, capfd):
         ({"cells": CELLS.replace(b",20,30", b",99999,30")}, "LevelError", "no release can meet it"),
         ({"cells": CELLS.replace(b"sensitive", b"secret")}, "UnknownCodeError", "status"),
         ({"cells": CELLS.replace(b"value", b"amount")}, "UnknownCodeError", "value"),
-        ({"cells": CELLS.replace(b"n1,m,273910,safe,0,0", b"n1,m")}, "FormatError", "cannot be read"),
+        (
+            {"cells": CELLS.replace(b"n1,m,273910,safe,0,0", b"n1,m")},
+            "FormatError",
+            "2 columns; the first line names 6",
+        ),
         ({"about": ABOUT.replace(b"file", b"fiel")}, "FormatError", "did you mean 'file'"),
         ({"about": ABOUT.replace(b"region.hrc", b"none.hrc")}, "InputError", "no such file"),
         ({"tree": b"North\n@n1\nSouth\n@s1\n@n1\n"}, "InputError", "n1"),
