@@ -20,7 +20,7 @@ _KEEP = 1.0 - LEVEL_SHARE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
 _LARGE, _HUGE = 2000, 4000
 """Parts with so many variables are asked without a program first, and then by small ones around single cells."""
-_DENSE = 4_000_000
+_DENSE = 1_000_000
 """Large parts with so few entries in an echelon form are asked by the compiled simplex: programs may stall on them."""
 _AT_ONCE, _FAILURES = 8, 5
 """Variables asked between two looks at the clock, and failures after which programs, which prove bounds, go on."""
