@@ -52,16 +52,17 @@ def attackers(table: cg.Table) -> tuple[cg.Attacker, ...]:
     return tuple(table.attackers) or (cg.Attacker(name="external"),)
 
 
-def too_close(table: cg.Table, intervals: list[Interval], who: cg.Attacker, what: str) -> Iterator[Violation]:
-    """Find the cells of which the attacker learns more than the levels allow."""
+def too_close(
+    table: cg.Table, intervals: list[Interval], who: cg.Attacker, what: str, *, missing: float = MISSING
+) -> Iterator[Violation]:
+    """Find the cells of which the attacker learns more than the levels allow; a share of them may be missing."""
     world = possible(table, who, intervals)
     for need in asked(table, who):
-        yield from _narrow(table, world, need, f"{what}, attacker {who.name!r}")
+        yield from _narrow(table, world, need, f"{what}, attacker {who.name!r}", 1 - Fraction(missing))
 
 
-def _narrow(table: cg.Table, world: Possible, need: Asked, what: str) -> Iterator[Violation]:
+def _narrow(table: cg.Table, world: Possible, need: Asked, what: str, near: Fraction) -> Iterator[Violation]:
     label = table.label(need.cell)
-    near = 1 - Fraction(MISSING)
     short = False
     for name, sign, level in (("lower", -1, need.lower), ("upper", 1, need.upper)):
         found = reach(world, need.cell, sign, level)

@@ -59,7 +59,8 @@ def _some_pattern(release: Any, options: dict[str, Any], figures: Counter[str]) 
     truth = [exact(a) for a in table.values]
     intervals = [(truth[i], truth[i]) if table.fixed[i] else EVERYTHING for i in range(table.n_cells)]
     figures[f"{release.method}: infeasible checked"] += 1
-    if not any(v for who in attackers(table) for v in too_close(table, intervals, who, "")):
+    # The share that is forgiven to who publishes is not held against who refuses: a level that misses by it is missed.
+    if not any(v for who in attackers(table) for v in too_close(table, intervals, who, "", missing=0.0)):
         yield Violation("infeasible", "called infeasible, and withholding everything is safe")
 
 
@@ -81,7 +82,7 @@ def _cheaper_pattern(release: Any, options: dict[str, Any], figures: Counter[str
                 continue
             hidden = {*chosen, *np.flatnonzero(table.sensitive).tolist()}
             intervals = [EVERYTHING if i in hidden else (truth[i], truth[i]) for i in range(table.n_cells)]
-            if not any(v for who in attackers(table) for v in too_close(table, intervals, who, "")):
+            if not any(v for who in attackers(table) for v in too_close(table, intervals, who, "", missing=0.0)):
                 yield Violation("bound", f"a pattern of cost {cost:g} is safe; the bound says {release.bound:g}")
                 return
 

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 import cellguard as cg
 from adversary import counts
+from adversary.campaign import run_case
 from adversary.checker import judge
 from adversary.generator import VALUES, Case, case
 from adversary.meaning import asked
@@ -178,3 +179,10 @@ def test_all_kinds_of_tables_come_up():
         "insiders",
     }
     assert seen >= {"percent", "sliding", "zero", "one-sided", "fixed", "integer", "infinite", "better", "own levels"}
+
+
+def test_a_level_that_is_missed_by_a_hair_may_be_called_infeasible():
+    """A respondent leaves a total 2e-6 short of its level: refusing is honest, and publishing is no violation."""
+    outcome = run_case(907459332, 30, ("suppress", "intervals"))
+    assert outcome.figures["suppress: infeasible checked"] == 1
+    assert outcome.found == []
