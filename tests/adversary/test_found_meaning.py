@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from adversary.campaign import run_case
+from adversary.generator import case
 from cellguard.check.coverage import coverage
 from cellguard.cli import main
 from cellguard.nouns.levels import with_respondents
@@ -191,3 +193,12 @@ def test_mended_ends_tell_nothing_by_their_last_digits(integer):
     for end in np.concatenate([release.lower, release.upper]).tolist():
         assert len(repr(end).partition(".")[2]) < 7, end
         assert end == int(end) or not integer
+
+
+def test_respondents_who_were_asked_for_stay_when_something_else_changes():
+    """A cell that must be published made the respondents of a table of counts vanish, and what they know was called safe."""
+    outcome = run_case(854437730, 3, ("suppress",))
+    assert outcome.found == []
+    table = case(854437730, 3).table
+    release = cg.suppress(table, must_publish=[3], rounds=1, time_limit_s=5.0)
+    assert {a.name for a in table.attackers} <= {a.name for a in release.table.attackers}

@@ -376,7 +376,7 @@ class Table:
         if self.insiders and not changes.keys() <= _WITHOUT_RESPONDENTS:
             # what respondents know and must not learn follows from the rest: they are found again when needed
             others = tuple(a for a in self.attackers if not a.derived)
-            changes = {"attackers": others, "insiders": None, **changes}
+            changes = {"attackers": others, **changes}
         return replace(self, **changes)
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
