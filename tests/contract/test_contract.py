@@ -4,6 +4,7 @@ options, reasons, interrupts, frames, and files that hold nothing confidential."
 import gc
 import json
 import signal
+import sys
 import time
 from contextlib import contextmanager
 
@@ -154,11 +155,14 @@ def ctrl_c(after_s: float):
     """Press Ctrl-C after so much work, however busy the machine is."""
     before = signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     gc.disable()  # an interrupt inside a callback of the collector is swallowed by Python itself
+    tracer = sys.gettrace()
+    sys.settrace(None)  # one inside the measurement of coverage would leave its lock closed for ever
     signal.setitimer(signal.ITIMER_PROF, after_s)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
+        sys.settrace(tracer)
         gc.enable()
         signal.signal(signal.SIGPROF, before)
 

@@ -132,8 +132,9 @@ def test_changed_levels_find_the_respondents_again():
     table = cg.with_insiders(magnitudes())
     assert table.insiders
     changed = table.with_levels(0.2, 0.2)
-    assert changed.insiders is None
+    assert changed.insiders is True  # still wanted
     assert len(changed.attackers) == 1
+    assert len(cg.with_insiders(changed).attackers) > 1
     assert table.with_(name="x").insiders
 
 

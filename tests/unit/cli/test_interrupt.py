@@ -101,5 +101,8 @@ cli._load = lambda name: work"""
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    try:
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert (process.returncode, err) == (130, LINE)

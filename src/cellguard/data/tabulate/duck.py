@@ -7,7 +7,7 @@ import gzip
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from glob import glob
 from pathlib import Path
@@ -162,8 +162,9 @@ class DuckRecords:
             try:
                 return answer.result()
             except KeyboardInterrupt:
-                if self._connection is not None:
+                while self._connection is not None and not answer.done():  # one that has not begun does not hear it
                     self._connection.interrupt()
+                    wait([answer], timeout=0.1)
                 raise
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
