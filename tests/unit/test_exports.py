@@ -41,7 +41,6 @@ def test_import_loads_nothing_heavy():
         "pandas",
         "polars",
         "pyarrow",
-        "matplotlib",
         "pydantic",
         "typer",
         "rich",

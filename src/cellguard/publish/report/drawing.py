@@ -1,0 +1,114 @@
+"""A sheet to draw on: lines, bars and words as SVG, the same text for the same figures."""
+
+from __future__ import annotations
+
+from html import escape
+from math import ceil, floor, log10
+
+__all__ = ["INK", "MUTED", "Axis", "Sheet", "text_width"]
+
+INK, MUTED = "#1f2933", "#8a94a0"
+_FONT = "'DejaVu Sans', Verdana, sans-serif"
+_WIDTH = 0.62
+"""An average letter's width, in sizes of the font, on the generous side."""
+
+
+def text_width(text: str, size: float = 12) -> float:
+    """Return about how much room words take."""
+    return _WIDTH * size * len(text)
+
+
+class Sheet:
+    """Elements in the order in which they are drawn; y grows downwards."""
+
+    def __init__(self, width: float, height: float, title: str) -> None:
+        self.width, self.height, self.title = width, height, title
+        self._parts: list[str] = []
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], colour: str, width: float = 1) -> None:
+        """Draw a line from one place to another."""
+        (x1, y1), (x2, y2) = start, end
+        ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+        self._parts.append(f'<line {ends} stroke="{colour}" stroke-width="{width:g}"/>')
+
+    def box(self, corner: tuple[float, float], size: tuple[float, float], colour: str) -> None:
+        """Fill a rectangle."""
+        (x, y), (width, height) = corner, size
+        self._parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"/>')
+
+    def arrow(self, tip: tuple[float, float], back: float, colour: str) -> None:
+        """Draw the head of an arrow whose base lies `back` to the right of its tip, or to the left if negative."""
+        x, y = tip
+        self._parts.append(
+            f'<path d="M{x:.1f} {y:.1f}L{x + back:.1f} {y - 5:.1f}L{x + back:.1f} {y + 5:.1f}Z" fill="{colour}"/>'
+        )
+
+    def text(self, place: tuple[float, float], words: str, anchor: str = "start", size: float = 12) -> None:
+        """Write words whose start, middle or end is at a place."""
+        x, y = place
+        where = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size:g}"'
+        self._parts.append(f'<text {where} fill="{INK}">{escape(words)}</text>')
+
+    def legend(self, entries: list[tuple[str, str]], y: float) -> None:
+        """Name colours, side by side in the middle of the sheet."""
+        room = [26 + text_width(name) + 22 for name, _ in entries]
+        x = max((self.width - sum(room)) / 2, 0)
+        for (name, colour), step in zip(entries, room, strict=True):
+            self.box((x, y - 9), (20, 9), colour)
+            self.text((x + 26, y), name)
+            x += step
+
+    def svg(self) -> str:
+        """Return the drawing."""
+        size = f'width="{self.width:.0f}" height="{self.height:.0f}" viewBox="0 0 {self.width:.0f} {self.height:.0f}"'
+        body = "\n".join(self._parts)
+        name = escape(self.title)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{name}" {size} font-family="{_FONT}">'
+            f"\n<title>{name}</title>\n{body}\n</svg>\n"
+        )
+
+
+class Axis:
+    """Numbers along a side of a drawing: from `low` at `start` to `high` at `end`, with round marks between."""
+
+    def __init__(self, limits: tuple[float, float], places: tuple[float, float], *, whole: bool = False) -> None:
+        self.low, self.high = limits
+        self.start, self.end = places
+        self.whole = whole
+
+    def __call__(self, value: float) -> float:
+        """Return the place of a number."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def marks(self, most: int = 6) -> list[tuple[float, str]]:
+        """Return the places of round numbers, with their names."""
+        step = _round_step((self.high - self.low) / most)
+        if self.whole:
+            step = max(step, 1.0)
+        first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
+        digits = max(0, -floor(log10(step) + 1e-9))
+        return [(self(k * step), f"{k * step:,.{digits}f}") for k in range(first, last + 1)]
+
+    def draw_below(self, sheet: Sheet, y: float, words: str) -> None:
+        """Draw it as the lower edge of a drawing."""
+        sheet.line((self.start, y), (self.end, y), MUTED)
+        for x, name in self.marks():
+            sheet.line((x, y), (x, y + 4), MUTED)
+            sheet.text((x, y + 17), name, "middle")
+        sheet.text(((self.start + self.end) / 2, y + 35), words, "middle")
+
+    def draw_left(self, sheet: Sheet, x: float, words: str) -> None:
+        """Draw it as the left edge of a drawing, with its name on top."""
+        sheet.line((x, self.start), (x, self.end), MUTED)
+        for y, name in self.marks(4):
+            sheet.line((x - 4, y), (x, y), MUTED)
+            sheet.text((x - 8, y + 4), name, "end")
+        sheet.text((x, self.end - 9), words)
+
+
+def _round_step(step: float) -> float:
+    """Return the least of 1, 2, 5, 10, 20, 50, ... that is not smaller."""
+    power = 10.0 ** floor(log10(step))
+    return next(power * k for k in (1, 2, 5, 10) if power * k >= step * (1 - 1e-9))
