@@ -77,8 +77,12 @@ def cheaper_roundings(
 # ---------------------------------------------------------------------- adjustments
 
 
-def least_adjustment(table: cg.Table, weights: np.ndarray | None) -> float | None:
-    """Return the least L1 distance over all senses (0 for any table when there are no weights); None if none exists."""
+def least_adjustment(table: cg.Table, weights: np.ndarray | None, unit: float) -> float | None:
+    """Return the least L1 distance over all senses (0 for any table when there are no weights); None if none exists.
+
+    Values may move by multiples of the unit only: the grid of the true ones, which published ones keep. By any
+    numbers when it is 0.
+    """
     need: dict[int, tuple[float, float]] = {}
     for who in attackers(table):
         for one in asked(table, who):
@@ -87,16 +91,16 @@ def least_adjustment(table: cg.Table, weights: np.ndarray | None) -> float | Non
             need[one.cell] = (max(before[0], down), max(before[1], up))
     best = None
     for senses in product((False, True), repeat=len(need)):
-        found = _adjustment(table, need, dict(zip(need, senses, strict=True)), weights)
+        found = _adjustment(table, need, dict(zip(need, senses, strict=True)), weights, unit)
         if found is not None and (best is None or found < best):
             best = found
     return best
 
 
 def _adjustment(
-    table: cg.Table, need: dict[int, tuple[float, float]], up: dict[int, bool], weights: np.ndarray | None
+    table: cg.Table, need: dict[int, tuple[float, float]], up: dict[int, bool], weights: np.ndarray | None, unit: float
 ) -> float | None:
-    """Movements up and down as columns; whole numbers where only those are possible."""
+    """Movements up and down as columns, in units; whole numbers of them where there is a grid."""
     n, a = table.n_cells, table.values
     high, low = np.maximum(table.ub - a, 0), np.maximum(a - table.lb, 0)
     high, low = np.where(table.fixed, 0, high), np.where(table.fixed, 0, low)
@@ -105,14 +109,16 @@ def _adjustment(
         (high if not up[cell] else low)[cell] = 0
         least[cell if up[cell] else n + cell] = up_level if up[cell] else down_level
     most = np.concatenate([high, low])
+    if unit:
+        least, most = np.ceil(least / unit - 1e-7), np.floor(most / unit + 1e-7)
     if (least > most * (1 + 1e-12)).any():
         return None
     T = table.relations.tocsr()
-    cost = np.zeros(2 * n) if weights is None else np.concatenate([weights, weights])
+    cost = np.zeros(2 * n) if weights is None else np.concatenate([weights, weights]) * (unit or 1.0)
     from scipy.sparse import hstack
 
     zero = np.zeros(T.shape[0])
     rows = [LinearConstraint(hstack([T, -T]).tocsr(), zero, zero)] if T.shape[0] else []
-    whole = np.full(2 * n, int(table.integer))
+    whole = np.full(2 * n, int(unit > 0))
     found = milp(cost, integrality=whole, bounds=Bounds(np.minimum(least, most), most), constraints=rows)
     return float(found.fun) if found.status == 0 else None

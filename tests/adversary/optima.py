@@ -137,10 +137,9 @@ def _some_rounding(release: Any, options: dict[str, Any], figures: Counter[str])
         yield Violation("infeasible", "called infeasible, and a safe rounding exists")
 
 
-def _as_in_the_papers(table: cg.Table, options: dict[str, Any]) -> bool:
-    """Whether cells may stop at their levels, by any numbers: what the programs here look at."""
-    whole = table.integer if options.get("integer") is None else options["integer"]
-    return options.get("surplus", 1.0) == 0 and "keep" not in options and whole == table.integer
+def _as_in_the_papers(options: dict[str, Any]) -> bool:
+    """Whether cells may stop at their levels: what the programs here look at."""
+    return options.get("surplus", 1.0) == 0 and "keep" not in options
 
 
 def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
@@ -150,12 +149,12 @@ def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[s
         weights is None
         or options.get("norm") != "l1"
         or options.get("senses") != "optimal"
-        or not _as_in_the_papers(table, options)
+        or not _as_in_the_papers(options)
     ):
         return
     if int(table.sensitive.sum()) > SENSES or not np.isfinite(release.bound):
         return
-    best = least_adjustment(table, weights)
+    best = least_adjustment(table, weights, release.options["unit"])
     figures["adjust: enumerated"] += 1
     if best is not None and release.bound > best * (1 + 1e-5) + 1e-6:
         yield Violation("bound", f"an adjustment at {best:g} is safe; the bound says {release.bound:g}")
@@ -163,8 +162,8 @@ def _closer_adjustment(release: Any, options: dict[str, Any], figures: Counter[s
 
 def _some_adjustment(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
     table = release.table
-    if int(table.sensitive.sum()) > SENSES or not _as_in_the_papers(table, options) or len(table.attackers) > 1:
+    if int(table.sensitive.sum()) > SENSES or not _as_in_the_papers(options) or len(table.attackers) > 1:
         return
     figures["adjust: infeasible checked"] += 1
-    if least_adjustment(table, None) is not None:
+    if least_adjustment(table, None, release.options["unit"]) is not None:
         yield Violation("infeasible", "called infeasible, and an adjustment exists")

@@ -123,6 +123,30 @@ def test_intervals_by_classes_fit_between_bounds():
         assert cg.intervals(table, seed=seed).published
 
 
+def test_a_width_without_weight_costs_a_millionth(tmp_path):
+    """A sensitive 0 has no weight; its interval counts in the objective, and the adversary thought it did not."""
+    table = cg.Table.from_equations(
+        [7e5, 3e5, 4e5, 0], [[0, 1, 2]], sensitive=[3], lower=0, upper=5e4, weights=[7e5, 3e5, 4e5, 0]
+    )
+    figures = Counter()
+    assert not found(table, "intervals", tmp_path, figures=figures)
+    assert figures["intervals: full program"] == 1
+    assert cg.intervals(table, position="narrowest").objective == pytest.approx(4e5 * 1e-6 * 5e4, rel=1e-3)
+
+
+def test_halves_and_doubles_without_bounds(tmp_path):
+    """Whole steps with a room of 1e12: the solver did not come back, whatever its limit."""
+    T = np.zeros((4, 10))
+    T[0, [3, 6]] = -1, -1
+    T[1, [0, 5, 7]] = 0.5, 1, -1
+    T[2, [1, 8]] = 1, -2
+    T[3, [3, 4, 7, 8, 9]] = 1, -2, 1, 2, -2
+    a = np.array([0.5, 1, 1, 1, 1, 1, -1, 1.25, 0.5, 0.625])
+    levels = {"sensitive": [1, 3, 4, 6], "lower": 0.05, "upper": 0.2, "lb": -np.inf}
+    table = cg.Table.from_equations(a, csr_array(T), **levels)
+    assert not found(table, "intervals", tmp_path, seed=1, time_limit_s=5.0)
+
+
 def test_ends_of_counts_are_whole(tmp_path):
     table = square([[1, 5, 9], [4, 2, 7]], sensitive=[5, 10], integer=True)
     assert not found(table, "intervals", tmp_path)
@@ -145,6 +169,24 @@ def test_money_is_not_recovered_from_its_decimals(tmp_path):
     assert not kinds
     assert figures["adjust: sensitive cells with decimals"] > 60
     assert figures["adjust: hits by decimals"] < 8
+
+
+def test_senses_are_chosen_on_the_grid_that_is_published(tmp_path):
+    """Known bounds off the grid: rising looks cheaper by fractions that are not published, and was called the optimum."""
+    table = cg.Table.from_equations(
+        [10, 10, 10, 10, 40], [[4, 0, 1, 2, 3]], sensitive=[0], lower=2, upper=2, fixed=[4],
+        lb=[0, 8.5, 0, 10, 0], ub=[20, 10, 10, 20, 99], weights=[1, 1, 10, 3.5, 1],
+    )  # fmt: skip
+    figures = Counter()
+    options = {"norm": "l1", "senses": "optimal", "surplus": 0.0, "weights": "table"}
+    assert not found(table, "adjust", tmp_path, figures=figures, **options)
+    assert figures["adjust: enumerated"] == 1
+
+
+def test_a_bound_on_the_grid_is_compared_with_the_grid(tmp_path):
+    """The adversary compared tables in tenths with tables in any numbers, which come closer."""
+    table = cg.Table.from_equations([30.5, 12.3, 18.2], [[0, 1, 2]], sensitive=[1], lower=1.23, upper=1.23)
+    assert not found(table, "adjust", tmp_path, norm="l1", senses="optimal", surplus=0.0)
 
 
 @pytest.mark.parametrize("integer", [False, True])

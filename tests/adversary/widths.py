@@ -56,7 +56,10 @@ def least_width(table: cg.Table) -> float | None:
     n = table.n_cells
     program = Program()
     most = np.where(table.fixed, 0.0, np.inf)
-    down, up = (program.columns(np.zeros(n), most, table.weights) for _ in range(2))
+    # the manual: no width is for nothing, a millionth of the usual weight is the least
+    positive = table.weights[table.weights > 0]
+    weights = np.maximum(table.weights, 1e-6 * np.median(positive) if len(positive) else 1.0)
+    down, up = (program.columns(np.zeros(n), most, weights) for _ in range(2))
     for who in attackers(table):
         for need in asked(table, who):
             low, high = (_movement(program, table, who, down, up) for _ in range(2))

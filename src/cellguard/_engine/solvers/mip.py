@@ -12,6 +12,9 @@ from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["MixedSolution", "solve_mixed"]
 
+_FAR = 2.0**30
+"""Bounds of whole variables further out are left out for the solver, which may never return from numbers of 1e10."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MixedSolution:
@@ -77,8 +80,11 @@ def solve_mixed(
     n = len(cost)
     if integer is None:
         integer = np.ones(n, np.bool_)
+    # without them a bound is a bound and nothing else improves the cost; the point is checked against all of them
+    near = np.where(integer & (lower < -_FAR) & (cost <= 0), -np.inf, lower)
+    far = np.where(integer & (upper > _FAR) & (cost >= 0), np.inf, upper)
     program = LinearProgram(
-        A, row_lower, row_upper, lower, upper, cost, simplex="dual", presolve=True, tolerance=1e-7, threads=threads
+        A, row_lower, row_upper, near, far, cost, simplex="dual", presolve=True, tolerance=1e-7, threads=threads
     )
     highs = program.solver
     kinds = program.variable_types(integer)

@@ -20,12 +20,17 @@ _PRICE = 1e3
 
 
 def flipped(
-    adjuster: Adjuster, table: Table, need: Need, up: BoolArray, distance: Distance, time_limit_s: float
+    adjuster: Adjuster,
+    room: tuple[FloatArray, FloatArray],
+    need: Need,
+    up: BoolArray,
+    distance: Distance,
+    time_limit_s: float,
 ) -> BoolArray | None:
     """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
     if (need.cells & adjuster.reduction.determined).any():  # whichever way, such a cell cannot move
         return None
-    return Senses(adjuster, room_of(table), need.lower, need.upper, distance).nearest(up, time_limit_s)
+    return Senses(adjuster, room, need.lower, need.upper, distance).nearest(up, time_limit_s)
 
 
 def room_of(table: Table) -> tuple[FloatArray, FloatArray]:

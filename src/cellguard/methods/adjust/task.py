@@ -100,7 +100,15 @@ class Task:
     def bounds(self, up: BoolArray) -> Bounds:
         """Bounds of the movements with these senses: on the grid when only that is published."""
         low, high = self.need.bounds(self.table, up)
-        low, high = np.where(self.table.fixed, 0.0, low), np.where(self.table.fixed, 0.0, high)
+        return self._inside(np.where(self.table.fixed, 0.0, low), np.where(self.table.fixed, 0.0, high))
+
+    @property
+    def room(self) -> Bounds:
+        """Bounds of the movements before senses are chosen: of those that can be published."""
+        return self._inside(*room_of(self.table))
+
+    def _inside(self, low: FloatArray, high: FloatArray) -> Bounds:
+        """Return the outermost movements on the grid between two bounds."""
         if not self.unit:
             return low, high
         low, high = np.ceil(in_units(low, self.unit) - 1e-7), np.floor(in_units(high, self.unit) + 1e-7)
@@ -133,7 +141,7 @@ def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -
 
 def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
     """Adjust with as few senses flipped as possible; None when no senses were found that leave a table."""
-    other = flipped(task.adjuster, task.table, task.need, up, task.distance, task.left_s)
+    other = flipped(task.adjuster, task.room, task.need, up, task.distance, task.left_s)
     if other is None:
         return None
     bounds = task.bounds(other)
@@ -187,9 +195,7 @@ def with_optimal_senses(task: Task) -> Adjustment:
     if not task.need.cells.any() or (task.need.cells & task.adjuster.reduction.determined).any():
         return with_given_senses(task, "upper", None)  # nothing to choose
     for need in task.draw():
-        search = Senses(
-            task.adjuster, room_of(task.table), need.lower, need.upper, task.distance, seed=task.limits.seed
-        )
+        search = Senses(task.adjuster, task.room, need.lower, need.upper, task.distance, seed=task.limits.seed)
         choice = choose(search, time_limit_s=task.left_s, gap=task.limits.gap)
         task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
         if math.isfinite(choice.objective):

@@ -56,7 +56,8 @@ def intervals(
     Parameters
     ----------
     table
-        The table; its weights are the loss per unit of width.
+        The table; its weights are the loss per unit of width. No width is for nothing: a weight counts at least
+        as a millionth of the median of those above 0 (as 1 where there are none).
     gap
         For the narrowest: stop when the weighted width is proven to be this close to the least possible, relatively.
     time_limit_s
