@@ -22,48 +22,70 @@ from cellguard.nouns.grid import NO_DATA, known_empty
 from cellguard.nouns.release import Intervals, Release
 from cellguard.nouns.table import Table
 
-__all__ = ["fill_workbook"]
+__all__ = ["check_workbook", "fill_workbook"]
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
 
-class _Found(NamedTuple):
-    """Where a dimension's codes stand in a sheet."""
+class _Head(NamedTuple):
+    """Where the codes of a dimension stand in a sheet: a row (across) or a column (down)."""
 
+    dimension: int
     across: bool
     line: int
-    """The row (across) or the column (down) that holds them."""
     places: Mapping[int, int]
     """Column or row -> code."""
+
+    def after(self, line: int) -> _Head:
+        """Return what of it stands beyond a line: a table is to the right of and below its heads."""
+        return self._replace(places={k: code for k, code in self.places.items() if k > line})
+
+
+class _Axis(NamedTuple):
+    """The rows or the columns of a sheet's table: what its innermost head says, and those before it."""
+
+    heads: tuple[_Head, ...]
+    codes: Mapping[int, Mapping[int, int]]
+    """Column or row -> dimension -> code."""
 
 
 def fill_workbook(release: Release, template: str | Path, path: str | Path) -> None:
     """Write a release into a copy of a workbook.
 
-    In every sheet the codes (or labels) of one dimension stand in a column and those of another in a row; further
-    dimensions are named by the sheet's title or by a cell above, else at their total. Of a publication the sheets are
-    called like its tables.
+    In every sheet the codes (or labels) of one dimension stand in a column and those of another in a row. Further
+    dimensions have a row above or a column beside them, are named by the sheet's title or by a cell above, or are at
+    their total. Of a publication the sheets are called like its tables. What can be read in two ways is refused.
     """
     if isinstance(release, Intervals):
         raise ReleaseError("a layout has one place for each cell; intervals are two numbers.", hint="save it as .xlsx.")
     book = openpyxl().load_workbook(template)
     _refuse_copies(book, Path(template))
-    texts = _shown(release)
-    filled = 0
-    for sheet in book.worksheets:
-        for table, cells in _tables(release, sheet.title):
-            filled += _fill(sheet, table, [texts[i] for i in cells], Path(template))
-    if not filled:
-        hint = "the codes of one dimension stand in a column, those of another in a row."
-        raise InputError(f"{template}: no sheet has the codes of the table.", hint=hint)
+    _fill_book(book, release.table, _shown(release), Path(template))
     _save(book, path)
 
 
-def _tables(release: Release, title: str) -> Iterator[tuple[Table, list[int]]]:
-    if not release.table.parts:
-        yield release.table, list(range(release.table.n_cells))
-    for part in release.table.parts or ():
-        if part.name.strip().lower()[:31] == title.strip().lower() or len(release.table.parts) == 1:
+def check_workbook(table: Table, template: str | Path) -> None:
+    """Refuse a workbook that a release of the table cannot be written into: before the work, and nothing is written."""
+    book = openpyxl().load_workbook(template)
+    _refuse_copies(book, Path(template))
+    _fill_book(book, table, [0] * table.n_cells, Path(template))
+
+
+def _fill_book(book: Any, system: Table, texts: list[Any], template: Path) -> None:
+    filled = 0
+    for sheet in book.worksheets:
+        for table, cells in _tables(system, sheet.title):
+            filled += _Filling(sheet, table, template).fill([texts[i] for i in cells])
+    if not filled:
+        hint = "the codes of one dimension stand in a column, those of another in a row."
+        raise InputError(f"{template}: no sheet has the codes of the table.", hint=hint)
+
+
+def _tables(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
+    if not system.parts:
+        yield system, list(range(system.n_cells))
+    for part in system.parts or ():
+        if part.name.strip().lower()[:31] == title.strip().lower() or len(system.parts) == 1:
             yield part.table, part.cells.tolist()
 
 
@@ -86,93 +108,197 @@ def _refuse_copies(book: Any, template: Path) -> None:
             raise InputError(text, hint="remove it from the template.")
 
 
-def _fill(sheet: Any, table: Table, texts: list[Any], template: Path) -> int:
-    """Fill one sheet, and return how many cells were; refuse numbers that would stay."""
-    found = _heads(sheet, table)
-    where = {tuple(row): i for i, row in enumerate(table.coordinates.tolist())}
-    down = next(((d, f) for d, f in found.items() if not f.across), None)
-    across = next(((d, f) for d, f in found.items() if f.across), None)
-    place = [0] * len(table.dimensions)
-    written: set[tuple[int, int]] = set()
-    if down is not None and (across is not None or len(table.dimensions) == 1):
-        for d in range(len(table.dimensions)):
-            if d not in found:
-                place[d] = _named_above(sheet, table, d, across[1].line if across else min(down[1].places))
-        columns = across[1].places if across else {down[1].line + 1: 0}
-        for row, code in down[1].places.items():
-            for column, other in columns.items():
-                place[down[0]] = code
-                if across:
-                    place[across[0]] = other
-                cell = where.get(tuple(place))
-                sheet.cell(row, column).value = "." if cell is None else texts[cell]
-                written.add((row, column))
-    heads = {(f.line, k) if f.across else (k, f.line) for f in found.values() for k in f.places}
-    _refuse_leftovers(sheet, written | heads, template)
-    return len(written)
+class _Filling:
+    """One sheet that is filled from one table."""
 
+    def __init__(self, sheet: Any, table: Table, template: Path) -> None:
+        self.sheet, self.table, self.template = sheet, table, template
+        self.names = [_names(table, d) for d in range(len(table.dimensions))]
 
-def _refuse_leftovers(sheet: Any, known: set[tuple[int, int]], template: Path) -> None:
-    for row in sheet.iter_rows():
-        for cell in row:
-            number = isinstance(cell.value, int | float) and not isinstance(cell.value, bool)
-            formula = isinstance(cell.value, str) and cell.value.startswith("=")
-            if (number or formula) and (cell.row, cell.column) not in known:
-                kind = "formula" if formula else "number"
-                text = f"{template}: the {kind} in {sheet.title}!{cell.coordinate} would be published unchecked."
-                raise InputError(text, hint="clear it, or write it as text.")
+    def fill(self, texts: list[Any]) -> int:
+        """Fill the sheet, and return how many cells were; refuse numbers that would stay."""
+        found = self._axes()
+        written: dict[int | tuple[int, int], str] = {}
+        heads: set[tuple[int, int]] = set()
+        if found is not None:
+            down, across = found
+            top = min((head.line for head in across.heads), default=min(down.codes, default=1))
+            named = {h.dimension for h in (*down.heads, *across.heads)}
+            place = [0 if d in named else self._named_above(d, top) for d in range(len(self.table.dimensions))]
+            where = {tuple(row): i for i, row in enumerate(self.table.coordinates.tolist())}
+            for row, codes in down.codes.items():
+                for column, others in across.codes.items():
+                    own = {**codes, **others}
+                    cell = where.get(tuple(own.get(d, code) for d, code in enumerate(place)))
+                    self._write(row, column, cell, texts, written)
+            heads = {(h.line, k) if h.across else (k, h.line) for a in found for h in a.heads for k in h.places}
+        self._refuse_leftovers({place for place in written if isinstance(place, tuple)} | heads)
+        return sum(isinstance(place, tuple) for place in written)
 
+    def _write(self, row: int, column: int, cell: int | None, texts: list[Any], written: dict[Any, str]) -> None:
+        at = self.sheet.cell(row, column)
+        if cell is not None:
+            if cell in written:
+                text = f"{written[cell]} and {at.coordinate} would both show {self.table.label(cell)}"
+                self._refuse(text, "say by a head or by the title of the sheet what is different.")
+            written[cell] = at.coordinate
+        at.value = "." if cell is None else texts[cell]
+        written[row, column] = at.coordinate
 
-def _heads(sheet: Any, table: Table) -> dict[int, _Found]:
-    """Find the row and the column that hold the most codes of two different dimensions."""
-    best: dict[tuple[int, bool], _Found] = {}
-    for d in range(len(table.dimensions)):
-        names = _names(table, d)
-        lines: dict[tuple[bool, int], dict[int, int]] = {}
-        for row in sheet.iter_rows():
+    def _refuse(self, what: str, hint: str) -> None:
+        raise InputError(f"{self.template}: sheet {self.sheet.title!r}: {what}.", hint=hint)
+
+    def _refuse_leftovers(self, known: set[tuple[int, int]]) -> None:
+        for row in self.sheet.iter_rows():
             for cell in row:
-                code = names.get(_plain(cell.value)) if cell.value is not None else None
-                if code is not None:
-                    lines.setdefault((True, cell.row), {}).setdefault(cell.column, code)
-                    lines.setdefault((False, cell.column), {}).setdefault(cell.row, code)
-        for (across, line), places in lines.items():
-            known = best.get((d, across))
-            if len(set(places.values())) > 1 and (known is None or len(places) > len(known.places)):
-                best[d, across] = _Found(across, line, places)
-    pairs = [
-        (len(a.places) + len(b.places), i, j)
-        for (i, one), a in best.items()
-        for (j, other), b in best.items()
-        if i != j and not one and other
-    ]
-    if pairs:
-        _, rows, columns = max(pairs)
-        return {rows: best[rows, False], columns: best[columns, True]}
-    return {d: f for (d, across), f in best.items() if not across and len(table.dimensions) == 1}
+                number = isinstance(cell.value, int | float) and not isinstance(cell.value, bool)
+                formula = isinstance(cell.value, str) and cell.value.startswith("=")
+                if (number or formula) and (cell.row, cell.column) not in known:
+                    kind = "formula" if formula else "number"
+                    text = f"the {kind} in {self.sheet.title}!{cell.coordinate} would be published unchecked."
+                    raise InputError(f"{self.template}: {text}", hint="clear it, or write it as text.")
+
+    # ------------------------------------------------------------ heads
+
+    def _axes(self) -> tuple[_Axis, _Axis] | None:
+        """Find what stands in rows and in columns; None if the sheet does not have the codes of the table."""
+        heads = self._heads()
+        if len(self.table.dimensions) == 1:
+            downs = [head for head in heads if not head.across]
+            if not downs:
+                return None
+            down = max(downs, key=lambda head: (len(head.places), -head.line))
+            return _Axis((down,), {k: {0: c} for k, c in down.places.items()}), _Axis((), {down.line + 1: {}})
+        pairs = [
+            (a.after(b.line), b.after(a.line))
+            for a in heads
+            for b in heads
+            if a.dimension != b.dimension and not a.across and b.across
+        ]
+        pairs = [(a, b) for a, b in pairs if a.places and b.places]
+        if not pairs:
+            return None
+        rows, columns = max(pairs, key=_size)
+        outer = self._outer(heads, rows, columns)
+        return self._axis(rows, [h for h in outer if not h.across]), self._axis(columns, [h for h in outer if h.across])
+
+    def _heads(self) -> list[_Head]:
+        """Return every row and column in which at least two codes of a dimension stand."""
+        lines: dict[tuple[int, bool, int], dict[int, int]] = {}
+        for row in self.sheet.iter_rows():
+            for cell in row:
+                text = "" if cell.value is None else _plain(cell.value)
+                for d, names in enumerate(self.names if text else ()):
+                    if text in names:
+                        lines.setdefault((d, True, cell.row), {})[cell.column] = names[text]
+                        lines.setdefault((d, False, cell.column), {})[cell.row] = names[text]
+        return [
+            _Head(d, across, line, places)
+            for (d, across, line), places in lines.items()
+            if len(set(places.values())) > 1
+        ]
+
+    def _outer(self, heads: list[_Head], rows: _Head, columns: _Head) -> list[_Head]:
+        """Return the heads of further dimensions: rows above that of the columns, columns beside that of the rows."""
+        out = []
+        for d in set(range(len(self.table.dimensions))) - {rows.dimension, columns.dimension}:
+            above = [h for h in heads if h.dimension == d and h.across and h.line < columns.line]
+            above = [h for h in above if max(h.places) > rows.line and len(set(h.places) - {rows.line}) > 1]
+            beside = [h for h in heads if h.dimension == d and not h.across and h.line not in columns.places]
+            beside = [h for h in beside if h.line != rows.line and min(h.places) > columns.line]
+            if above or beside:
+                out.append(max(above + beside, key=lambda h: (len(h.places), -h.line)))
+        return out
+
+    def _axis(self, inner: _Head, outer: list[_Head]) -> _Axis:
+        """Read the heads of the rows, or of the columns, together."""
+        codes: dict[int, dict[int, int]] = {k: {inner.dimension: code} for k, code in inner.places.items()}
+        for head in outer:
+            for k in head.places:  # named there alone: a total of what stands below it
+                if k not in codes and self._at(inner, k).value is None:
+                    codes[k] = {inner.dimension: 0}
+        for head in outer:
+            covered = self._covered(head, sorted(codes))
+            for k, own in codes.items():
+                if k not in covered and own[inner.dimension] != 0:
+                    place = f"{self.sheet.title}!{self._at(inner, k).coordinate}"
+                    self._refuse(
+                        f"no code of {self.table.dimensions[head.dimension]!r} stands over {place}",
+                        "write it into the first cell over those that it is about, or merge the cells of the head.",
+                    )
+                own[head.dimension] = covered.get(k, 0)
+        return _Axis((inner, *outer), codes)
+
+    def _covered(self, head: _Head, lines: list[int]) -> dict[int, int]:
+        """Return the code over each line: that of its merged cells, or the last one before it."""
+        merged = {}
+        for found in self.sheet.merged_cells.ranges:
+            first, last = (found.min_col, found.max_col) if head.across else (found.min_row, found.max_row)
+            if head.line == (found.min_row if head.across else found.min_col) and first in head.places and last > first:
+                merged |= dict.fromkeys(range(first, last + 1), head.places[first])
+        if merged:
+            return {**head.places, **merged}
+        out: dict[int, int] = {}
+        code: int | None = None
+        under: dict[int, int] = {}
+        for k in range(min(head.places), max(lines) + 1):
+            if self._at(head, k).value is not None:
+                code = head.places.get(k)
+            if code is not None and k in lines:
+                out[k] = code
+                under[code] = under.get(code, 0) + 1
+        if len(set(under.values())) > 1:
+            self._refuse(
+                f"how far each code of {self.table.dimensions[head.dimension]!r} reaches cannot be told",
+                "merge the cells of the head over those that it is about.",
+            )
+        return out
+
+    def _at(self, head: _Head, k: int) -> Any:
+        return self.sheet.cell(head.line, k) if head.across else self.sheet.cell(k, head.line)
+
+    def _named_above(self, d: int, line: int) -> int:
+        """Return the code of a further dimension: the sheet's title, or a cell above the heads; its total otherwise."""
+        names = self.names[d]
+        if _plain(self.sheet.title) in names:
+            return names[_plain(self.sheet.title)]
+        found = {}
+        for row in self.sheet.iter_rows(max_row=max(line - 1, 1)):
+            for cell in row:
+                if cell.value is not None and cell.row < line and names.get(_plain(cell.value), 0):
+                    found[names[_plain(cell.value)]] = str(cell.value)
+        if len(found) > 1:
+            first, second, *_ = found.values()
+            dimension = self.table.dimensions[d]
+            self._refuse(
+                f"{first!r} and {second!r} both name what it is about in {dimension!r}",
+                "one sheet for each, or a head.",
+            )
+        return next(iter(found), 0)
+
+
+def _size(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
+    """Return how much of a table two heads span, and then which they are: the order of a sheet decides nothing else."""
+    rows, columns = pair
+    return len(rows.places) + len(columns.places), rows.dimension, columns.dimension, -columns.line
 
 
 def _names(table: Table, d: int) -> dict[str, int]:
-    labels = table.hierarchies[d].labels if table.hierarchies else table.codes[d]
-    out = {_plain(label): i for i, label in enumerate(labels)}
-    return out | {_plain(code): i for i, code in enumerate(table.codes[d])}
+    """Return how a code may be written: itself, its label, both, and without the zeros that a spreadsheet loses."""
+    codes = table.codes[d]
+    labels = table.hierarchies[d].labels if table.hierarchies else codes
+    out = {_plain(code).lstrip("0"): i for i, code in enumerate(codes) if _plain(code).isdigit()}
+    lost = [_plain(code).lstrip("0") for code in codes if _plain(code).isdigit()]
+    out = {text: i for text, i in out.items() if text and lost.count(text) == 1}
+    out |= {f"{_plain(code)} {_plain(label)}": i for i, (code, label) in enumerate(zip(codes, labels, strict=False))}
+    out |= {_plain(label): i for i, label in enumerate(labels)}
+    return out | {_plain(code): i for i, code in enumerate(codes)}
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip().lower()
-
-
-def _named_above(sheet: Any, table: Table, d: int, line: int) -> int:
-    """Return the code of a further dimension: the sheet's title, or a cell above the heads; its total otherwise."""
-    names = _names(table, d)
-    if _plain(sheet.title) in names:
-        return names[_plain(sheet.title)]
-    for row in sheet.iter_rows(max_row=max(line - 1, 1)):
-        for cell in row:
-            if cell.value is not None and cell.row < line and _plain(cell.value) in names:
-                return names[_plain(cell.value)]
-    return 0
 
 
 def _save(book: Any, path: str | Path) -> None:

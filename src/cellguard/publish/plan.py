@@ -12,7 +12,7 @@ from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.nouns.release import Status
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -32,6 +32,7 @@ def plan(file: JobFile) -> dict[str, Any]:
     """Return what a run would do. The table is made and its sensitive cells are found; nothing is written."""
     job = file.job
     table = flagged(tabulated(file), file)
+    check_layout(table, file)
     counts = {} if table.flags is None else table.flags.counts()
     options = {k: v for k, v in job.method.options(table).items() if v is not None}
     out: dict[str, Any] = {

@@ -19,7 +19,7 @@ from cellguard.publish.checkpoint import Checkpoints
 from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -139,6 +139,7 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
+    check_layout(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
     if not release.published:  # whoever tries again gets another try

@@ -21,7 +21,7 @@ from cellguard.publish.priorities import prioritised
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
 
-__all__ = ["count_rule", "flagged", "inputs", "protected", "tabulated", "top_needed"]
+__all__ = ["check_layout", "count_rule", "flagged", "inputs", "protected", "tabulated", "top_needed"]
 
 Tell = Callable[[float, float], None]
 """Told of an incumbent and its bound."""
@@ -118,6 +118,14 @@ def flagged(made: Table | list[Part], file: JobFile) -> Table:
     if isinstance(made, list):
         return _decided(assembled(file, made), file)
     return _decided(_ruled(made, job), file)
+
+
+def check_layout(table: Table, file: JobFile) -> None:
+    """Refuse a workbook of the publisher's that the release would not fit, before the work."""
+    if file.job.output.layout is not None:
+        from cellguard.nouns.layout import check_workbook
+
+        check_workbook(table, file.file(file.job.output.layout))
 
 
 def _ruled(table: Table, job: Job) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import openpyxl
 import pytest
 from openpyxl.styles import Font
@@ -109,3 +110,101 @@ def test_a_job_from_workbook_to_workbook(tmp_path, template):
     sheet = openpyxl.load_workbook(tmp_path / "out" / "public" / "yearbook.xlsx").active
     assert sheet["C7"].value == sum(RECORDS["x"])
     assert any(cell.value == "x" for row in sheet.iter_rows() for cell in row)
+
+
+SIZES, FORMS = ("small", "large"), ("LL", "PA")
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Three dimensions, one of them with codes whose zeros a spreadsheet loses."""
+    places = [(n, s, f) for n in ("01", "02", "10") for s in SIZES for f in FORMS]
+    frame = {d: [place[k] for place in places] for k, d in enumerate(("nace", "size", "form"))}
+    t = cg.Table.from_frame({**frame, "value": [100 + 7 * k for k in range(12)]}, ["nace", "size", "form"])
+    marked = np.arange(t.n_cells) == t.cell({"nace": "01", "size": "small", "form": "LL"})
+    return cg.suppress(t.with_(sensitive=marked, lower=5.0 * marked, upper=5.0 * marked), rounds=1)
+
+
+def yearbook(path, rows, merged=()):
+    book = openpyxl.load_workbook(workbook(path, rows))
+    for cells in merged:
+        book.active.merge_cells(cells)
+    book.save(path)
+    return path
+
+
+def shown(release, **codes):
+    cell = release.table.cell(codes)
+    return "x" if release.suppressed[cell] else release.table.values[cell]
+
+
+@pytest.mark.parametrize("merged", [(), ("B2:D2", "E2:G2", "H2:J2")])
+def test_heads_in_two_rows_are_read_together(tmp_path, three, merged):
+    under = ["LL", "PA", "Total"]
+    rows = [["Turnover"], [None, "small", None, None, "large", None, None, "Total"], [None, *under * 3]]
+    rows += [[code, *[1] * 9] for code in ("01", "02", "10", "Total")]  # last year's: as good as codes, for who looks
+    three.save(tmp_path / "out.xlsx", layout=yearbook(tmp_path / "two.xlsx", rows, merged))
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    for r, nace in enumerate(("01", "02", "10", "Total")):
+        for c, (size, form) in enumerate((s, f) for s in (*SIZES, "Total") for f in under):
+            assert sheet.cell(4 + r, 2 + c).value == shown(three, nace=nace, size=size, form=form)
+
+
+def test_a_column_that_one_head_names_is_a_total_of_the_other(tmp_path, three):
+    rows = [[None, "Total", "small", None, "large", None], [None, None, "LL", "PA", "LL", "PA"], ["01"], ["02"]]
+    template = yearbook(tmp_path / "two.xlsx", rows, ("B1:B2", "C1:D1", "E1:F1"))
+    three.save(tmp_path / "out.xlsx", layout=template)
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    assert [sheet.cell(3, c).value for c in (2, 3, 6)] == [
+        shown(three, nace="01"),
+        shown(three, nace="01", size="small", form="LL"),
+        shown(three, nace="01", size="large", form="PA"),
+    ]
+
+
+def test_blocks_of_rows_and_codes_that_lost_their_zeros(tmp_path, three):
+    rows = [
+        ["size", "nace", "LL", "PA", "Total"],
+        ["small", 1],
+        [None, 2],
+        [None, 10],
+        ["large", 1],
+        [None, 2],
+        [None, 10],
+    ]
+    three.save(tmp_path / "out.xlsx", layout=yearbook(tmp_path / "blocks.xlsx", rows))
+    sheet = openpyxl.load_workbook(tmp_path / "out.xlsx").active
+    assert sheet["C2"].value == shown(three, nace="01", size="small", form="LL")
+    assert sheet["E7"].value == shown(three, nace="10", size="large")
+    assert sheet["B2"].value == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([[None, None, "small", None, "large"], [None, "LL", "PA", "LL", "PA"], ["01"], ["02"]], "merge"),
+        ([[None, None, None, "small", None, "large"], [None, *["LL", "PA"] * 3], ["01"], ["02"]], "Sheet!B2"),
+        ([[None, "small", None, "large"], [None, "LL", "PA", "LL", "PA", "Total"], ["01"], ["02"]], "merge"),
+        ([["small", "large"], [None, None, "LL", "PA"], [None, "01"], [None, "02"]], "'small' and 'large'"),
+        ([[None, "LL", "PA"], ["01"], ["02"], [], ["01"], ["02"]], "B2 and B5"),
+    ],
+)
+def test_heads_that_can_be_read_in_two_ways_are_refused(tmp_path, three, rows, says):
+    with pytest.raises(InputError) as refused:
+        three.save(tmp_path / "out.xlsx", layout=yearbook(tmp_path / "two.xlsx", rows))
+    assert says in str(refused.value)
+    assert not (tmp_path / "out.xlsx").exists()
+
+
+def test_a_layout_that_cannot_be_filled_is_told_before_the_work(tmp_path, template, monkeypatch, capsys):
+    workbook(tmp_path / "firms.xlsx", [list(RECORDS), *zip(*RECORDS.values(), strict=True)])
+    book = openpyxl.load_workbook(template)
+    book.active["H9"] = 4711
+    book.save(template)
+    job = '[data]\nfile = "firms.xlsx"\nvalue = "x"\n[dimensions.region]\n[dimensions.size]\n'
+    job += '[[rules]]\nrule = "min_frequency"\nn = 2\npercent = 10\n[output]\nlayout = "yearbook.xlsx"\n'
+    (tmp_path / "job.toml").write_text(job)
+    monkeypatch.setattr("cellguard.publish.run.protected", lambda *_: pytest.fail("the work had begun"))
+    for words in (["--dry-run"], ["--quiet"]):
+        assert main(["protect", str(tmp_path / "job.toml"), *words]) == 1
+        assert "H9" in capsys.readouterr().err
