@@ -264,7 +264,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
             convert_options=options,
         )
     except pa.ArrowInvalid:
-        _refuse_ragged(path, raw, len(names), delimiter)
+        refuse_ragged(path, raw, len(names), delimiter)
         raise
     if table.column_names != names:
         raise FormatError.at(path, 1, "the first line does not name the columns.")
@@ -287,7 +287,7 @@ def _decoded(path: Path, raw: bytes) -> bytes:
     return raw
 
 
-def _refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:
+def refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:
     """Refuse a file with a line of too few or too many columns, and say which."""
     rows = csv.reader(io.StringIO(raw.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter)
     try:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cellguard.exceptions import InputError
 
-__all__ = ["locked"]
+__all__ = ["locked", "wait_for"]
 
 _ATTEMPTS = 100
+_PATIENCE_S = 10.0
+"""So long a line waits for its turn; who holds a file longer than that has died."""
 
 
 @contextmanager
@@ -43,6 +46,13 @@ def _taken(folder: Path, busy: str) -> int:
             pass
         os.close(handle)
     raise InputError(busy)
+
+
+def wait_for(handle: int) -> None:
+    """Wait until nobody else holds an open file, and hold it until it is closed."""
+    begun = time.monotonic()
+    while not _hold(handle) and time.monotonic() - begun < _PATIENCE_S:
+        time.sleep(0.01)
 
 
 def _hold(handle: int) -> bool:

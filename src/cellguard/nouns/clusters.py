@@ -191,8 +191,14 @@ def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> d
 
 
 def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
-    """Return the system with everybody that the clusters were protected against."""
+    """Return the system with everybody that the clusters were protected against, and what these know of each cell."""
     from cellguard.nouns.levels import with_respondents
+
+    lb, ub = table.lb.copy(), table.ub.copy()
+    for release, cells in made:
+        lb[cells], ub[cells] = release.table.lb, release.table.ub
+    if (lb != table.lb).any() or (ub != table.ub).any():
+        table = table.with_(lb=lb, ub=ub)
 
     considered = any(release.table.insiders for release, _ in made)
     return with_respondents(table) if considered else table

@@ -231,7 +231,7 @@ class _Filling:
 
     def _covered(self, head: _Head, lines: list[int]) -> dict[int, int]:
         """Return the code over each line: that of its merged cells, or the last one before it."""
-        merged = {}
+        merged: dict[int, int] = {}
         for found in self.sheet.merged_cells.ranges:
             first, last = (found.min_col, found.max_col) if head.across else (found.min_row, found.max_row)
             if head.line == (found.min_row if head.across else found.min_col) and first in head.places and last > first:

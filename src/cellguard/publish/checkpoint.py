@@ -68,10 +68,6 @@ class Checkpoints:
         with atomic_writer(path, "wb") as stream:
             np.savez(cast("IO[bytes]", stream), text=np.frombuffer(text.encode(), np.uint8), **cast("Any", content))
 
-    def forget(self, name: str) -> None:
-        """Keep a step's result no longer: the next run does it again."""
-        (self.folder / f"{name}.npz").unlink(missing_ok=True)
-
     def load(self, name: str) -> Any:
         """Return what was kept; None where there is nothing, or something else."""
         path = self.folder / f"{name}.npz"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.files import read_bytes
+from cellguard._io.lock import wait_for
 from cellguard.exceptions import InputError
 
 __all__ = ["FILE", "enter", "entries"]
@@ -38,15 +39,16 @@ def enter(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
     path = folder / FILE
     if path.is_symlink():
         raise InputError(f"{FILE}: is a symbolic link.", hint="remove it.")
-    lines = _lines(path)
-    line = {
-        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "what": what,
-        **facts,
-        "before": _fingerprint(lines[-1]) if lines else _FIRST,
-    }
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        wait_for(handle)  # two jobs of a folder may end at once
+        lines = _lines(path)
+        line = {
+            "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+            "what": what,
+            **facts,
+            "before": _fingerprint(lines[-1]) if lines else _FIRST,
+        }
         stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 

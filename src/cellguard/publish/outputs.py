@@ -148,14 +148,19 @@ def _dataflow(name: str, output: OutputSection) -> str:
     return output.dataflow or f"CELLGUARD:{made}(1.0)"
 
 
-def write_internal(folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection) -> None:
-    """Write what proves the release safe, and the table itself where it was asked for: all of it confidential."""
+def write_internal(
+    folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection, *, views: Views = ()
+) -> None:
+    """Write what proves the release safe, and the table itself where it was asked for: all of it confidential.
+
+    Like the public files, those of linked tables, named by `views`, stand apart.
+    """
     if "jj" in output.formats:
         release.table.write(folder / f"{name}.jj.gz")
     protects = partners(release) if isinstance(release, Suppression) else {}
     write_csv(internal_columns(release, protects), folder / "cells.csv", guard=True, private=True)
     if "sdmx" in output.formats:
-        tables = tables_of(release, name)
+        tables = tables_of(release, name, views)
         for title, columns in sdmx_columns(release, tables, _dataflow(name, output), internal=True).items():
             write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:

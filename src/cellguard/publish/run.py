@@ -41,6 +41,8 @@ class UnsafeReleaseError(CellguardError):
 
     summary: Mapping[str, Any] = {}
     """The JSON object of the command line for what was found and not written."""
+    kept = False
+    """Whether what was found stays in the private folder: whoever writes it all the same need not search again."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -124,8 +126,8 @@ def run(
         work = _Run(file, folders, progress or Progress(quiet=True))
         try:
             return _done(file, work, allow_unsafe=allow_unsafe)
-        except CellguardError:
-            if "flag" not in work.seconds:  # tables that do not fit: of other ones nothing here would be of use
+        except CellguardError as error:
+            if not (isinstance(error, UnsafeReleaseError) and error.kept):  # for another job nothing here is of use
                 folders.clean()
             raise
 
@@ -142,8 +144,6 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     check_layout(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
-    if not release.published:  # whoever tries again gets another try
-        work.checkpoints.forget("protect")
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     jobs = file.job.limits.threads if table.n_cells >= _SEVERAL_CORES else None
     audit = work.step("audit", lambda: release.audit(exact=exact, jobs=jobs)) if release.published else None
@@ -263,8 +263,9 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
         error = UnsafeReleaseError(
             f"the audit refuses this release: {audit.unsafe} of {audit.checked} cells are not safe, {first} for one; "
             "nothing was written.",
-            hint="--allow-unsafe writes it all the same, marked as unsafe.",
+            hint="--allow-unsafe writes it all the same, marked as unsafe; --fresh forgets what was found.",
         )
+        error.kept = True
     error.summary = outcome.summary()
     return error
 
@@ -340,7 +341,7 @@ def _write(outcome: Outcome, work: _Run) -> None:
         template = outcome.file.file(job.output.layout)
         taken = (public / template.name).exists()
         fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
-    write_internal(internal, job.name, release, outcome.audit, job.output)
+    write_internal(internal, job.name, release, outcome.audit, job.output, views=_views(job))
     (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
     if job.output.report:
         _write_reports(outcome, public, internal)
@@ -349,6 +350,24 @@ def _write(outcome: Outcome, work: _Run) -> None:
     write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
     folders.publish()
     folders.clean()
+    _enter(outcome, work.progress)
+
+
+def _enter(outcome: Outcome, progress: Progress) -> None:
+    """Enter the release, which is out already, into the ledger beside the job; that it cannot be written is told."""
+    from cellguard.publish import ledger
+
+    beside, release = outcome.file.path.parent, outcome.release
+    facts = {
+        "release": os.path.relpath(outcome.folder, beside),
+        "method": release.method,
+        "status": str(release.status),
+        "manifest": manifests.hash_of(outcome.folder / "internal" / "manifest.json"),
+    }
+    try:
+        ledger.enter(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
+    except (OSError, CellguardError) as error:
+        progress.note(f"the ledger was not written: {error}")
 
 
 def _views(job: Job) -> list[tuple[str, tuple[str, ...]]]:

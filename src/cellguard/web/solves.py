@@ -165,8 +165,6 @@ class Solves:
             self._running.pop(solve.project.id, None)
         if solve.project.path.is_file() and not self._closed:
             solve.project.keep(f"{solve.kind}.json", solve.facts())
-            if solve.kind == "protect" and state == "done":
-                _record(solve)
         self._start_what_can()
 
 
@@ -182,18 +180,6 @@ def _heard(solve: Solve, line: str) -> str | None:
     if len(solve.events) < _MAX_EVENTS or ended is not None:
         solve.events.append(event | {"t": round(time.time() - solve.begun, 3)})
     return ended if isinstance(ended, str) else None
-
-
-def _record(solve: Solve) -> None:
-    """Enter a release into the ledger of its project."""
-    from cellguard.publish.ledger import enter
-    from cellguard.publish.manifest import hash_of
-
-    made = solve.events[-1].get("result", {})
-    manifest = solve.project.folder / str(made.get("folder", "")) / "internal" / "manifest.json"
-    if manifest.is_file():
-        facts = {"release": made["folder"], "method": made.get("method"), "status": made.get("status")}
-        enter(solve.project.folder, "released", {**facts, "manifest": hash_of(manifest)})
 
 
 def _tell(solve: Solve, text: str) -> None:

@@ -94,7 +94,7 @@ def test_semicolons_comma_decimals_and_leading_zeros(tmp_path):
     path.write_text("nace;x\n01;1,5\n02;2,25\n01; 3\n")
     table = cg.tabulate(path, ["nace"], "x", decimal=",")
     assert grid(table) == {("Total",): 6.75, ("01",): 4.5, ("02",): 2.25}
-    with pytest.raises(InputError, match=r"column 'x' \(value\): 2 records hold something.*\n.*decimal = ','") as error:
+    with pytest.raises(InputError, match=r"column 'x' \(value\): 2 records \(the first in line 2\) hold something.*\n.*decimal = ','") as error:
         cg.tabulate(path, ["nace"], "x")
     assert "1,5" not in str(error.value)
 
@@ -248,7 +248,7 @@ def test_missing_codes_have_a_place_below_the_total():
 
 def test_records_without_a_value_may_be_skipped():
     frame = pd.DataFrame({"r": ["A", "A", "B"], "x": [1.0, None, 3.0]})
-    with pytest.raises(InputError, match=r"column 'x' \(value\): 1 records have no number"):
+    with pytest.raises(InputError, match=r"column 'x' \(value\): 1 record has no number"):
         cg.tabulate(frame, ["r"], "x")
     table = cg.tabulate(frame, ["r"], "x", skip_missing=True)
     assert table.counts.tolist() == [2, 1, 1]
@@ -311,14 +311,14 @@ def test_records_without_a_code():
     ("column", "options", "message"),
     [
         ({"w": [1, -1]}, {"weight": "w"}, r"'w' \(weight\): 1 records are negative"),
-        ({"w": [1, None]}, {"weight": "w"}, r"'w' \(weight\): 1 records have no number"),
+        ({"w": [1, None]}, {"weight": "w"}, r"'w' \(weight\): 1 record has no number"),
         ({"h": ["a", None]}, {"holding": "h"}, r"'h' \(holding\): 1 records belong to no holding"),
         ({"h": ["a", " "]}, {"holding": "h"}, r"'h' \(holding\): 1 records belong to no holding"),
         ({"c": [1, -2]}, {"cost": "c"}, r"'c' \(cost\): 1 records are negative"),
         ({"s": ["a", "b"]}, {"shadow": "s"}, r"'s' \(shadow\): 2 records hold something that is not a finite number"),
-        ({"s": [1.0, float("inf")]}, {"shadow": "s"}, r"1 records hold something that is not a finite number"),
+        ({"s": [1.0, float("inf")]}, {"shadow": "s"}, r"1 record holds something that is not a finite number"),
         ({"s": [1e308, 1e308]}, {"shadow": "s"}, r"'s' \(shadow\): the numbers are too large"),
-        ({"s": [1.0, float("nan")]}, {"shadow": "s"}, r"'s' \(shadow\): 1 records"),
+        ({"s": [1.0, float("nan")]}, {"shadow": "s"}, r"'s' \(shadow\): 1 record"),
     ],
 )
 def test_records_that_cannot_be_added_up(column, options, message):
@@ -395,3 +395,18 @@ def test_tables_have_the_decimals_that_were_asked_for():
     assert weighted.values[weighted.cell({"r": "S"})] == 5.3  # 3.7 x 10/7: what it stands for is rounded, not x
     with pytest.raises(InputError, match="from 0 to 9"):
         cg.tabulate(records, ["r"], "x", decimals=-1)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("N,secret", r"1 record \(line 4\) holds something"),
+        ("N,", r"1 record \(line 4\) has no number"),
+        ("N,12,5", "firms.csv:4: 3 columns; the first line names 2"),
+    ],
+)
+def test_what_is_wrong_in_a_text_file_is_told_by_its_line(tmp_path, line, says):
+    (tmp_path / "firms.csv").write_text("\n".join(["region,x", 'N,"1"', "S,2", line, *["S,7"] * 3000, ""]))
+    with pytest.raises(InputError, match=says) as error:
+        cg.tabulate(tmp_path / "firms.csv", ["region"], "x")
+    assert "secret" not in str(error.value)

@@ -268,3 +268,41 @@ def test_a_sensitive_count_without_levels_is_left_three_whole_numbers():
     release = cg.round(table, base=5)
     _, low, high = release.audit(exact=True).ranges["external"]
     assert (high - low)[0] >= 2
+
+
+def amounts():
+    """Weighted amounts with cents, of which some cells are sensitive."""
+    rng = np.random.default_rng(7)
+    values = np.round(rng.lognormal(6, 1, (5, 4)), 2)
+    t = cg.Table.from_leaves({"region": list("abcde"), "size": list("wxyz")}, values)
+    few = np.isin(np.arange(t.n_cells), [t.cell({"region": "a", "size": "w"}), t.cell({"region": "c", "size": "z"})])
+    return t.with_(sensitive=few, lower=0.1 * t.values * few, upper=0.1 * t.values * few)
+
+
+@pytest.mark.parametrize("base", [2.5, 100, 1000])
+def test_totals_of_amounts_go_to_their_nearest_multiple_where_asked(base):
+    t = amounts()
+    t = t.with_(lower=np.minimum(t.lower, base / 4), upper=np.minimum(t.upper, base / 4))
+    plain = cg.round(t, base, weights="inverse", time_limit_s=10)
+    release = cg.round(t, base, keep=["total", ["region"]], weights="inverse", time_limit_s=10)
+    kept = (t.coordinates[:, 1] == 0) & ~t.sensitive
+    assert np.allclose(release.values[kept], np.floor(t.values[kept] / base + 0.5) * base)
+    assert base == 100 or not np.allclose(plain.values[kept], release.values[kept])
+    assert release.audit().safe
+    assert np.allclose(np.mod(release.values / base + 0.5, 1), 0.5)
+
+
+def test_whoever_knows_that_totals_were_kept_is_an_attacker():
+    release = cg.round(amounts(), 1000, keep=["total"], time_limit_s=10)
+    low, high = release.published_bounds()
+    assert high[0] - low[0] <= 1000
+    assert (high - low)[1:].max() > 1900
+
+
+def test_kept_totals_of_a_publication_are_known_too():
+    t = amounts()
+    publication = cg.Publication.of({"one": t, "other": amounts().with_(name="other").with_weights("unit")})
+    release = cg.round(publication, 1000, keep=["total"], time_limit_s=10)
+    low, high = release.published_bounds()
+    assert (high - low).min() <= 1000
+    assert release.audit().safe

@@ -1,11 +1,14 @@
 """The ledger: lines are only added, and one that is changed or taken out is seen."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from cellguard.cli import main
 from cellguard.exceptions import InputError
 from cellguard.publish.ledger import FILE, enter, entries
+from cellguard.publish.manifest import hash_of
 
 
 @pytest.fixture
@@ -51,3 +54,30 @@ def test_no_line_goes_through_a_symbolic_link(tmp_path):
     with pytest.raises(InputError, match="symbolic link"):
         enter(tmp_path, "released", {})
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_every_release_of_a_job_stands_in_the_ledger_beside_it(office, capsys):
+    assert main(["protect", str(office / "job.toml"), "--quiet"]) == 0
+    assert main(["protect", str(office / "job.toml"), "--quiet", "--out", str(office / "again")]) == 0
+    lines, whole = entries(office)
+    assert whole
+    assert [(line["what"], line["release"], line["method"]) for line in lines] == [
+        ("released", "out", "suppress"),
+        ("released", "again", "suppress"),
+    ]
+    assert lines[0]["manifest"] == hash_of(office / "out" / "internal" / "manifest.json")
+
+
+def test_a_ledger_that_cannot_be_written_is_told_and_the_release_is_there(office, capsys):
+    (office / FILE).symlink_to(office / "elsewhere")
+    assert main(["protect", str(office / "job.toml")]) == 0
+    assert "ledger was not written" in capsys.readouterr().err
+    assert (office / "out" / "public" / "manifest.json").is_file()
+
+
+def test_lines_that_come_at_once_stand_one_after_the_other(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: enter(tmp_path, "released", {"release": str(k)}), range(40)))
+    lines, whole = entries(tmp_path)
+    assert whole
+    assert sorted(int(line["release"]) for line in lines) == list(range(40))

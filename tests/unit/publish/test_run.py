@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 import stat
 
 import numpy as np
@@ -358,7 +359,8 @@ def test_a_run_that_found_no_release_is_tried_again(office, monkeypatch, capsys)
         patch.setattr(running, "protected", none)
         assert main(["protect", str(office / "job.toml")]) == 2
     assert "raise limits.time_limit_s (now" in capsys.readouterr().err
-    assert run(read_job(office / "job.toml")).resumed == ("tabulate", "flag")
+    assert not (office / "out").exists()  # a table of true values is not left behind
+    assert run(read_job(office / "job.toml")).resumed == ()
 
 
 def test_checkpoints_of_other_data_or_damaged_ones_count_for_nothing(office, monkeypatch):
@@ -662,9 +664,11 @@ def test_linked_tables_come_back_one_by_one(office):
     path = office / "job.toml"
     tables = '[[tables]]\nname = "By region"\ndimensions = ["region"]\n[[tables]]\nname = "By sector"\n'
     text = path.read_text().replace("[[rules]]", f'{tables}dimensions = ["sector"]\n\n[[rules]]')
-    path.write_text(text.replace("p = 10", "p = 60"))
+    path.write_text(re.sub(r"formats = .*", 'formats = ["csv", "xlsx", "sdmx"]', text.replace("p = 10", "p = 60")))
     outcome = run(read_job(path))
     public = outcome.folder / "public"
+    for folder in (public, outcome.folder / "internal"):
+        assert {file.name for file in folder.glob("*.sdmx.csv")} == {"By region.sdmx.csv", "By sector.sdmx.csv"}
     whole, one, other = (rows_of(public / f"{name}.csv") for name in ("small", "By region", "By sector"))
     assert set(one[0]) == {"region", "status", "value"}
     assert len(one) + len(other) == len(whole) + 1  # the total is in both

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
+from cellguard.data.tabulate.lines import first_line, refuse_broken_lines
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
 
@@ -42,6 +43,8 @@ class DuckRecords:
         self._types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
         self._names: Sequence[str] = list(relation.columns)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._text: str | None = None
+        """The one text file that they come from, if they do."""
 
     # ------------------------------------------------------------------ where from
 
@@ -95,9 +98,13 @@ class DuckRecords:
                 relation = connection.read_parquet(files)
                 check_width(files[0], len(relation.columns))
                 return cls._spilling(connection, relation)
-            return cls._spilling(connection, _read_csv(connection, files, encoding))
+            records = cls._spilling(connection, _read_csv(connection, files, encoding))
+            records._text = files[0] if len(files) == 1 else None
+            return records
         except duckdb.Error as error:  # its text may hold records: it stays here
             connection.close()
+            if kind == "csv" and len(files) == 1:
+                refuse_broken_lines(files[0])
             raise FormatError.at(
                 path, None, f"cannot be read as {kind} ({type(error).__name__}).", hint="is the file complete?"
             ) from None
@@ -142,6 +149,10 @@ class DuckRecords:
         """Return the names of the columns."""
         return self._names
 
+    def first_line(self, column: str, decimal: str, *, missing: bool) -> int | None:
+        """Return the first line of their text file with no entry in a column, or one that is no number."""
+        return None if self._text is None else first_line(self._text, column, decimal, missing=missing)
+
     def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
         wanted = (f"CAST({sql.name(column)} AS VARCHAR) IN ({sql.listed(codes)})" for column, codes in where.items())
@@ -169,6 +180,8 @@ class DuckRecords:
             except duckdb.InterruptException:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
+                if self._text is not None and isinstance(error, duckdb.InvalidInputException):
+                    refuse_broken_lines(self._text)
                 raise _failure(error) from None
 
     def _keep(self, table: str, query: str) -> str:
@@ -300,7 +313,7 @@ class _View(DuckRecords):
 
     def __init__(self, records: DuckRecords) -> None:
         super().__init__(records._relation, records._connection)
-        self._names = records._names
+        self._names, self._text = records._names, records._text
 
     def close(self) -> None:
         """Leave the database to the others."""

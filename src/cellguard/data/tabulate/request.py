@@ -136,6 +136,9 @@ class Records(Protocol):
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
 
+    def first_line(self, column: str, decimal: str, *, missing: bool) -> int | None:
+        """Return the first line of a text file with no entry in a column, or one that is no number."""
+
     def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
 
@@ -155,15 +158,22 @@ def check_columns(known: Sequence[str], roles: Roles) -> None:
             raise InputError(f"column {column!r} cannot be a dimension and the {part} at once.")
 
 
-def check_facts(facts: Facts, roles: Roles) -> None:
-    """Refuse records that cannot be added up; says how many and which column, never what they hold."""
+def check_facts(facts: Facts, roles: Roles, records: Records) -> None:
+    """Refuse records that cannot be added up; says how many, which column and where first, never what they hold."""
     if facts.records == 0:
         raise InputError("there are no records.")
-    for message, hint in _complaints(facts, roles):
+    for message, hint in _complaints(facts, roles, records):
         raise InputError(message, hint=hint)
 
 
-def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
+def _counted(count: int, column: str, roles: Roles, records: Records, *, missing: bool) -> str:
+    """Say how many records it is about, and which line of a text file is the first."""
+    line = records.first_line(column, roles.decimal, missing=missing)
+    word = "record" if count == 1 else "records"
+    return f"{count:,} {word}" + ("" if line is None else f" ({'' if count == 1 else 'the first in '}line {line})")
+
+
+def _complaints(facts: Facts, roles: Roles, records: Records) -> Iterator[tuple[str, str]]:
     for part, absolute in facts.absolute.items():
         if not absolute < _LARGEST:
             yield (
@@ -174,7 +184,10 @@ def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
         count = facts.not_numbers.get(part, 0)
         if count:
             yield (
-                f"column {column!r} ({part}): {count} records hold something that is not a finite number.",
+                (
+                    f"column {column!r} ({part}): {_counted(count, column, roles, records, missing=False)} "
+                    f"{'holds' if count == 1 else 'hold'} something that is not a finite number."
+                ),
                 "is the decimal sign a comma? then say decimal = ','."
                 if roles.decimal == "."
                 else "correct the data; numbers must not have signs between thousands.",
@@ -182,7 +195,10 @@ def _complaints(facts: Facts, roles: Roles) -> Iterator[tuple[str, str]]:
         count = facts.missing.get(part, 0)
         if count and not (part == "value" and roles.skip_missing):
             yield (
-                f"column {column!r} ({part}): {count} records have no number.",
+                (
+                    f"column {column!r} ({part}): {_counted(count, column, roles, records, missing=True)} "
+                    f"{'has' if count == 1 else 'have'} no number."
+                ),
                 "skip_missing leaves out records without a value." if part == "value" else "correct the data.",
             )
     if facts.negative.get("weight", 0):

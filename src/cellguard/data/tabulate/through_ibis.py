@@ -29,6 +29,11 @@ class IbisRecords:
         """Return the names of the columns."""
         return list(self._table.columns)
 
+    def first_line(self, column: str, decimal: str, *, missing: bool) -> int | None:
+        """Return nothing: rows of a database have no order."""
+        del column, decimal, missing
+        return None
+
     def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
         codes = {column: [given] if isinstance(given, str) else list(given) for column, given in where.items()}

@@ -250,7 +250,7 @@ class _Tabulation:
         """Look at the records, add them up, add the margins, make the table."""
         check_columns(records.columns(), self.roles)
         facts = records.facts(self.roles)
-        check_facts(facts, self.roles)
+        check_facts(facts, self.roles, records)
         scales = self._scales(facts)
         largest = _largest(tuple(self.dims), self.crossings)
         answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in largest]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from cellguard.methods.keep import keep_option
 from cellguard.methods.method import Method, Option
 
 __all__ = ["METHOD"]
-
-
-def _margins(typed: list[str] | None) -> list[list[str]]:
-    return [entry.split(",") for entry in typed or []]
 
 
 METHOD = Method(
@@ -54,11 +51,7 @@ METHOD = Method(
             name="integer", kind=bool, flag="--integer/--real", key="whole",
             help="Only whole numbers, or any; unless given as many decimals as the values.",
         ),
-        Option(
-            name="keep", kind=list[str], metavar="MARGIN", read=_margins,
-            job_kind=list[str | list[str] | dict[str, str]], job_default=(),
-            help="Stays as it is: total, a dimension, or several with commas (in a job a list); may be repeated.",
-        ),
+        keep_option("Stays as it is"),
         Option(
             name="repair", default="senses", choices=("senses", "relations", "none"), metavar="HOW",
             help="When no table fits: flip senses, relax relations, or none.",

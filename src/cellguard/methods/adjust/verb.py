@@ -13,12 +13,12 @@ from cellguard._engine.closest.adjuster import adjuster_of
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
-from cellguard.methods.adjust.keep import Keep, kept_cells
 from cellguard.methods.adjust.norms import distance_of
 from cellguard.methods.adjust.repair import REPAIRS
 from cellguard.methods.adjust.senses import needs
 from cellguard.methods.adjust.surplus import with_secret
 from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
+from cellguard.methods.keep import Keep, kept_cells
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cellguard.methods.bases import read_bases, suggested_base
+from cellguard.methods.keep import keep_option
 from cellguard.methods.method import Method, Option
 
 __all__ = ["METHOD"]
@@ -30,6 +31,7 @@ METHOD = Method(
             name="step", kind=int, least=1, metavar="N",
             help="Cells move by less than N bases; the least possible if not given.",
         ),
+        keep_option("Goes to its nearest multiple"),
         Option(
             name="objective", default="distance", key=None, metavar="KIND",
             help="distance; unbiased or coins: each seed another table.",

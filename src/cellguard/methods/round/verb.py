@@ -14,7 +14,7 @@ which takes a step of 2 at least. ``keep_multiples=True`` lets it stay, as in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError
+from cellguard.methods.keep import Keep, as_plain, kept_cells
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
@@ -56,6 +57,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     step: int | None = None,
     max_step: int = 5,
     keep_multiples: bool = False,
+    keep: Iterable[Keep] = (),
     weights: str | ArrayLike = "table",
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 0.0,
@@ -90,6 +92,10 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     keep_multiples
         Let a sensitive cell stay that is a multiple of its base, as salazar2004 does. Otherwise it moves
         to another multiple, because a sensitive cell is never published as it is; with step 1 it cannot.
+    keep
+        Totals and margins that go to the multiple nearest to them, as who rounds by himself would: ``"total"``, a
+        dimension or several, codes of a cell. Everybody knows it, so an attacker finds them within half a base.
+        Sensitive cells of a margin are rounded like others.
     weights
         Price of a unit of distance: the table's weights, ``"unit"``, ``"inverse"``, ``"value"``, ..., or
         one number per cell. Distance (2) of salazar2004 has unit weights.
@@ -122,12 +128,13 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
     bases = _bases(table, base)
+    table = _kept(table, bases, keep)
     needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
     _check_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
-        "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed, "objective": objective,
-        "method": method,
+        "keep": as_plain(keep), "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
+        "objective": objective, "method": method,
     }  # fmt: skip
     run = _RoundingRun(
         table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
@@ -340,6 +347,18 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
             hint="every value then is a multiple, or next to one; take a base with as many decimals at most.",
         )
     return bases
+
+
+def _kept(table: Table, bases: FloatArray, keep: Iterable[Keep]) -> Table:
+    """Return the table in which everybody knows the kept cells to within half a base of their nearest multiple."""
+    kept = kept_cells(table, keep) & ~table.fixed
+    if not kept.any():
+        return table
+    near, half = np.floor(table.values / bases + 0.5) * bases, bases / 2
+    return table.with_(
+        lb=np.where(kept, np.minimum(np.maximum(table.lb, near - half), table.values), table.lb),
+        ub=np.where(kept, np.maximum(np.minimum(table.ub, near + half), table.values), table.ub),
+    )
 
 
 def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
