@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from cellguard.cli._printing import note
+from cellguard.cli._start import uncollected
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -40,10 +41,11 @@ def command(
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.", hint="make the folder first.")
     try:
-        import uvicorn
+        with uncollected():
+            import uvicorn
 
-        from cellguard.web import create_app
-        from cellguard.web.security import Keys
+            from cellguard.web import create_app
+            from cellguard.web.security import Keys
     except ImportError as error:
         raise InputError(
             f"the page needs {error.name}, which is not installed.", hint="pip install 'cellguard[web]'"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+
+from cellguard.cli._start import uncollected
 
 CODE = """
 import sys
@@ -29,3 +32,11 @@ def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
     assert json.loads("1") == 1
     put_off("cellguard.no_such_module")
     assert "cellguard.no_such_module" not in sys.modules
+
+
+def test_garbage_is_collected_again_after_loading():
+    with uncollected():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 0
+    gc.unfreeze()

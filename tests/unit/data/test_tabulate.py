@@ -94,7 +94,9 @@ def test_semicolons_comma_decimals_and_leading_zeros(tmp_path):
     path.write_text("nace;x\n01;1,5\n02;2,25\n01; 3\n")
     table = cg.tabulate(path, ["nace"], "x", decimal=",")
     assert grid(table) == {("Total",): 6.75, ("01",): 4.5, ("02",): 2.25}
-    with pytest.raises(InputError, match=r"column 'x' \(value\): 2 records \(the first in line 2\) hold something.*\n.*decimal = ','") as error:
+    with pytest.raises(
+        InputError, match=r"column 'x' \(value\): 2 records \(the first in line 2\) hold something.*\n.*decimal = ','"
+    ) as error:
         cg.tabulate(path, ["nace"], "x")
     assert "1,5" not in str(error.value)
 
