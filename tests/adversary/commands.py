@@ -50,7 +50,8 @@ def command(
     if CONFIDENTIAL & set(told):
         yield Violation("leak", f"standard output tells {sorted(CONFIDENTIAL & set(told))}")
     if code == 0:
-        yield from judge(table, _release(table, method, told, options), read(out, table), options)
+        given = {moved: options[moved]} if moved else {}  # the others were not said on the command line
+        yield from judge(table, _release(table, method, told, options), read(out, table), given)
 
 
 def _release(table: cg.Table, method: str, told: dict[str, Any], options: dict[str, Any]) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 import cellguard as cg
 from adversary.checker import EVERYTHING, Violation, attackers, too_close
 from adversary.enumeration import SENSES, cheaper_roundings, least_adjustment, roundings, safe_rounding
+from adversary.meaning import asked
 from adversary.programs import exact
 from adversary.widths import least_width
 
@@ -41,7 +42,7 @@ def honest(
 
 def nothing(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:
     """Nothing is published: if it is said that nothing can be, there must be nothing."""
-    if release.status != "infeasible":
+    if release.status != "infeasible" or _known_beforehand(release.table):
         return
     if release.method == "round":
         yield from _some_rounding(release, options, figures)
@@ -49,6 +50,11 @@ def nothing(release: Any, options: dict[str, Any], figures: Counter[str]) -> Ite
         yield from _some_adjustment(release, options, figures)
     if release.method in ("suppress", "intervals"):
         yield from _some_pattern(release, options, figures)
+
+
+def _known_beforehand(table: cg.Table) -> bool:
+    """Whether somebody knows a sensitive cell whatever is published: the manual calls no such table safe."""
+    return any(need.width == 0 for who in attackers(table) for need in asked(table, who))
 
 
 def _some_pattern(release: Any, options: dict[str, Any], figures: Counter[str]) -> Iterable[Violation]:

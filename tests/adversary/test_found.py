@@ -14,8 +14,9 @@ import cellguard as cg
 from adversary import informed
 from adversary.campaign import trial
 from adversary.checker import judge
+from adversary.commands import command
 from adversary.doors import accepted
-from adversary.generator import Case, decimals_of
+from adversary.generator import Case, case, decimals_of
 from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
@@ -66,6 +67,14 @@ def test_unbiased_rounding_keeps_its_limit(tmp_path):
     with suppress(cg.InputError):  # refused as too large, with a hint, is an answer
         cg.round(table, 400.0, objective="unbiased", time_limit_s=1.0, seed=1)
     assert time.process_time() - begin < 8
+
+
+def test_unbiased_rounding_says_which_bases_it_knows(tmp_path):
+    """A base of a thousand million asked for a matrix of its pairs of residues."""
+    table = square([[7, 4], [3, 9]], integer=True, sensitive=[5], lower=1, upper=1)
+    with pytest.raises(cg.CellguardError, match="up to 500"):
+        cg.round(table, base=1337157790, objective="unbiased")
+    assert not found(table, "round", tmp_path, base=1337157790.0, objective="unbiased")
 
 
 # ---------------------------------------------------------------------- perturbation
@@ -145,6 +154,11 @@ def test_halves_and_doubles_without_bounds(tmp_path):
     levels = {"sensitive": [1, 3, 4, 6], "lower": 0.05, "upper": 0.2, "lb": -np.inf}
     table = cg.Table.from_equations(a, csr_array(T), **levels)
     assert not found(table, "intervals", tmp_path, seed=1, time_limit_s=5.0)
+
+
+def test_a_level_of_next_to_nothing_is_no_cut():
+    """What slides was divided as all and 1e-13: the flow fell short of that by less than counts, and it crashed."""
+    assert cg.intervals(case(20261201, 236).table, position="narrowest").published
 
 
 def test_ends_of_counts_are_whole(tmp_path):
@@ -246,6 +260,24 @@ def test_withholding_everything_is_not_called_infeasible(tmp_path):
     leaves = [[79879628986.90234, 0.275390625], [13514031453.048828, 1827.845703125], [6617563281.402344, 6015.8046875]]
     table = square(leaves, sensitive=np.ones(12, bool)).with_levels(0.25, 0.25)
     assert cg.suppress(table, rounds=1).status is not cg.Status.INFEASIBLE
+
+
+def test_what_everybody_knows_is_never_safe(tmp_path):
+    """A sensitive 0 that cannot be anything else: refusing is what the manual says, and the adversary disputed it."""
+    leaves = np.array([[50, 0], [59, 7], [28, 6]])
+    table = square(leaves, integer=True, sensitive=[4, 5], sliding=[17, 0])
+    table = table.with_(ub=np.where(table.values == 0, 0.0, np.inf))
+    for method in ("suppress", "intervals"):
+        assert not found(table, method, tmp_path)
+        assert getattr(cg, method)(table).status == "infeasible"
+
+
+def test_the_command_line_is_judged_by_what_it_was_told(tmp_path):
+    """Cells that must be published were held against a command that was not told of them."""
+    table = square([[984, 900], [360, 1092], [612, 612]], sensitive=[4], sliding=553.0)
+    made = Case(table, (), None, 0)
+    withheld = np.flatnonzero(cg.suppress(table).suppressed & ~table.sensitive).tolist()
+    assert not list(command(made, "suppress", {"must_publish": withheld}, tmp_path, Counter()))
 
 
 def test_withheld_cells_are_marked_alike(tmp_path):

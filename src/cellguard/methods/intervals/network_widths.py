@@ -188,8 +188,9 @@ class NetworkWidths:
                     return
                 part = slice(first, first + _TOGETHER)
                 reached, sides = self._narrow(each, x, part, level)
-                short = first + np.flatnonzero(reached < level[part] * (1.0 - 1e-7) - 1e-12)
-                for k, side in zip(short.tolist(), sides, strict=True):
+                short = reached < level[part] * (1.0 - 1e-7)
+                more = reached[short] < level[part][short] * (1.0 - 1e-7) - 1e-12  # of next to nothing nothing is short
+                for k, side in zip((first + np.flatnonzero(short)[more]).tolist(), sides[more], strict=True):
                     yield self._cut(each, k, side == 1, known)
                     yield self._cut(each, k, side != 2, known)
 

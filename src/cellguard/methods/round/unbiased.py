@@ -18,9 +18,11 @@ from numpy.random import Generator
 
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["exploration", "shares_up", "steered", "tossed", "transition"]
+__all__ = ["MOST_RESIDUES", "exploration", "shares_up", "steered", "tossed", "transition"]
 
 
+MOST_RESIDUES = 500
+"""Larger bases have more pairs of residues than any table has cells to tell them by."""
 _PRIOR_WEIGHT = 5.0
 """So many imagined cells of each pair keep the estimate sensible where the table has few."""
 

@@ -158,6 +158,11 @@ def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | 
     base, values = int(run.base[0]), run.table.values
     if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
         raise InputError("the unbiased objective is for counts and one whole base of at least 2.")
+    if base > unbiased.MOST_RESIDUES:
+        raise InputError(
+            f"the unbiased objective knows bases up to {unbiased.MOST_RESIDUES}: it looks at every pair of residues.",
+            hint="round to the nearest, or by coins (objective='coins'), with a base as large as this.",
+        )
     rng = np.random.default_rng(run.limits.seed)
     if shares_up is not None:
         share = np.asarray(shares_up, np.float64)
