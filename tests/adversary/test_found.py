@@ -21,6 +21,7 @@ from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
 from cellguard.cli import main
+from cellguard.testing import assert_additive
 
 
 def mending(what):
@@ -183,6 +184,14 @@ def test_money_is_not_recovered_from_its_decimals(tmp_path):
     assert not kinds
     assert figures["adjust: sensitive cells with decimals"] > 60
     assert figures["adjust: hits by decimals"] < 8
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_an_adjusted_row_of_millions_beside_millions_of_millions_adds_up(norm):
+    """Movements that a cell of 1e12 would not notice were taken back in its neighbours of 1e6."""
+    table = square([[1e-3, 2e12, 5.0], [3e3, 4e-3, 1e12], [7.0, 1e6, 2e-3]], sensitive=[13], lower=0.7, upper=0.7)
+    for seed in range(1, 9):
+        assert_additive(cg.adjust(table, norm=norm, seed=seed))
 
 
 def test_senses_are_chosen_on_the_grid_that_is_published(tmp_path):

@@ -283,8 +283,13 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:
     """Return the published values: the true one where only rounding moved a cell, never outside its bounds by that."""
     T = abs(table.relations)
-    noise = 16.0 * float(np.finfo(np.float64).eps) * (T.T @ (T @ np.abs(table.values)) + np.abs(table.values))
-    x = np.where(np.abs(z) <= noise, table.values, table.values + z)
+    size, eps = T @ np.abs(table.values), 16.0 * float(np.finfo(np.float64).eps)
+    # a cell is put back by no more than what the smallest of its relations does not notice: it may stand beside 1e12
+    smallest = np.full(table.n_cells, np.inf)
+    np.minimum.at(smallest, T.indices, np.repeat(size, np.diff(T.indptr)))
+    still = eps * np.where(np.isfinite(smallest), smallest, np.abs(table.values))
+    x = np.where(np.abs(z) <= still, table.values, table.values + z)
+    noise = eps * (T.T @ size + np.abs(table.values))
     inside = np.clip(x, table.lb, table.ub)
     return np.where(np.abs(inside - x) <= noise, inside, x)
 
