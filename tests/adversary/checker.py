@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
@@ -138,7 +138,9 @@ def _interval(table: cg.Table, release: Any, file: Written, options: dict[str, A
     return ends, found
 
 
-def _moved(table: cg.Table, value: list[Number], *, bounds: bool = True) -> list[Violation]:
+def _moved(
+    table: cg.Table, value: list[Number], *, bounds: bool = True, given_up: Container[int] = ()
+) -> list[Violation]:
     """Of every method that publishes another table: it is one, within what everybody knows."""
     if None in value:
         return [Violation("file", "a cell without a value")]
@@ -155,7 +157,11 @@ def _moved(table: cg.Table, value: list[Number], *, bounds: bool = True) -> list
     for i, v in enumerate(value):
         slack = Fraction(1, 10**9) * max(1, abs(exact(table.values[i])))
         low, high = (exact(x) if abs(x) != float("inf") else None for x in (table.lb[i], table.ub[i]))
-        if bounds and ((low is not None and v < low - slack) or (high is not None and v > high + slack)):  # type: ignore[operator]
+        if (
+            bounds
+            and i not in given_up
+            and ((low is not None and v < low - slack) or (high is not None and v > high + slack))
+        ):  # type: ignore[operator]
             found.append(Violation("bounds", f"{table.label(i)}: outside what everybody knows"))
         if table.integer and v.denominator != 1:  # type: ignore[union-attr]
             found.append(Violation("whole", f"{table.label(i)}: no whole number"))
@@ -258,7 +264,7 @@ def _perturbed_interval(table: cg.Table, release: Any, i: int, v: Fraction) -> t
 def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, Any]) -> Published:
     """Every sensitive cell away from the truth by its levels; a width counts for both sides together."""
     value = file.numbers("value")
-    found = _moved(table, value)
+    found = _moved(table, value, given_up=_given_up(table, release, options))
     truth = _truth(table)
     for i, v in enumerate(value):
         if table.fixed[i] and options.get("repair") != "relations" and v is not None:  # a price may have been asked
@@ -277,6 +283,15 @@ def _adjusted(table: cg.Table, release: Any, file: Written, options: dict[str, A
             elif abs(v - a) < least_movement(table, need, up=v > a) * near:
                 found.append(Violation("level", f"{label} is closer than its levels"))
     return [EVERYTHING] * table.n_cells, found
+
+
+def _given_up(table: cg.Table, release: Any, options: dict[str, Any]) -> set[int]:
+    """Totals whose known bounds were given up: only if that was allowed, and never without saying so."""
+    if options.get("repair") != "relations":
+        return set()
+    said = set(release.details.get("changed_bounds", ()))
+    totals = {i for row in relations_of(table) for i, c in row.items() if c < 0 and not table.sensitive[i]}
+    return {i for i in totals if table.label(i) in said}
 
 
 def least_movement(table: cg.Table, need: Asked, *, up: bool) -> Fraction:

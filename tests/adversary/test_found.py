@@ -194,6 +194,17 @@ def test_an_adjusted_row_of_millions_beside_millions_of_millions_adds_up(norm):
         assert_additive(cg.adjust(table, norm=norm, seed=seed))
 
 
+def test_bounds_of_totals_that_may_be_given_up(tmp_path):
+    """Allowed, done and said: the adversary held it against the release. Not allowed, nothing is published."""
+    table = cg.Table.from_equations(
+        [1, 1, 0], [[0, 1, 2]], sensitive=[1], lower=1, upper=2, lb=0, ub=[2, 5, 2], integer=True
+    )
+    upward = {"senses": "upper", "surplus": 0.0}
+    assert not found(table, "adjust", tmp_path, repair="relations", **upward)
+    assert cg.adjust(table, repair="relations", **upward).details["changed_bounds"]
+    assert not cg.adjust(table, repair=None, **upward).published
+
+
 def test_senses_are_chosen_on_the_grid_that_is_published(tmp_path):
     """Known bounds off the grid: rising looks cheaper by fractions that are not published, and was called the optimum."""
     table = cg.Table.from_equations(
