@@ -10,7 +10,7 @@ from figures import CSPLIB, figure, peak_gib, seconds
 from joblib import parallel_config
 from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard.check.audit import audit
 from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.release import Release, Status, Suppression
@@ -32,9 +32,9 @@ def naive(release: Release) -> float:
             cost = np.zeros(table.n_cells)
             cost[cell] = 1.0
             program = LinearProgram(
-                table.relations, table.rhs, table.rhs, lo, hi, cost, solver="choose", simplex="dual", presolve=True,
-                tolerance=1e-7,
-            )  # fmt: skip
+                LinearModel(table.relations, table.rhs, table.rhs, lo, hi, cost),
+                Way(solver="choose", simplex="dual", presolve=True, tolerance=1e-7),
+            )
             program.solve(maximize=maximize)
     return (time.process_time() - start) / (2 * len(cells)) * 2 * int(table.sensitive.sum())
 

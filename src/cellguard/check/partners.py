@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
 
 if TYPE_CHECKING:
     from cellguard._types import FloatArray, IntArray
@@ -66,7 +66,7 @@ class _Movement:
     def __init__(self, T: csr_array, below: FloatArray, above: FloatArray) -> None:
         self.below, self.above, self.n = below, above, T.shape[1]
         zero, cost = np.zeros(2 * self.n), np.ones(2 * self.n)
-        self.program = LinearProgram(hstack([T, -T]), 0.0, 0.0, zero, zero, cost, simplex="dual")
+        self.program = LinearProgram(LinearModel(hstack([T, -T]), 0.0, 0.0, zero, zero, cost), DUAL)
 
     def support(self, cell: int, level: float) -> IntArray:
         """Return which cells move when one moves by its level; none where no movement reaches it."""

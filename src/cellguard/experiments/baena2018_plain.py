@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import block_array, csr_array, diags_array
 
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import LinearModel
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
@@ -38,15 +39,16 @@ def solve_plainly(table: Table, *, gap: float, time_limit_s: float) -> dict[str,
     ]
     zero, none, inf = np.zeros(f), np.zeros(m), np.full(f, np.inf)
     found = solve_mixed(
-        csr_array(block_array(rows)),
-        np.concatenate([none, zero, -inf, down, -inf]),
-        np.concatenate([none, inf, zero, inf, low[cells]]),
-        np.zeros(2 * n + f),
-        np.concatenate([high, low, np.ones(f)]),
-        np.concatenate([w, w, np.zeros(f)]),
-        integer=np.arange(2 * n + f) >= 2 * n,
-        relative_gap=gap,
-        time_limit_s=time_limit_s,
+        LinearModel(
+            csr_array(block_array(rows)),
+            np.concatenate([none, zero, -inf, down, -inf]),
+            np.concatenate([none, inf, zero, inf, low[cells]]),
+            np.zeros(2 * n + f),
+            np.concatenate([high, low, np.ones(f)]),
+            np.concatenate([w, w, np.zeros(f)]),
+            integer=np.arange(2 * n + f) >= 2 * n,
+        ),
+        Until(time_limit_s=time_limit_s, relative_gap=gap),
     )
     left = 100.0 * (found.objective - found.bound) / found.objective if found.found else None
     return {"status": str(found.status), "objective": found.objective, "gap_pct": left}

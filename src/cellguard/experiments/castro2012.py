@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import hstack
 
 from cellguard._engine.closest.adjuster import adjuster_of
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
@@ -83,7 +83,8 @@ def _counted_l1(table: Table) -> float:
     upper = np.concatenate([np.where(free, t.ub - t.values, 0.0), np.where(free & ~s, t.values - t.lb, 0.0)])
     split = hstack([t.relations, -t.relations])
     cost = np.concatenate([weight, weight])
-    found = LinearProgram(split, 0.0, 0.0, lower, upper, cost, simplex="dual", presolve=True, tolerance=1e-7).solve()
+    way = Way(simplex="dual", presolve=True, tolerance=1e-7)
+    found = LinearProgram(LinearModel(split, 0.0, 0.0, lower, upper, cost), way).solve()
     levels = np.concatenate([s, np.zeros(t.n_cells, bool)])
     return float(np.maximum(found.reduced_cost, 0.0)[levels].sum() - np.minimum(found.reduced_cost, 0.0).sum())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, SolveStatus
 
 
 def square() -> LinearProgram:
-    return LinearProgram(csr_array(np.array([[1.0, 1.0]])), 0, 4, np.zeros(2), np.full(2, 3.0))
+    return LinearProgram(LinearModel(csr_array(np.array([[1.0, 1.0]])), 0, 4, np.zeros(2), np.full(2, 3.0)))
 
 
 def test_costs_and_bounds_change_in_bulk() -> None:
@@ -41,5 +41,5 @@ def test_infeasible_and_unbounded_are_told_apart() -> None:
     lp = square()
     lp.set_row_sides(0, 7.0, 8.0)
     assert lp.solve().status is SolveStatus.INFEASIBLE
-    free = LinearProgram(csr_array((0, 1)), 0, 0, np.zeros(1), np.full(1, np.inf), np.ones(1))
+    free = LinearProgram(LinearModel(csr_array((0, 1)), 0, 0, np.zeros(1), np.full(1, np.inf), np.ones(1)))
     assert free.solve(maximize=True).status is SolveStatus.UNBOUNDED

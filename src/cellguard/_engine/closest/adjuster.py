@@ -20,7 +20,7 @@ from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
 from cellguard._engine.closest.distance import Certificate, Distance, certify
 from cellguard._engine.closest.interior import InteriorPoint, Projection
 from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
-from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
 from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
@@ -198,7 +198,7 @@ class Adjuster:
 
     def feasible(self, problem: ClosestProblem, deadline: Deadline = NEVER) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
-        lp = LinearProgram(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper, simplex="dual", presolve=True)
+        lp = LinearProgram(LinearModel(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper), ONCE)
         return lp.solve(time_limit_s=deadline.at_least()).status is not SolveStatus.INFEASIBLE
 
     def _finish(

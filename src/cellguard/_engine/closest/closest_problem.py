@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Distance
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
@@ -286,7 +286,9 @@ class ClosestProblem:
         A = self.m.relations
         side = -(A @ v)
         cost = np.where(point.v > 0, 1.0, -1.0) * self.absolute
-        lp = LinearProgram(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held], presolve=True)
+        lp = LinearProgram(
+            LinearModel(A[:, ~held], side, side, lower[~held], upper[~held], cost[~held]), Way(presolve=True)
+        )
         found = lp.solve(time_limit_s=deadline.at_least())
         if not found.optimal:
             return None

@@ -7,7 +7,8 @@ from scipy.sparse import block_array, csr_array, diags_array
 
 from cellguard._engine.closest.closest_problem import Movers
 from cellguard._engine.closest.distance import Distance
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import LinearModel
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["MixedSenses"]
@@ -74,17 +75,17 @@ class MixedSenses:
             tau = [float((most * np.abs(v)).max()) for most in self.largest]
             point = np.concatenate([np.maximum(v, 0.0), np.maximum(-v, 0.0), v[self.choice] > 0, tau])
         found = solve_mixed(
-            M,
-            lower,
-            upper,
-            np.concatenate([p[0], q[0], np.zeros(f + groups)]),
-            np.concatenate([p[1], q[1], np.ones(f), np.full(groups, np.inf)]),
-            np.concatenate([distance, distance, choice, np.full(groups, 1.0 if prefer is None else 0.0)]),
-            integer=np.concatenate([np.zeros(2 * n, bool), np.ones(f, bool), np.zeros(groups, bool)]),
+            LinearModel(
+                M,
+                lower,
+                upper,
+                np.concatenate([p[0], q[0], np.zeros(f + groups)]),
+                np.concatenate([p[1], q[1], np.ones(f), np.full(groups, np.inf)]),
+                np.concatenate([distance, distance, choice, np.full(groups, 1.0 if prefer is None else 0.0)]),
+                integer=np.concatenate([np.zeros(2 * n, bool), np.ones(f, bool), np.zeros(groups, bool)]),
+            ),
+            Until(time_limit_s=max(0.1, time_limit_s), relative_gap=gap, absolute_gap=0.0),
             start=point,
-            time_limit_s=max(0.1, time_limit_s),
-            relative_gap=gap,
-            absolute_gap=0.0,
         )
         bound = found.bound * self.price * unit if prefer is None else found.bound
         return (found.x[2 * n : 2 * n + f] > 0.5 if found.found else None), bound

@@ -16,15 +16,15 @@ variables of (6) are gone, and good senses are found by annealing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.closest_problem import ClosestRequest
-from cellguard._engine.solvers.lp import LinearProgram
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._engine.space.space import Space
 from cellguard._types import BoolArray, FloatArray
@@ -57,7 +57,7 @@ class SensesOfTotals:
 
     def relaxed(self, time_limit_s: float) -> tuple[BoolArray, float]:
         """Return the senses that the linear relaxation rounds to, and its bound."""
-        found = LinearProgram(*self._program(), simplex="dual", presolve=True).solve(time_limit_s=time_limit_s)
+        found = LinearProgram(self._program(), ONCE).solve(time_limit_s=time_limit_s)
         if not found.optimal:
             return np.zeros(len(self.own), bool), self.fixed + float(np.minimum(self.own, 0.0).sum())
         return found.x[: len(self.own)] > 0.5, self.fixed + found.objective
@@ -78,31 +78,28 @@ class SensesOfTotals:
 
     def proven(self, rises: BoolArray, time_limit_s: float, gap: float) -> tuple[BoolArray, float]:
         """Return the best senses of a mixed-integer program that starts from the given ones, and the bound."""
-        A, low, high, lower, upper, cost = self._program()
+        model = self._program()
         y = rises.astype(np.float64)
         if self.either_way:  # one of two mirror images is enough
             y = y if rises[0] else 1.0 - y
-            lower[0] = 1.0
+            model.lower[0] = 1.0
         sums = self.offset + self.H @ y
         f, k = len(y), len(sums)
         found = solve_mixed(
-            *(A, low, high, lower, upper, cost),
-            integer=np.arange(f + 2 * k) < f,
+            replace(model, integer=np.arange(f + 2 * k) < f),
+            Until(time_limit_s=time_limit_s, absolute_gap=0.99 * gap * self.value(rises)),
             start=np.concatenate([y, np.maximum(sums, 0.0), np.maximum(-sums, 0.0)]),
-            time_limit_s=time_limit_s,
-            relative_gap=0.0,
-            absolute_gap=0.99 * gap * self.value(rises),
             heuristics=False,
         )
         return (found.x[:f] > 0.5 if found.found else rises), self.fixed + found.bound
 
-    def _program(self) -> tuple[csr_array, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _program(self) -> LinearModel:
         """Rows, their sides, bounds and costs: ``H y - p + q = -offset``."""
         f, k = len(self.own), len(self.weight)
         A = csr_array(hstack([self.H, -eye_array(k), eye_array(k)]))
         upper = np.concatenate([np.ones(f), np.full(2 * k, np.inf)])
         cost = np.concatenate([self.own, self.weight, self.weight])
-        return A, -self.offset, -self.offset, np.zeros(f + 2 * k), upper, cost
+        return LinearModel(A, -self.offset, -self.offset, np.zeros(f + 2 * k), upper, cost)
 
     def search(self, gap: float, deadline: Deadline, seed: int) -> tuple[BoolArray, float, float]:
         """Return senses, their distance and a bound: as soon as the gap is closed, or when time is up."""

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._engine.space.reduce import Reduction
 from cellguard._tolerances import NO_PRICE
@@ -58,7 +58,7 @@ class _ByRelations:
 
     def __init__(self, A: csr_array, lower: FloatArray, upper: FloatArray) -> None:
         self.transposed = csr_array(A.T)
-        self.program = LinearProgram(A, 0.0, 0.0, lower, upper)
+        self.program = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper))
         self._cost = np.zeros(len(lower))
         self._moved_bounds = True
 
@@ -90,7 +90,7 @@ class _ByNullSpace:
     def __init__(self, N: csr_array, lower: FloatArray, upper: FloatArray) -> None:
         self.N, self.transposed = N, csr_array(N.T)
         free = np.full(N.shape[1], np.inf)
-        self.program = LinearProgram(N, lower, upper, -free, free)
+        self.program = LinearProgram(LinearModel(N, lower, upper, -free, free))
         # a parameter is the movement of one of the variables: the anchor of its column
         self.anchor, self.anchor_ratio = anchors(N)
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.tally import Tally
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Coalitions"]
@@ -173,7 +173,7 @@ class Coalitions:
             A = csr_array(A[:, columns])
             A = csr_array(A[np.flatnonzero(np.diff(A.indptr))])
         program = LinearProgram(
-            A, 0.0, 0.0, low[columns] / unit, high[columns] / unit, cost[columns], simplex="dual", presolve=True
+            LinearModel(A, 0.0, 0.0, low[columns] / unit, high[columns] / unit, cost[columns]), ONCE
         )
         self.programs += 1
         found = program.solve(maximize=True, time_limit_s=self.deadline.at_least(), duals=False)

@@ -9,7 +9,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.parts import RangeRequest
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.system import System
-from cellguard._engine.solvers.lp import LinearProgram, Solution
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, Way
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["search_whole"]
@@ -62,7 +62,8 @@ class _WholeSearch:
         self.variable = system.space.variable_of[cells[representative]]
         self.column_of = dict(zip(self.variable.tolist(), self.column.tolist(), strict=True))
         self.program = LinearProgram(
-            A, 0.0, 0.0, -down, up, presolve=True, solver="choose", tolerance=1e-7, integer=np.ones(len(up), bool)
+            LinearModel(A, 0.0, 0.0, -down, up, integer=np.ones(len(up), bool)),
+            Way(presolve=True, solver="choose", tolerance=1e-7),
         )
         self.program.options(mip_rel_gap=0.0, mip_abs_gap=0.0)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, SolveStatus
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["SmallMovements"]
@@ -73,7 +73,7 @@ class SmallMovements:
             far[place] = min(far[place], level)
             limits = (-down, far) if side > 0 else (-far, up)
             cost = side * csr_array(N[[place]]).toarray()[0]
-            found = LinearProgram(N, *limits, -free, free, cost).solve(maximize=True)
+            found = LinearProgram(LinearModel(N, *limits, -free, free, cost)).solve(maximize=True)
             if found.status is not SolveStatus.OPTIMAL:
                 return movement
             v = N @ found.x

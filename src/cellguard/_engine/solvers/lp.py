@@ -12,7 +12,7 @@ from scipy.sparse import csc_array, csr_array, sparray
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InternalError
 
-__all__ = ["LinearProgram", "Solution", "SolveStatus", "weak_duality_bound"]
+__all__ = ["DUAL", "ONCE", "WARM", "LinearModel", "LinearProgram", "Solution", "SolveStatus", "Way"]
 
 
 class SolveStatus(StrEnum):
@@ -45,68 +45,115 @@ class Solution:
         return self.status is SolveStatus.OPTIMAL
 
 
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """``min cost x`` subject to ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``, some x whole."""
+
+    A: sparray
+    row_lower: FloatArray | float
+    row_upper: FloatArray | float
+    lower: FloatArray
+    upper: FloatArray
+    cost: FloatArray | None = None
+    """Nothing costs anything unless given."""
+    integer: BoolArray | None = None
+    """Which variables are whole numbers; none unless given."""
+
+    def holds(self, x: FloatArray) -> bool:
+        """Whether a point satisfies every row and bound, whatever the solver says."""
+        if not np.isfinite(x).all():
+            return False
+        activity = self.A @ x
+        slack = 1e-6 * np.maximum(1.0, abs(self.A) @ np.abs(x))
+        inside = bool(((x >= self.lower - 1e-6) & (x <= self.upper + 1e-6)).all())
+        return inside and bool(((activity >= self.row_lower - slack) & (activity <= self.row_upper + slack)).all())
+
+    def weak_duality_bound(self, row_dual: FloatArray) -> float:
+        """Return a lower bound of the minimum that holds for any multipliers, however wrong the solver was.
+
+        Each row's multiplier is paired with the side that its sign allows, and the reduced cost of each
+        variable with the worse of its bounds; an infinite one gives no bound at all.
+
+        >>> model = LinearModel(csr_array(np.ones((1, 2))), 4, 4, np.zeros(2), np.full(2, 3.0), np.ones(2))
+        >>> model.weak_duality_bound(np.ones(1))
+        4.0
+        """
+
+        def worst(multiplier: FloatArray, low: FloatArray | float, high: FloatArray | float) -> float:
+            side = np.where(multiplier > 0, low, high)
+            used = multiplier != 0
+            return float(multiplier[used] @ side[used])
+
+        cost = np.zeros(self.A.shape[1]) if self.cost is None else self.cost
+        reduced = cost - self.A.T @ row_dual
+        reduced[np.abs(reduced) < 1e-11 * (1.0 + np.abs(cost))] = 0.0
+        return worst(row_dual, self.row_lower, self.row_upper) + worst(reduced, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a program is solved."""
+
+    solver: str = "simplex"
+    simplex: str = "primal"
+    presolve: bool = False
+    crossover: bool = True
+    tolerance: float = 1e-9
+    threads: int = 1
+
+
+WARM = Way()
+"""In the attacker's programs only costs change, and the last vertex stays feasible."""
+DUAL = Way(simplex="dual")
+"""Bounds and rows change: the last multipliers stay good."""
+ONCE = Way(simplex="dual", presolve=True)
+"""Solved once, or always from nothing."""
+
+
 class LinearProgram:
     """``min c x`` (or max) subject to ``row_lower <= A x <= row_upper``, ``lower <= x <= upper``.
 
-    The model stays in the solver between solves, so that a change of a few costs or bounds costs a
-    few pivots. Primal simplex without presolve is the default: in the attacker's programs only
-    costs change, and the last vertex stays feasible.
+    The model stays in the solver between solves, so that a change of a few costs or bounds costs a few pivots.
 
-    >>> lp = LinearProgram(csr_array(np.array([[1.0, 1.0]])), 4, 4, np.zeros(2), np.array([3.0, 3.0]))
+    >>> lp = LinearProgram(LinearModel(csr_array(np.ones((1, 2))), 4, 4, np.zeros(2), np.array([3.0, 3.0])))
     >>> lp.set_costs(np.array([0]), np.array([1.0]))
     >>> lp.solve().objective, lp.solve(maximize=True).objective
     (1.0, 3.0)
     """
 
-    def __init__(
-        self,
-        A: sparray,
-        row_lower: Any,
-        row_upper: Any,
-        lower: FloatArray,
-        upper: FloatArray,
-        cost: FloatArray | None = None,
-        *,
-        solver: str = "simplex",
-        simplex: str = "primal",
-        presolve: bool = False,
-        crossover: bool = True,
-        tolerance: float = 1e-9,
-        threads: int = 1,
-        integer: BoolArray | None = None,
-    ) -> None:
+    def __init__(self, program: LinearModel, way: Way = WARM) -> None:
         import highspy
 
         self._highs = highspy
-        A = csc_array(A)
+        A = csc_array(program.A)
         m, n = A.shape
         self.n_rows, self.n_columns = m, n
         model = highspy.HighsLp()
         model.num_col_, model.num_row_ = n, m
-        model.col_cost_ = np.zeros(n) if cost is None else np.asarray(cost, np.float64)
-        model.col_lower_ = np.ascontiguousarray(lower, np.float64)
-        model.col_upper_ = np.ascontiguousarray(upper, np.float64)
-        model.row_lower_ = np.ascontiguousarray(np.broadcast_to(row_lower, m), np.float64)
-        model.row_upper_ = np.ascontiguousarray(np.broadcast_to(row_upper, m), np.float64)
+        model.col_cost_ = np.zeros(n) if program.cost is None else np.asarray(program.cost, np.float64)
+        model.col_lower_ = np.ascontiguousarray(program.lower, np.float64)
+        model.col_upper_ = np.ascontiguousarray(program.upper, np.float64)
+        model.row_lower_ = np.ascontiguousarray(np.broadcast_to(program.row_lower, m), np.float64)
+        model.row_upper_ = np.ascontiguousarray(np.broadcast_to(program.row_upper, m), np.float64)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         model.a_matrix_.start_ = A.indptr.astype(np.int32)
         model.a_matrix_.index_ = A.indices.astype(np.int32)
         model.a_matrix_.value_ = A.data.astype(np.float64)
-        if integer is not None and integer.any():
+        self.is_mip = program.integer is not None and bool(program.integer.any())
+        if program.integer is not None and self.is_mip:
             kinds = highspy.HighsVarType
-            model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in integer]
-        self.is_mip = integer is not None and bool(integer.any())
+            model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in program.integer]
         self._sent: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self.solver = highspy.Highs()
         self.options(
             output_flag=False,
-            threads=threads,
-            solver=solver,
-            presolve="on" if presolve else "off",
-            run_crossover="on" if crossover else "off",
-            simplex_strategy=4 if simplex == "primal" else 1,
-            primal_feasibility_tolerance=tolerance,
-            dual_feasibility_tolerance=tolerance,
+            threads=way.threads,
+            solver=way.solver,
+            presolve="on" if way.presolve else "off",
+            run_crossover="on" if way.crossover else "off",
+            simplex_strategy=4 if way.simplex == "primal" else 1,
+            primal_feasibility_tolerance=way.tolerance,
+            dual_feasibility_tolerance=way.tolerance,
         )
         if self.solver.passModel(model) == highspy.HighsStatus.kError:
             raise InternalError("the linear program was refused by its solver")
@@ -179,11 +226,6 @@ class LinearProgram:
         if len(rows):
             self.solver.deleteRows(len(rows), np.asarray(rows, np.int32))
             self.n_rows -= len(rows)
-
-    def variable_types(self, integer: BoolArray) -> Any:
-        """Return HiGHS's own marks of whole and other variables."""
-        kinds = self._highs.HighsVarType
-        return np.where(integer, int(kinds.kInteger), int(kinds.kContinuous)).astype(np.uint8)
 
     def set_start(self, x: FloatArray) -> None:
         """Give a point to begin with (for whole-number programs)."""
@@ -263,33 +305,3 @@ class LinearProgram:
             kinds.kInterrupt: SolveStatus.LIMIT,
             kinds.kObjectiveBound: SolveStatus.LIMIT,
         }.get(claimed, SolveStatus.FAILED)
-
-
-def weak_duality_bound(
-    A: csr_array,
-    row_lower: FloatArray,
-    row_upper: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    cost: FloatArray,
-    row_dual: FloatArray,
-) -> float:
-    """Return a lower bound of the minimum that holds for any multipliers, however wrong the solver was.
-
-    Each row's multiplier is paired with the side that its sign allows, and the reduced cost of each
-    variable with the worse of its bounds; an infinite one gives no bound at all.
-
-    >>> A = csr_array(np.array([[1.0, 1.0]]))
-    >>> four, zero, three, one = np.array([4.0]), np.zeros(2), np.full(2, 3.0), np.ones(2)
-    >>> weak_duality_bound(A, four, four, zero, three, one, np.array([1.0]))
-    4.0
-    """
-
-    def worst(multiplier: FloatArray, low: FloatArray, high: FloatArray) -> float:
-        side = np.where(multiplier > 0, low, high)
-        used = multiplier != 0
-        return float(multiplier[used] @ side[used])
-
-    reduced = cost - A.T @ row_dual
-    reduced[np.abs(reduced) < 1e-11 * (1.0 + np.abs(cost))] = 0.0
-    return worst(row_dual, row_lower, row_upper) + worst(reduced, lower, upper)

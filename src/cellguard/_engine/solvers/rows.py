@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cellguard._engine.solvers.lp import LinearProgram, Solution, weak_duality_bound
+from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram, Solution
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Pool", "Relaxation", "Row", "matrix"]
@@ -79,9 +79,7 @@ class Relaxation:
         self.cost, self.lower, self.upper = cost, lower, upper
         self.rows: list[Row] = []
         none = np.zeros(0)
-        self._program = LinearProgram(
-            csr_array((0, len(cost))), none, none, lower, upper, cost, simplex="dual", tolerance=1e-9
-        )
+        self._program = LinearProgram(LinearModel(csr_array((0, len(cost))), none, none, lower, upper, cost), DUAL)
 
     def add(self, rows: list[Row]) -> None:
         """Take in rows."""
@@ -104,4 +102,4 @@ class Relaxation:
         """Return the bound that multipliers of the rows prove, whatever the solver says."""
         A, sides = matrix(self.rows, len(self.cost)), np.array([row.rhs for row in self.rows])
         free = np.full(len(sides), np.inf)
-        return weak_duality_bound(A, sides, free, self.lower, self.upper, self.cost, np.maximum(dual, 0.0))
+        return LinearModel(A, sides, free, self.lower, self.upper, self.cost).weak_duality_bound(np.maximum(dual, 0.0))

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.numbers.multiples import off_base
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.asked import Asked, asked_cells
@@ -198,7 +198,7 @@ class _Belief:
             low, high = np.concatenate([low, -free]), np.concatenate([high, free])
         else:
             A, below, above = T, t.rhs - T @ v, t.rhs - T @ v
-        self.program = LinearProgram(A, below, above, low, high, presolve=True, simplex="dual", tolerance=1e-9)
+        self.program = LinearProgram(LinearModel(A, below, above, low, high), ONCE)
 
     def ranges(self, cells: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the least and greatest value of some cells; NaN where no table fits."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, hstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.solvers.lp import LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import DUAL, ONCE, LinearModel, LinearProgram, SolveStatus
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Conflict", "find_conflict"]
@@ -62,17 +62,9 @@ def _support(T: csr_array, low: FloatArray, high: FloatArray, time_limit_s: floa
     M = csr_array(hstack([T, T @ I, T @ -I]))  # z inside the bounds, plus what is above, minus what is below
     start, stop = np.where(np.isfinite(low), low, -np.inf), np.where(np.isfinite(high), high, np.inf)
     more, less = np.where(np.isfinite(high), np.inf, 0.0), np.where(np.isfinite(low), np.inf, 0.0)
-    lp = LinearProgram(
-        M,
-        0.0,
-        0.0,
-        np.concatenate([start, np.zeros(2 * n)]),
-        np.concatenate([stop, more, less]),
-        np.concatenate([np.zeros(n), np.ones(2 * n)]),
-        simplex="dual",
-        presolve=True,
-    )
-    solution = lp.solve(time_limit_s=time_limit_s)
+    least, most = np.concatenate([start, np.zeros(2 * n)]), np.concatenate([stop, more, less])
+    model = LinearModel(M, 0.0, 0.0, least, most, np.concatenate([np.zeros(n), np.ones(2 * n)]))
+    solution = LinearProgram(model, ONCE).solve(time_limit_s=time_limit_s)
     if solution.optimal and solution.objective < 1e-9:
         return None
     if not solution.optimal:
@@ -88,7 +80,7 @@ class _Filter:
         self.cells = np.unique(part.indices)
         self.rows, self.deadline = rows, deadline
         self.low, self.high = low[self.cells].copy(), high[self.cells].copy()
-        self.lp = LinearProgram(csr_array(part[:, self.cells]), 0.0, 0.0, self.low, self.high, simplex="dual")
+        self.lp = LinearProgram(LinearModel(csr_array(part[:, self.cells]), 0.0, 0.0, self.low, self.high), DUAL)
         self.timely = True
 
     def _infeasible(self) -> bool:

@@ -18,7 +18,8 @@ from scipy.sparse import csc_array, csr_array, hstack
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import LinearModel
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["whole_columns", "whole_movement"]
@@ -245,17 +246,9 @@ def _round(
     open_ = [(first + k < last).astype(np.float64) for k in range(steps)]
     side = -(A @ first)
     n = len(z)
-    found = solve_mixed(
-        csr_array(hstack([A] * steps)),
-        side,
-        side,
-        np.zeros(n * steps),
-        np.concatenate(open_),
-        np.concatenate(prices),
-        time_limit_s=time_limit_s,
-        relative_gap=1e-4,
-        absolute_gap=0.0,
-    )
+    every, zero = csr_array(hstack([A] * steps)), np.zeros(n * steps)
+    model = LinearModel(every, side, side, zero, np.concatenate(open_), np.concatenate(prices))
+    found = solve_mixed(model, Until(time_limit_s=time_limit_s, relative_gap=1e-4, absolute_gap=0.0))
     if not found.found:
         return None
     x = np.asarray(first + found.x.reshape(steps, n).sum(axis=0))

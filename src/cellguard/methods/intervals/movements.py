@@ -20,8 +20,8 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.solvers.lp import LinearProgram
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.lattice import Width, grain_of, pieces
@@ -127,7 +127,7 @@ class Cover:
         A = ground.relations
         both = csr_array(hstack([A, -A, A, -A]))
         zero = np.zeros(A.shape[0])
-        self.program = LinearProgram(both, zero, zero, np.zeros(4 * m), np.zeros(4 * m), simplex="dual")
+        self.program = LinearProgram(LinearModel(both, zero, zero, np.zeros(4 * m), np.zeros(4 * m)), DUAL)
 
     # ------------------------------------------------------------------ search
 
@@ -269,7 +269,8 @@ class Cover:
         both = csr_array(csr_array(hstack([A, -A, A, -A]))[:, used])
         limit = min(_WHOLE_S, deadline.left)
         most = np.minimum(upper[used], _FAR)
-        found = solve_mixed(both, 0.0, 0.0, lower[used], most, cost[used], time_limit_s=limit, relative_gap=0.05)
+        model = LinearModel(both, 0.0, 0.0, lower[used], most, cost[used])
+        found = solve_mixed(model, Until(time_limit_s=limit, relative_gap=0.05))
         whole = np.zeros(4 * m)
         whole[used] = found.x
         v = joined(whole)

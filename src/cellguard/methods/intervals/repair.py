@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
@@ -28,7 +30,7 @@ def joint_movement(
 
     ``min weight |z|`` such that ``T z = 0``, ``z >= need`` where needed and ``-down <= z <= up``.
     """
-    from cellguard._engine.solvers.lp import LinearProgram
+    from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 
     n = len(weight)
     sides = np.zeros(relations.shape[0])
@@ -40,8 +42,8 @@ def joint_movement(
     both = csr_array(hstack([relations, -relations]))
     cost = np.concatenate([weight, weight]) / float(np.median(weight))
     solver = "ipm" if n > _SIMPLEX else "simplex"  # with crossover: few cells are moved
-    program = LinearProgram(both, sides, sides, lower, upper, cost, solver=solver, simplex="dual", presolve=True)
-    solution = program.solve(time_limit_s=time_limit_s)
+    model = LinearModel(both, sides, sides, lower, upper, cost)
+    solution = LinearProgram(model, replace(ONCE, solver=solver)).solve(time_limit_s=time_limit_s)
     if not solution.optimal:
         return None
     movement = solution.x[:n] - solution.x[n:]
@@ -58,7 +60,7 @@ class Widener:
     def __init__(
         self, relations: csr_array, weight: FloatArray, limits: tuple[FloatArray, FloatArray], unit: float
     ) -> None:
-        from cellguard._engine.solvers.lp import LinearProgram
+        from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
 
         self.limits, self.unit = limits, unit
         n = len(weight)
@@ -66,7 +68,7 @@ class Widener:
         self.price = weight / float(np.median(weight))
         every = csr_array(hstack([relations, relations, -relations]))
         bounds = np.zeros(3 * n)
-        self.program = LinearProgram(every, sides, sides, bounds, bounds, simplex="dual")
+        self.program = LinearProgram(LinearModel(every, sides, sides, bounds, bounds), DUAL)
 
     def widen(
         self,

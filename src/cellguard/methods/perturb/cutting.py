@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Cut, Separator
-from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus, weak_duality_bound
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -206,10 +206,10 @@ class _CuttingPlanes:
             most, cost = [*most, np.abs(limits.toward)], [*cost, self.weights * limits.share]
         self.most, self.cost = np.concatenate([*most, np.ones(k)]), np.concatenate([*cost, np.zeros(k)])
         kinds = np.concatenate([np.full(self.steps, integer), np.ones(k, bool)])
+        zero = np.zeros(self.steps + k)
         program = LinearProgram(
-            self.matrix, self.lower, self.upper, np.zeros(self.steps + k), self.most, self.cost,
-            simplex="dual", presolve=True, integer=kinds if kinds.any() else None, tolerance=1e-9,
-        )  # fmt: skip
+            LinearModel(self.matrix, self.lower, self.upper, zero, self.most, self.cost, kinds), ONCE
+        )
         if self.cuts:
             program.add_rows(*self.cut_rows(0))
         return program
@@ -249,4 +249,4 @@ class _CuttingPlanes:
             low, high = np.concatenate([low, sides]), np.concatenate([high, most])
         y = solution.row_dual
         y = np.where(np.isinf(high), np.maximum(y, 0.0), np.where(np.isinf(low), np.minimum(y, 0.0), y))
-        return weak_duality_bound(rows, low, high, np.zeros(len(self.cost)), self.most, self.cost, y)
+        return LinearModel(rows, low, high, np.zeros(len(self.cost)), self.most, self.cost).weak_duality_bound(y)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array
 
-from cellguard._engine.solvers.lp import LinearProgram
-from cellguard._engine.solvers.mip import solve_mixed
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.round.grid import AreaGrid
@@ -106,9 +106,9 @@ class AreaRelaxation:
         y, dual = np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs))
         if len(y):
             program = LinearProgram(
-                self.A, self.rhs, self.rhs, y, self.pieces.upper, self.pieces.cost,
-                solver="ipx", presolve=True, crossover=False, tolerance=1e-6,
-            )  # fmt: skip
+                LinearModel(self.A, self.rhs, self.rhs, y, self.pieces.upper, self.pieces.cost),
+                Way(solver="ipx", presolve=True, crossover=False, tolerance=1e-6),
+            )
             program.options(ipm_optimality_tolerance=1e-6)
             found = program.interior_point(time_limit_s=time_limit_s)
             if found is None or np.abs(self.A @ found.x - self.rhs).max(initial=0.0) > _IMPRECISE:
@@ -202,9 +202,10 @@ def make_whole(
         lower = np.concatenate([lower, sides - rows @ pieces.start])
         upper = np.concatenate([upper, np.full(len(sides), np.inf)])
     found = solve_mixed(
-        A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost,
-        time_limit_s=time_limit_s, relative_gap=1e-4, seed=seed,
-    )  # fmt: skip
+        LinearModel(A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost),
+        Until(time_limit_s=time_limit_s, relative_gap=1e-4),
+        seed=seed,
+    )
     if not found.found:
         return None
     x = pieces.start.copy()

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from cellguard._engine.solvers.lp import LinearProgram, Solution, SolveStatus
-from cellguard._engine.solvers.mip import MixedSolution, solve_mixed
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus, Way
+from cellguard._engine.solvers.mip import MixedSolution, Until, solve_mixed
 from cellguard._engine.standing import Standing
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.limits import Limits
@@ -174,10 +174,9 @@ class _TreeSearch(Standing[IntArray]):
         """Solve the relaxation and cut off what misses a level, until nothing does."""
         m = self.model
         interior = m.n_columns > _SIMPLEX and m.A.nnz > 2.5 * m.n_columns
-        kind = {"solver": "ipx", "crossover": False} if interior else {"simplex": "dual"}
-        program = LinearProgram(
-            m.A, m.rhs, m.rhs, np.zeros(m.n_columns), m.upper, m.cost, presolve=True, tolerance=1e-7, **kind
-        )
+        middle = Way(solver="ipx", presolve=True, crossover=False, tolerance=1e-7)
+        way = middle if interior else replace(ONCE, tolerance=1e-7)
+        program = LinearProgram(LinearModel(m.A, m.rhs, m.rhs, np.zeros(m.n_columns), m.upper, m.cost), way)
         known = 0
         for attempt in range(_ROUNDS):
             if len(self.sides) > known:
@@ -243,17 +242,11 @@ class _TreeSearch(Standing[IntArray]):
         lower = np.concatenate([m.rhs, self.sides]) - offset
         upper = np.concatenate([m.rhs, np.full(len(self.sides), np.inf)]) - offset
         columns = np.flatnonzero(free)
+        rows = A[keep][:, columns]
         base = float(m.cost @ rest)
         found = solve_mixed(
-            A[keep][:, columns],
-            lower[keep],
-            upper[keep],
-            np.zeros(len(columns)),
-            m.upper[columns],
-            m.cost[columns],
-            time_limit_s=self.limits.deadline.left,
-            relative_gap=0.0,
-            absolute_gap=self.absolute_gap(),
+            LinearModel(rows, lower[keep], upper[keep], np.zeros(len(columns)), m.upper[columns], m.cost[columns]),
+            Until(time_limit_s=self.limits.deadline.left, absolute_gap=self.absolute_gap()),
             start=self.start(rest, free),
             seed=self.limits.seed,
             threads=self.limits.threads,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.solvers.lp import LinearProgram
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._tolerances import NO_MOVEMENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
@@ -113,7 +113,8 @@ def _limit(deadline: Deadline) -> float:
 def split(A: sparray) -> LinearProgram:
     """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
     nothing = np.zeros(2 * A.shape[1])
-    program = LinearProgram(csc_array(hstack([A, -A])), 0.0, 0.0, nothing, nothing, simplex="dual", tolerance=1e-7)
+    both = csc_array(hstack([A, -A]))
+    program = LinearProgram(LinearModel(both, 0.0, 0.0, nothing, nothing), Way(simplex="dual", tolerance=1e-7))
     program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
     return program
 
@@ -224,7 +225,7 @@ class Protector:
             lower[q], upper[q], objective[q] = -np.inf, np.inf, -sign
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
-            lp = LinearProgram(A, 0.0, 0.0, lower, upper, objective, solver="ipx", tolerance=1e-7)
+            lp = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, objective), Way(solver="ipx", tolerance=1e-7))
             s = lp.solve(time_limit_s=_limit(self._deadline))
             if not s.optimal:
                 return None
