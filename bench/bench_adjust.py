@@ -14,8 +14,8 @@ from scipy.sparse import csc_matrix, csr_array, diags_array, eye_array, hstack, 
 
 import cellguard as cg
 from cellguard import generate
-from cellguard._engine.closest.adjuster import Adjuster, adjuster_of
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.adjuster import Adjuster
+from cellguard._engine.closest.distance import Distance, Target
 
 FASTER = {  # times faster that is aimed at; every other table: L2 1, L1 and L-infinity 2
     ("l2", "hier13"): 50, ("l2", "hier16"): 50, ("l2", "two5in6"): 50, ("l2", "nine5d"): 10, ("l2", "ninenew"): 4,
@@ -109,9 +109,9 @@ def many_solves_of_one_structure() -> None:
         table = cg.Table.read(CSPLIB / f"{name}.jj.gz")
         low, high = _room(table)
         distance = Distance.of(table.n_cells, square=_weights(table) ** 2)
-        first = seconds(lambda t=table, d=distance, b=(low, high): Adjuster(t.relations, t.fixed).solve(*b, d))
-        adjuster = adjuster_of(table.relations, table.fixed)
-        again = seconds(lambda a=adjuster, d=distance, b=(low, high): a.solve(*b, d))
+        first = seconds(lambda t=table, d=distance, b=(low, high): Adjuster(t.relations, t.fixed).solve(Target(*b, d)))
+        adjuster = Adjuster(table.relations, table.fixed)
+        again = seconds(lambda a=adjuster, d=distance, b=(low, high): a.solve(Target(*b, d)))
         figure(f"l2 {name}: a further solve", again, None, note=f"the first takes {first:.4f} s")
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.closest.adjuster import adjuster_of
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.adjuster import Adjuster
+from cellguard._engine.closest.distance import Distance, Target
 
 NORMS = ("l1", "l2")
 SEEDS = (0, 1, 2)
@@ -23,7 +23,7 @@ class Problem15:
         self.rng, self.norm = np.random.default_rng(seed), norm
         table = cg.Table.from_leaves({"r": list("abcd"), "c": list("vwxyz")}, self.rng.integers(20, 200, (4, 5)))
         self.n = table.n_cells
-        self.adjuster = adjuster_of(table.relations, table.fixed)
+        self.adjuster = Adjuster(table.relations, table.fixed)
         rises = np.zeros(self.n, bool)
         rises[self.rng.permutation(self.n)[:6]] = True
         self.lower = np.where(rises, 0.1 * table.values, -0.3 * table.values)
@@ -34,7 +34,7 @@ class Problem15:
     def distance(self, e_l=0.0, e_u=0.0, e_w=0.0) -> float:
         """The f of the theorem."""
         kind = {"absolute" if self.norm == "l1" else "square": self.weights + e_w}
-        found = self.adjuster.solve(self.lower + e_l, self.upper + e_u, Distance.of(self.n, **kind))
+        found = self.adjuster.solve(Target(self.lower + e_l, self.upper + e_u, Distance.of(self.n, **kind)))
         assert found.proven
         return found.objective
 
@@ -85,7 +85,7 @@ def test_statements_2_and_4_piecewise_linear_for_l1(seed, errors):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_statement_5_the_slope_is_the_multiplier(seed):
     problem = Problem15(seed, "l2")
-    found = problem.adjuster.solve(problem.lower, problem.upper, Distance.of(problem.n, square=problem.weights))
+    found = problem.adjuster.solve(Target(problem.lower, problem.upper, Distance.of(problem.n, square=problem.weights)))
     cells = np.flatnonzero(found.lower > 1e-3 * found.lower.max())
     assert len(cells)
     for i in cells.tolist():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import hstack
 
-from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
@@ -98,7 +98,7 @@ def _counted_l2(table: Table, release: Adjustment) -> float:
     at_bounds = (found["lower_multiplier"] + found["upper_multiplier"])[~table.sensitive].sum()
     gradient = 2.0 * found["square_weight"] * (release.values - table.values)
     force = gradient - found["lower_multiplier"] + found["upper_multiplier"]  # of the relations, where cells move
-    y = adjuster_of(table.relations, table.fixed).multipliers(np.where(table.fixed, 0.0, force))
+    y = Adjuster(table.relations, table.fixed).multipliers(np.where(table.fixed, 0.0, force))
     return float(at_bounds + np.abs(table.relations.T @ y)[table.fixed & ~table.sensitive].sum())
 
 

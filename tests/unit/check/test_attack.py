@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._engine.closest.adjuster import adjuster_of
-from cellguard._engine.closest.soft import closest_soft
+from cellguard._engine.closest.adjuster import Adjuster
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard.check.attack.scenarios import CLASSES, _distribution
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
@@ -46,13 +46,13 @@ def test_the_same_seed_gives_the_same_guesses(release: cg.Release) -> None:
 def test_estimates_are_additive_tables(release: cg.Release) -> None:
     """What the intruder computes satisfies the relations, soft bounds or not."""
     t = release.table
-    z = closest_soft(
-        adjuster_of(t.relations, t.fixed),
+    target = Target(
         np.where(t.sensitive, 3.0, -t.values),
         np.where(t.sensitive, 2.0, t.values),  # contradicts the lower bound: must be softened
-        absolute=np.ones(t.n_cells),
-        penalty=np.full(t.n_cells, 100.0),
+        Distance.of(t.n_cells, absolute=np.ones(t.n_cells)),
+        soft=np.full(t.n_cells, 100.0),
     )
+    z = Adjuster(t.relations, t.fixed).solve(target, tolerance=1e-9).z
     assert np.abs(t.relations @ z).max() < 1e-7
     assert (z[t.sensitive] >= 2 - 1e-6).all()
 
@@ -60,7 +60,8 @@ def test_estimates_are_additive_tables(release: cg.Release) -> None:
 def test_soft_bounds_that_fit_are_met_at_the_least_distance() -> None:
     t = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
     lower, upper = np.array([-12.0, -8.0, 4.0]), np.full(3, np.inf)
-    z = closest_soft(adjuster_of(t.relations, t.fixed), lower, upper, square=1 / t.values, penalty=np.full(3, 1000.0))
+    target = Target(lower, upper, Distance.of(3, square=1 / t.values), soft=np.full(3, 1000.0))
+    z = Adjuster(t.relations, t.fixed).solve(target, tolerance=1e-9).z
     assert np.allclose(z, [2.4, 1.6, 4.0], atol=1e-5)
 
 

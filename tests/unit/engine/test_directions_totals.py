@@ -10,7 +10,7 @@ import pytest
 import cellguard as cg
 from cellguard._core.senses import anneal
 from cellguard._engine.clock import Deadline
-from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance
 from cellguard.methods.adjust.repair import room_of
@@ -19,7 +19,7 @@ from cellguard.methods.adjust.senses import needs
 
 def search_of(table, weights=None):
     need, w = needs(table), 1.0 / np.maximum(table.values, 1.0) if weights is None else weights
-    adjuster = adjuster_of(table.relations, table.fixed)
+    adjuster = Adjuster(table.relations, table.fixed)
     return Senses(adjuster, room_of(table), need.lower, need.upper, Distance.of(table.n_cells, absolute=w))
 
 

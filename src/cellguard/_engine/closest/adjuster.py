@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
-from cellguard._engine.closest.distance import Certificate, Distance, certify
+from cellguard._engine.closest.distance import Certificate, Target, certify
 from cellguard._engine.closest.interior import InteriorPoint, Projection
 from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus
@@ -26,7 +26,7 @@ from cellguard._engine.threads import blas_threads
 from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Adjuster", "Closest", "adjuster_of"]
+__all__ = ["Adjuster", "Closest"]
 
 
 _LARGE = 100_000
@@ -74,9 +74,8 @@ class Adjuster:
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> adjuster = Adjuster(T)
-    >>> found = adjuster.solve(
-    ...     np.array([4.0, -12, -8]), np.full(3, np.inf), Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
-    ... )
+    >>> distance = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
+    >>> found = adjuster.solve(Target(np.array([4.0, -12, -8]), np.full(3, np.inf), distance))
     >>> found.z.round(6).tolist()
     [4.0, 2.4, 1.6]
     """
@@ -139,11 +138,8 @@ class Adjuster:
 
     def solve(
         self,
-        lower: FloatArray,
-        upper: FloatArray,
-        distance: Distance,
+        target: Target,
         *,
-        soft: FloatArray | None = None,
         tolerance: float | None = None,
         vertex: bool = True,
         deadline: Deadline = NEVER,
@@ -152,13 +148,8 @@ class Adjuster:
 
         Parameters
         ----------
-        lower, upper
-            Bounds of each cell's movement, possibly infinite. Fixed cells do not move whatever
-            their bounds.
-        distance
-            What is minimised.
-        soft
-            What it costs to miss a cell's bounds by one; every bound holds unless given.
+        target
+            Bounds and distance. Fixed cells do not move whatever their bounds.
         tolerance
             Of the interior point, relative to the objective; 1e-12, or 1e-9 before a vertex is looked for.
         vertex
@@ -167,17 +158,17 @@ class Adjuster:
         deadline
             When to stop, with what was found so far.
         """
-        lower, upper = np.where(self.fixed, 0.0, lower), np.where(self.fixed, 0.0, upper)
-        if soft is not None:
-            soft = np.where(self.fixed, np.inf, soft)
+        lower, upper = np.where(self.fixed, 0.0, target.lower), np.where(self.fixed, 0.0, target.upper)
+        soft = None if target.soft is None else np.where(self.fixed, np.inf, target.soft)
+        target = Target(lower, upper, target.distance, soft)
         stuck = self.reduction.determined
         impossible = (lower[stuck] > 0).any() or (upper[stuck] < 0).any() or (lower > upper).any()
         if impossible and soft is None:
             return self._nothing()
         if (lower <= 0).all() and (upper >= 0).all():
             still = np.zeros(self.n)
-            return self._finish(still, still, np.zeros((2, self.n)), 0, (lower, upper, distance, None, soft))
-        problem = ClosestProblem(self.movers, lower, upper, distance, soft=soft)
+            return self._finish(still, still, np.zeros((2, self.n)), 0, target)
+        problem = ClosestProblem(self.movers, target)
         if (problem.lower > problem.upper).any():
             return self._nothing()
         to_vertex = vertex and problem.flat
@@ -190,8 +181,7 @@ class Adjuster:
                 point = replace(point, v=v) if point.converged else run.settle(v)
         z = self.movers.cells(point.v) * problem.unit
         force, bounds, share = problem.forces(point, z)
-        task = (lower, upper, distance, share, soft)
-        found = self._finish(self.complete(z), force, bounds, point.iterations, task)
+        found = self._finish(self.complete(z), force, bounds, point.iterations, target, share)
         if found.proven or soft is not None or self.feasible(problem, deadline):
             return found
         return self._nothing()
@@ -202,12 +192,18 @@ class Adjuster:
         return lp.solve(time_limit_s=deadline.at_least()).status is not SolveStatus.INFEASIBLE
 
     def _finish(
-        self, z: FloatArray, force: FloatArray, bounds: FloatArray, iterations: int, task: tuple[Any, ...]
+        self,
+        z: FloatArray,
+        force: FloatArray,
+        bounds: FloatArray,
+        iterations: int,
+        target: Target,
+        share: FloatArray | None = None,
     ) -> Closest:
         y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
         return Closest(
             z=z,
-            certificate=certify(self.relations, z, y, *task),
+            certificate=certify(self.relations, z, y, target, share),
             relations=y,
             lower=bounds[0],
             upper=bounds[1],
@@ -226,19 +222,3 @@ class Adjuster:
             feasible=False,
             iterations=0,
         )
-
-
-_RECENT: list[tuple[Any, bytes, Adjuster]] = []
-"""The last adjusters: tables that differ in values, levels or weights share one."""
-
-
-def adjuster_of(relations: csr_array, fixed: BoolArray) -> Adjuster:
-    """Return the adjuster of a structure, from the last few when it is among them."""
-    mask = np.packbits(fixed).tobytes()
-    for structure, where, adjuster in _RECENT:
-        if structure is relations and where == mask:
-            return adjuster
-    adjuster = Adjuster(relations, fixed)
-    _RECENT.insert(0, (relations, mask, adjuster))
-    del _RECENT[4:]
-    return adjuster

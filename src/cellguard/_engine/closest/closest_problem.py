@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Target
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._engine.space.reduce import Reduction
@@ -96,16 +96,8 @@ class _Pairs:
 class ClosestProblem:
     """One problem between movers, in units of a typical movement."""
 
-    def __init__(
-        self,
-        movers: Movers,
-        lower: FloatArray,
-        upper: FloatArray,
-        distance: Distance,
-        *,
-        soft: FloatArray | None = None,
-        request: ClosestRequest | None = None,
-    ) -> None:
+    def __init__(self, movers: Movers, target: Target, request: ClosestRequest | None = None) -> None:
+        lower, upper, distance, soft = target.lower, target.upper, target.distance, target.soft
         self.m, self.d, self.soft, self.request = movers, distance, soft, request
         self.cell_lower, self.cell_upper = lower, upper
         # values may be 1e11 and levels 1e5 (toysarah): what cells need is the unit

@@ -20,7 +20,7 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
 from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
@@ -145,7 +145,7 @@ class Senses:
         upper = np.where(decided & ~rises & (self.cell_down > 0), -self.cell_down, self.room[1])
         free = s == 0
         request = ClosestRequest(mover=self.mover[free], down=self.down[free], up=self.up[free]) if free.any() else None
-        problem = ClosestProblem(m, lower, upper, self.d, request=request)
+        problem = ClosestProblem(m, Target(lower, upper, self.d), request)
         self.nodes += 1
         nowhere = np.full(m.n, np.nan)
         if (problem.lower > problem.upper).any():

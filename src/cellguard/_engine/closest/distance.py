@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Certificate", "Distance", "certify"]
+__all__ = ["Certificate", "Distance", "Target", "certify"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,28 +140,35 @@ class Certificate:
         return 0.0 if distance <= 0 else distance / max(abs(self.objective), 1e-300)
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a closest movement is asked for."""
+
+    lower: FloatArray
+    """Bound of each cell's movement, possibly infinite; so is `upper`."""
+    upper: FloatArray
+    distance: Distance
+    """What is minimised."""
+    soft: FloatArray | None = None
+    """What it costs to miss a cell's bounds by one (castro2012 section 5); every bound holds unless given."""
+
+
 def certify(
-    relations: csr_array,
-    z: FloatArray,
-    y: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    distance: Distance,
-    share: FloatArray | None = None,
-    soft: FloatArray | None = None,
+    relations: csr_array, z: FloatArray, y: FloatArray, target: Target, share: FloatArray | None = None
 ) -> Certificate:
     """Check a movement against the relations and bounds, and bound all others by the multipliers.
 
     Any y proves something; only the right one proves a small gap. See :meth:`Distance.least` for
-    `share` and `soft`; with soft bounds the objective includes what is paid for missing them.
+    `share` and soft bounds; with soft bounds the objective includes what is paid for missing them.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> d = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
     >>> z, y = np.array([4.0, 2.4, 1.6]), np.array([0.4])
-    >>> c = certify(T, z, y, np.array([4.0, -12, -8]), np.full(3, np.inf), d)
+    >>> c = certify(T, z, y, Target(np.array([4.0, -12, -8]), np.full(3, np.inf), d))
     >>> round(c.objective, 9), round(c.bound, 9), c.residual, c.violation
     (1.6, 1.6, 0.0, 0.0)
     """
+    lower, upper, distance, soft = target.lower, target.upper, target.distance, target.soft
     force = relations.T @ y
     needed = np.maximum(np.maximum(lower, -upper), 0.0)
     typical = float(np.median(needed[needed > 0])) if needed.any() else 1.0

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["EchelonForm", "anchors"]
+__all__ = ["EchelonForm", "anchors", "in_echelon_form"]
 
 
 def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
@@ -18,6 +18,12 @@ def anchors(N: csr_array) -> tuple[IntArray, FloatArray]:
     return anchor, N.data[N.indptr[anchor]]
 
 
+def in_echelon_form(N: csr_array) -> tuple[FloatArray, IntArray]:
+    """Return a basis as dense rows, parameters by variables, and the variable that moves with each parameter only."""
+    anchor, ratio = anchors(N)
+    return np.ascontiguousarray((N.toarray() / ratio).T, np.float64), anchor
+
+
 class EchelonForm:
     """Movements ``v = N p`` inside the room of each variable, by the compiled simplex method.
 
@@ -25,8 +31,7 @@ class EchelonForm:
     """
 
     def __init__(self, N: csr_array, down: FloatArray, up: FloatArray) -> None:
-        self.parameter, ratio = anchors(N)
-        self.Z = np.ascontiguousarray((N.toarray() / ratio).T)
+        self.Z, self.parameter = in_echelon_form(N)
         self.low, self.high = -down, up
         self._nothing_known = np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0)
         self._bank = np.zeros((0, len(up)))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.space.echelon_form import in_echelon_form
 from cellguard._types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -118,19 +119,9 @@ class Space:
     def echelon(
         self, variables: IntArray | None = None, parameters: IntArray | None = None
     ) -> tuple[FloatArray, IntArray]:
-        """Dense basis in echelon form, parameters by variables, and the variable of each parameter.
-
-        Parameters
-        ----------
-        variables, parameters
-            Of some components; all unless given.
-        """
-        r, N = self.reduction, self.basis
-        N = N if variables is None else N[variables]
-        N = N if parameters is None or len(parameters) == N.shape[1] else N[:, parameters]
-        cells = r.parameters if parameters is None else r.parameters[parameters]
-        scale = r.ratio[cells]  # a parameter need not be the representative of its class
-        return np.ascontiguousarray((N.toarray() * scale).T, np.float64), self.variable_of[cells]
+        """Basis in echelon form, of some components or all; see :func:`in_echelon_form`."""
+        N = self.basis if variables is None else self.basis[variables]
+        return in_echelon_form(N if parameters is None or len(parameters) == N.shape[1] else N[:, parameters])
 
 
 def per_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:

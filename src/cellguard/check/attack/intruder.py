@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -130,19 +131,22 @@ class ProgramIntruder:
         positive = np.abs(self.x[self.x != 0])
         return min(1.0, unit or float(positive.min())) if len(positive) else 1.0
 
-    @property
+    @cached_property
     def adjuster(self) -> Adjuster:
-        """The reduced structure: one per process, because its factors cannot travel to another."""
-        from cellguard._engine.closest.adjuster import adjuster_of
+        """The reduced structure."""
+        from cellguard._engine.closest.adjuster import Adjuster
 
-        return adjuster_of(self.table.relations, self.table.fixed)
+        return Adjuster(self.table.relations, self.table.fixed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the structure behind: its factors cannot travel to another process."""
+        return {name: value for name, value in vars(self).items() if name != "adjuster"}
 
     # ------------------------------------------------------------------ one replication
 
     def guess(self, seed: np.random.SeedSequence) -> tuple[FloatArray, bool]:
         """Guess once, solve the problem backwards, and return the estimates and whether bounds had to be soft."""
-        from cellguard._engine.closest.distance import Distance
-        from cellguard._engine.closest.soft import closest_soft
+        from cellguard._engine.closest.distance import Distance, Target
 
         rng = np.random.default_rng(seed)
         guess = self.x * rng.uniform(1 - self.beta, 1 + self.beta, len(self.x))
@@ -154,15 +158,14 @@ class ProgramIntruder:
         distance = Distance.of(len(weight), absolute=absolute, square=square)
         up = self._senses(chosen, room, raise_by, lower_by, distance, rng)
         lower, upper = self._bounds(chosen, room, up, raise_by, lower_by)
-        z = None
+        target, z = Target(lower, upper, distance), None
         if not self.soft:
-            found = self.adjuster.solve(lower, upper, distance, tolerance=1e-10)
+            found = self.adjuster.solve(target, tolerance=1e-10)
             solved = found.feasible and found.certificate is not None and found.certificate.gap <= _SOLVED
             z = found.z if solved else None
         softened = z is None
         if z is None:
-            penalty = self._penalty(weight)
-            z = closest_soft(self.adjuster, lower, upper, absolute=absolute, square=square, penalty=penalty)
+            z = self.adjuster.solve(replace(target, soft=self._penalty(weight)), tolerance=1e-9).z
         return (self.x - z)[self.cells], softened
 
     def _chosen(self, rng: Generator) -> IntArray:

@@ -13,8 +13,7 @@ __all__ = ["with_noise"]
 def with_noise(
     basis: csr_array,
     z: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
+    bounds: tuple[FloatArray, ...],
     most: FloatArray,
     rng: np.random.Generator,
     *,
@@ -26,7 +25,7 @@ def with_noise(
     ----------
     basis
         Of the null space of the relations; of whole numbers when only those are allowed.
-    z, low, high
+    z, bounds
         The movement, and the bounds that it keeps.
     most
         How far a step may move each cell; several steps may add up.
@@ -35,7 +34,7 @@ def with_noise(
     whole
         Whether steps are whole numbers.
     """
-    columns, z = csc_array(basis), z.copy()
+    columns, z, (low, high) = csc_array(basis), z.copy(), bounds
     for j in rng.permutation(basis.shape[1]).tolist():
         span = slice(columns.indptr[j], columns.indptr[j + 1])
         cells, by = columns.indices[span], columns.data[span]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cellguard._engine.closest.adjuster import Adjuster, adjuster_of
+from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.directions import Senses
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.adjust.senses import Need
 from cellguard.nouns.table import Table
@@ -48,14 +48,13 @@ def bounded_totals(table: Table) -> BoolArray:
 
 def with_cells_freed(
     table: Table, bounds: tuple[FloatArray, FloatArray], distance: Distance, unbounded: BoolArray
-) -> tuple[Adjuster, tuple[FloatArray, FloatArray], Distance]:
-    """Return the structure, bounds and prices of the problem in which fixed cells may change too, at a large price.
+) -> Target:
+    """Return bounds and prices of the problem in which fixed cells may change too, at a large price.
 
     A relation whose total is fixed is relaxed by as much as the total changes, and still holds. Totals in `unbounded`
     lose their bounds, at the same price: with a large penalty for changes of margins there is always a table
     (castro2004 section 5), unless inner cells themselves have no room.
     """
-    adjuster = adjuster_of(table.relations, np.zeros(table.n_cells, bool))
     d, free = distance, ~table.fixed & ~unbounded
     needed = np.maximum(bounds[0], -bounds[1])
     needed = needed[np.isfinite(needed) & (needed > 0)]
@@ -70,4 +69,4 @@ def with_cells_freed(
     )
     low = np.where(table.fixed, np.minimum(table.lb - table.values, 0.0), bounds[0])
     high = np.where(table.fixed, np.maximum(table.ub - table.values, 0.0), bounds[1])
-    return adjuster, (np.where(unbounded, -np.inf, low), np.where(unbounded, np.inf, high)), prices
+    return Target(np.where(unbounded, -np.inf, low), np.where(unbounded, np.inf, high), prices)

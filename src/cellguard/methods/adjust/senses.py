@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.levels import attackers_of, movement_levels
@@ -53,7 +53,7 @@ def needs(table: Table) -> Need:
     return Need(cells=(lower > 0) | (upper > 0), lower=lower, upper=upper)
 
 
-def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int) -> BoolArray:
+def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int, r: Reduction) -> BoolArray:
     """Return which cells rise; named senses go the other way where there is no room, or where only that has a level."""
     if not isinstance(senses, str):
         return _given(table, senses)
@@ -62,13 +62,13 @@ def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int) -
             f"senses {senses!r} are not known; known are {', '.join(_NAMED)}, or an array.",
             hint=did_you_mean(senses, _NAMED),
         )
-    up = _by_key(table, seed) if senses == "key" else np.full(table.n_cells, senses == "upper")
+    up = _by_key(table, seed, r) if senses == "key" else np.full(table.n_cells, senses == "upper")
     one_sided = (table.lower > 0) != (table.upper > 0)
     up = np.where(one_sided, table.upper > 0, up)
     return np.where(np.isinf(need.upper), False, np.where(np.isinf(need.lower), True, up))
 
 
-def _by_key(table: Table, seed: int) -> BoolArray:
+def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     """Return senses that depend on the cell and the secret only, not on the table it stands in (castro2012 section 2).
 
     The key of a cell is who contributes to it, as far as the table knows: how many, and the largest
@@ -79,7 +79,6 @@ def _by_key(table: Table, seed: int) -> BoolArray:
     keys = [blake2b(text.encode(), key=secret, digest_size=16).digest() for text in identities(table, cells)]
     up = np.zeros(table.n_cells, bool)
     up[cells] = [key[-1] & 1 == 1 for key in keys]
-    r = adjuster_of(table.relations, table.fixed).reduction
     smallest: dict[int, tuple[bytes, int]] = {}
     for key, cell in zip(keys, cells.tolist(), strict=True):
         group = int(r.alias[cell])

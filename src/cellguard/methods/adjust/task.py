@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster, Closest
 from cellguard._engine.closest.directions import Choice, Senses, choose
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import ReleaseError
@@ -116,7 +116,7 @@ class Task:
 
     def closest(self, bounds: Bounds) -> Closest:
         """Return the closest movement within the bounds."""
-        return self.adjuster.solve(*bounds, self.distance, deadline=self.last_moment)
+        return self.adjuster.solve(Target(*bounds, self.distance), deadline=self.last_moment)
 
 
 # ---------------------------------------------------------------- the ways to a release
@@ -124,12 +124,12 @@ class Task:
 
 def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -> Adjustment:
     """Adjust with given senses; repair or explain when they leave no table."""
-    up = fixed_senses(task.table, task.need, senses, task.limits.seed)
+    up = fixed_senses(task.table, task.need, senses, task.limits.seed, task.adjuster.reduction)
     for _ in task.draw():
         bounds = task.bounds(up)
         found = task.closest(bounds)
         if found.feasible:
-            return _finished(task, up, found, bounds)
+            return _finished(task, _Found(up, found, bounds))
         if repair == "senses":
             release = _with_flips(task, up)
             if release is not None:
@@ -151,19 +151,21 @@ def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
     changed = int((task.need.cells & (other != up)).sum())
     task.details["flipped"] = changed
     note = f"{changed} senses were flipped: no table satisfies all relations and bounds with the senses as they were."
-    return _finished(task, other, found, bounds, note)
+    return _finished(task, _Found(other, found, bounds, note))
 
 
 def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
     """Adjust with totals that may change at a large price: the fixed ones, then beyond the bounds of the others."""
     table = task.table
+    adjuster = Adjuster(table.relations)
     for unbounded in (np.zeros(table.n_cells, bool), bounded_totals(table)):
-        adjuster, freed, prices = with_cells_freed(table, bounds, task.distance, unbounded)
-        found = adjuster.solve(*freed, prices, deadline=task.last_moment)
+        target = with_cells_freed(table, bounds, task.distance, unbounded)
+        found = adjuster.solve(target, deadline=task.last_moment)
         if found.feasible:
             break
     else:
         return _none(task, text)
+    freed = target.lower, target.upper
     noise = 1e-6 * np.maximum(1.0, np.abs(table.values))
     x = table.values + found.z
     given_up = {
@@ -183,7 +185,7 @@ def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -
         freed = np.where(kept, bounds[0], freed[0]), np.where(kept, bounds[1], freed[1])
     # the distance of the repaired table is what it is; nothing is proven about others
     note = f"{' and '.join(notes)}, because {text}"
-    return _finished(task, up, found, freed, note, bound=math.nan, instead=(adjuster, prices))
+    return _finished(task, _Found(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance)))
 
 
 def _some(labels: list[str]) -> str:
@@ -203,28 +205,34 @@ def with_optimal_senses(task: Task) -> Adjustment:
             found = task.closest(bounds)
             if found.feasible:
                 bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
-                return _finished(task, choice.up, found, bounds, bound=bound, in_time=choice.in_time)
+                return _finished(task, _Found(choice.up, found, bounds, bound=bound, in_time=choice.in_time))
     return _no_choice(task, choice)
 
 
 # ---------------------------------------------------------------- results
 
 
-def _finished(
-    task: Task,
-    up: BoolArray,
-    found: Closest,
-    bounds: Bounds,
-    note: str = "",
-    *,
-    bound: float | None = None,
-    in_time: bool = True,
-    instead: tuple[Adjuster, Distance] | None = None,
-) -> Adjustment:
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The closest movement of a task, and how it came to be."""
+
+    up: BoolArray
+    closest: Closest
+    bounds: Bounds
+    note: str = ""
+    bound: float | None = None
+    """That of the closest movement unless given."""
+    in_time: bool = True
+    instead: tuple[Adjuster, Distance] | None = None
+    """The structure and prices, when they are not the task's."""
+
+
+def _finished(task: Task, it: _Found) -> Adjustment:
     """Turn what was found into a release; only what is proven is called optimal."""
-    table, bound = task.table, found.bound if bound is None else bound
+    table, found, bounds = task.table, it.closest, it.bounds
+    bound = found.bound if it.bound is None else it.bound
     task.details |= {"iterations": found.iterations}
-    adjuster, prices = instead or (task.adjuster, task.distance)
+    adjuster, prices = it.instead or (task.adjuster, task.distance)
     if task.unit:
         whole = _on_grid(task, found, bounds, adjuster, prices)
         if whole is None:
@@ -240,12 +248,12 @@ def _finished(
     objective = task.distance.value(z)
     release = Adjustment(
         table=task.original,
-        status=_status(task, found, objective, bound, in_time=in_time),
+        status=_status(task, found, objective, bound, in_time=it.in_time),
         objective=objective,
         bound=min(bound, objective),
         values=values,
-        internal=_internal(task, up, found),
-        explanation=_remarks(task, note),
+        internal=_internal(task, it.up, found),
+        explanation=_remarks(task, it.note),
         details=task.details,
         options=task.options,
         seconds=task.seconds,
@@ -258,11 +266,9 @@ def _on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: 
     """Return the closest movement in units of the grid, or None."""
     unit = task.unit
     distance = Distance(absolute=d.absolute * unit, square=d.square * unit**2, largest=d.largest * unit, group=d.group)
-    low, high = (in_units(side, unit) for side in bounds)
-    return whole_movement(
-        adjuster, low, high, distance, in_units(found.z, unit),
-        bound=found.bound, gap=task.limits.gap, deadline=task.last_moment,
-    )  # fmt: skip
+    target = Target(in_units(bounds[0], unit), in_units(bounds[1], unit), distance)
+    near = in_units(found.z, unit)
+    return whole_movement(adjuster, target, near, bound=found.bound, gap=task.limits.gap, deadline=task.last_moment)
 
 
 def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[FloatArray, ...]) -> FloatArray:
@@ -277,7 +283,7 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
             return z
         basis, most = columns, in_units(most, task.unit)
     rng = np.random.default_rng([task.limits.seed, 1])
-    return with_noise(basis, z, bounds[0], bounds[1], most, rng, whole=task.unit > 0)
+    return with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
 
 
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:

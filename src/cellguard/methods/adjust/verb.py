@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.closest.adjuster import adjuster_of
+from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
@@ -139,7 +139,7 @@ def adjust(
         noise=_at_least_zero(noise, "noise"),
         secret_senses=isinstance(senses, str) and senses == "key",
         unit=_unit(table, integer),
-        adjuster=adjuster_of(working.relations, working.fixed),
+        adjuster=Adjuster(working.relations, working.fixed),
         limits=limits,
     )
     task.options = {"norm": norm, "weights": _named(weights), "senses": _named(senses), "surplus": surplus}

@@ -10,14 +10,14 @@ steps with growing prices, and the relations of two-way tables are totally unimo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.solvers.lp import LinearModel
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import FloatArray, IntArray
@@ -39,9 +39,7 @@ _ROUNDS, _STEPS = 300, 2000
 
 def whole_movement(
     adjuster: Adjuster,
-    lower: FloatArray,
-    upper: FloatArray,
-    distance: Distance,
+    target: Target,
     near: FloatArray,
     *,
     bound: float = float("nan"),
@@ -54,10 +52,9 @@ def whole_movement(
     ----------
     adjuster
         Of the relations and fixed cells.
-    lower, upper
-        Bounds of the movements; the whole numbers inside them are allowed.
-    distance
-        What is kept small. Where a largest movement counts, the movement stays near `near` instead.
+    target
+        Bounds of the movements, of which the whole numbers inside are allowed, and the distance that is kept
+        small. Where a largest movement counts, the movement stays near `near` instead.
     near
         The closest movement in real numbers.
     bound, gap
@@ -65,17 +62,18 @@ def whole_movement(
     deadline
         When to stop, on the clock of time limits.
     """
-    low, high = np.ceil(lower - 1e-7), np.floor(upper + 1e-7)
+    low, high = np.ceil(target.lower - 1e-7), np.floor(target.upper + 1e-7)
     free = ~adjuster.reduction.determined
     if ((low > high) & free).any():
         return None
     low, high = np.where(free, low, 0.0), np.where(free, high, 0.0)
-    loss = _Loss(distance, near)
-    found = _Descent.of(adjuster, low, high, loss, near, deadline)
+    distance = target.distance
+    wanted = _Wanted(adjuster, low, high, _Loss(distance, near), near, deadline)
+    found = _Descent.of(wanted)
     close = np.isfinite(bound) and found is not None and distance.value(found) <= (1.0 + gap) * bound
     if found is not None and (close or deadline.passed):
         return found
-    other = _by_program(adjuster, low, high, loss, near, _PROGRAM_S if found is not None else np.inf, deadline)
+    other = _by_program(wanted, _PROGRAM_S if found is not None else np.inf)
     if other is None or (found is not None and distance.value(found) <= distance.value(other)):
         return found
     return other
@@ -93,6 +91,18 @@ class _Loss:
 
     def __call__(self, z: FloatArray, at: IntArray | slice = slice(None)) -> FloatArray:
         return np.asarray(self.absolute[at] * np.abs(z - self.centre[at]) + self.square[at] * z**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """A whole movement of one structure, near another movement."""
+
+    adjuster: Adjuster
+    low: FloatArray
+    high: FloatArray
+    loss: _Loss
+    near: FloatArray
+    deadline: Deadline
 
 
 # ---------------------------------------------------------------------- steps along the basis
@@ -117,21 +127,14 @@ class _Descent:
         self.price = np.maximum(1e4 * typical, 10.0 * marginal)
 
     @classmethod
-    def of(
-        cls,
-        adjuster: Adjuster,
-        low: FloatArray,
-        high: FloatArray,
-        loss: _Loss,
-        near: FloatArray,
-        deadline: Deadline,
-    ) -> FloatArray | None:
+    def of(cls, wanted: _Wanted) -> FloatArray | None:
         """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
-        basis, multiple = whole_columns(adjuster.reduction.basis)
+        reduction, deadline = wanted.adjuster.reduction, wanted.deadline
+        basis, multiple = whole_columns(reduction.basis)
         if basis is None:
             return None
-        search = cls(basis, low, high, loss)
-        z = basis @ np.rint(near[adjuster.reduction.parameters] / multiple)
+        search = cls(basis, wanted.low, wanted.high, wanted.loss)
+        z = basis @ np.rint(wanted.near[reduction.parameters] / multiple)
         for _ in range(_KICKS):
             # where numbers of very different sizes meet, the real optimum misses small cells by many units
             step = 4.0 ** np.ceil(np.log(max(1.0, float(search.missed(z).max(initial=0.0)))) / np.log(4.0))
@@ -203,23 +206,16 @@ def whole_columns(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
 # ---------------------------------------------------------------------- a mixed-integer program
 
 
-def _by_program(
-    adjuster: Adjuster,
-    low: FloatArray,
-    high: FloatArray,
-    loss: _Loss,
-    near: FloatArray,
-    seconds: float,
-    deadline: Deadline,
-) -> FloatArray | None:
+def _by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
     """Choose among the whole numbers around the closest movement; further out only when there is no other hope."""
+    adjuster, deadline = wanted.adjuster, wanted.deadline
     cells = np.flatnonzero(~adjuster.reduction.determined)
     A = csr_array(adjuster.relations[adjuster.reduction.rows][:, cells])
     for reach in _REACH if np.isinf(seconds) else _REACH[:1]:
         limit = min(seconds, deadline.at_least())
-        found = _round(A, low[cells], high[cells], near[cells], lambda x: loss(x, cells), reach, limit)
+        found = _round(A, wanted, cells, reach, limit)
         if found is not None:
-            out = np.zeros(len(near))
+            out = np.zeros(len(wanted.near))
             out[cells] = found
             return out
         if deadline.passed:
@@ -227,22 +223,15 @@ def _by_program(
     return None
 
 
-def _round(
-    A: csr_array,
-    low: FloatArray,
-    high: FloatArray,
-    z: FloatArray,
-    cost: Callable[[FloatArray], FloatArray],
-    reach: int,
-    time_limit_s: float,
-) -> FloatArray | None:
+def _round(A: csr_array, wanted: _Wanted, cells: IntArray, reach: int, time_limit_s: float) -> FloatArray | None:
     """Choose whole numbers at most `reach` further than the two next to z (for a whole z: than its neighbours)."""
+    z, low, high = (x[cells] for x in (wanted.near, wanted.low, wanted.high))
     first = np.clip(np.floor(z) - reach - (z == np.rint(z)), low, high)
     last = np.clip(np.floor(z) + 1 + reach, low, high)
     steps = int((last - first).max(initial=0.0))
     if steps == 0:
         return first if not (A @ first).any() else None
-    prices = [cost(first + k + 1) - cost(first + k) for k in range(steps)]
+    prices = [wanted.loss(first + k + 1, cells) - wanted.loss(first + k, cells) for k in range(steps)]
     open_ = [(first + k < last).astype(np.float64) for k in range(steps)]
     side = -(A @ first)
     n = len(z)

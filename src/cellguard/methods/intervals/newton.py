@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from cellguard._engine.space.echelon_form import anchors
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
 
@@ -126,7 +127,7 @@ class NewtonState:
         self.N = self.basis.toarray()
         self.copies = make_copies(program.relations, self.basis)
         self.rows = np.arange(len(requests))
-        self.parameters = _identity_rows(self.basis)
+        self.parameters = anchors(self.basis)
 
         most = (
             [np.minimum(program.most_upper, program.most_lower)] if tied else [program.most_upper, program.most_lower]
@@ -396,13 +397,3 @@ class NewtonState:
         for side, is_open in enumerate(self.open):
             out[side][~is_open] = 0.0
         return np.concatenate(out)
-
-
-def _identity_rows(basis: csr_array) -> tuple[IntArray, FloatArray]:
-    """For each column of the basis a cell that moves with it alone, and by how much."""
-    rows = np.flatnonzero(np.diff(basis.indptr) == 1)
-    entries = basis.indptr[rows]
-    out, value = np.empty(basis.shape[1], np.int64), np.empty(basis.shape[1])
-    out[basis.indices[entries]] = rows
-    value[basis.indices[entries]] = basis.data[entries]
-    return out, value

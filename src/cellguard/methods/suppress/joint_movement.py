@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.distance import Distance
+from cellguard._engine.closest.distance import Distance, Target
 from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
@@ -57,12 +57,16 @@ def jointly(
     lower, upper = np.where(need > 0, need, -room) / unit, room / unit
     if (lower > upper).any():
         return None
+
+    def target(cost: FloatArray) -> Target:
+        return Target(lower, upper, Distance.of(len(cost), absolute=cost))
+
     relations = csr_array(space.variables.relations)
     adjuster = Adjuster(relations, room <= 0)
     cost = _costs(weight, np.ones(len(weight)))
     size = np.zeros(len(weight))
     for _ in range(_TIMES):
-        found = adjuster.solve(lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-3, deadline=deadline)
+        found = adjuster.solve(target(cost), tolerance=1e-3, deadline=deadline)
         if not found.feasible or deadline.passed:
             return None
         size = np.abs(found.z)
@@ -70,7 +74,7 @@ def jointly(
     for least in _SUPPORT:
         unused: BoolArray = (size < least) & (weight > 0)
         exact = Adjuster(relations, unused | (room <= 0)).solve(
-            lower, upper, Distance.of(len(cost), absolute=cost), tolerance=1e-9, vertex=False, deadline=deadline
+            target(cost), tolerance=1e-9, vertex=False, deadline=deadline
         )
         if exact.certificate is not None and exact.certificate.violation < 1e-6:
             return np.where(unused | (np.abs(exact.z) < NO_ROW), 0.0, exact.z * unit)

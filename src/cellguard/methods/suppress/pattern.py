@@ -63,7 +63,6 @@ def parts(space: PatternSpace) -> Iterator[PatternPart]:
         Z, parameter = np.zeros((0, len(rows))), np.zeros(0, np.int64)
         if len(rows) * len(own) <= _DENSE:
             Z, parameter = space.variables.echelon(rows, own)
-            parameter = place[parameter]
         yield PatternPart(
             rows=rows, asked=asked, low=low[rows], high=high[rows], weight=space.weight[rows], keep=space.keep[rows],
             known=_known_within(space.known, place, len(rows) == len(space)),
