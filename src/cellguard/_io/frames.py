@@ -11,7 +11,7 @@ import csv
 import gzip
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -41,6 +41,7 @@ __all__ = [
     "numbers",
     "read_frame",
     "refuse_utf16",
+    "repeated_rows",
     "texts",
     "to_frame",
     "write_csv",
@@ -89,6 +90,18 @@ def _arrow(column: Any, name: str) -> Any:
         return pa.array(column)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         raise InputError(f"column {name!r} mixes kinds of values.", hint="a column holds text or numbers.") from None
+
+
+def repeated_rows(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
+    """Return some rows that have the same entries as one before, each after that one.
+
+    >>> repeated_rows([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
+    [(0, 2)]
+    """
+    rows = np.column_stack(columns)
+    order = np.lexsort(rows.T[::-1])
+    same = (rows[order[1:]] == rows[order[:-1]]).all(axis=1)
+    return list(zip(order[:-1][same][:most].tolist(), order[1:][same][:most].tolist(), strict=True))
 
 
 def encode(column: Any) -> tuple[list[str], IntArray]:

@@ -54,11 +54,7 @@ class Result:
         if self.made is None:
             return out
         table = self.made.table
-        out["table"] = {
-            "cells": table.n_cells,
-            "sensitive": int(table.sensitive.sum()),
-            "relations": table.n_relations,
-        }
+        out["table"] = table.sizes
         if self.release is not None:
             out |= {k: v for k, v in self.release.summary().items() if k not in ("table", "loss")}
         out["audit"] = None if self.audit is None else self.audit.summary()

@@ -89,7 +89,6 @@ def command(
 
 
 def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
-    table = found.release.table
     out: dict[str, Any] = {
         "method": method,
         "verdict": found.verdict,
@@ -98,7 +97,7 @@ def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, 
         "disclosed": len(found.disclosed),
         "attackers": [f.attacker.name for f in found.findings],
         "programs": sum(f.programs for f in found.findings),
-        "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations},
+        "table": found.release.table.sizes,
         "seconds": seconds,
     }
     if found.ranges_exact and method != "adjust":

@@ -69,8 +69,7 @@ def command(
     if not internal:
         rows = tuple({name: value for name, value in row.items() if name not in _FROM_TRUTH} for row in rows)
     if as_json:
-        sizes = {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations}
-        print_json({"table": sizes, "methods": list(rows)})
+        print_json({"table": table.sizes, "methods": list(rows)})
     else:
         show_comparison(path.name, rows)
 

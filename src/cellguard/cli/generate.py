@@ -52,13 +52,12 @@ def command(
     table.write(out)
     seconds = time.perf_counter() - start
     if as_json:
-        counts = {"cells": table.n_cells, "sensitive": int(table.sensitive.sum()), "relations": table.n_relations}
         print_json(
             {
                 "kind": kind,
                 "seed": seed,
                 "sizes": sizes,
-                "table": counts,
+                "table": table.sizes,
                 "out": str(out),
                 "seconds": {"total": seconds},
             }

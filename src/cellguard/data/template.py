@@ -136,13 +136,11 @@ def _total(codes: Sequence[str], given: str | None) -> str | None:
 
 def _twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
-    cells = np.column_stack(columns)
-    order = np.lexsort(cells.T[::-1])
-    same = (cells[order[1:]] == cells[order[:-1]]).all(axis=1)
-    pairs = zip(order[:-1][same][:_MOST].tolist(), order[1:][same][:_MOST].tolist(), strict=True)
+    from cellguard._io.frames import repeated_rows
+
     return [
         InputError(f"{path.name}: line {again + 2}: the cell is listed before, in line {first + 2}.")
-        for first, again in pairs
+        for first, again in repeated_rows(columns, _MOST)
     ]
 
 

@@ -280,7 +280,7 @@ class Release:
             "objective": self.objective,
             "bound": float("nan") if np.isnan(self.gap) else self.bound,
             "gap": self.gap,
-            "table": {"cells": t.n_cells, "sensitive": int(t.sensitive.sum()), "relations": t.n_relations},
+            "table": t.sizes,
             "seconds": dict(self.seconds),
         }
         if self.published:

@@ -453,6 +453,11 @@ class Table:
         return int(self.relations.shape[0])
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many cells, sensitive cells and relations."""
+        return {"cells": self.n_cells, "sensitive": int(self.sensitive.sum()), "relations": self.n_relations}
+
+    @property
     def sensitive_cells(self) -> IntArray:
         """Indices of the sensitive cells."""
         return np.flatnonzero(self.sensitive)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import DimensionGuess, Guess, guess
@@ -47,9 +48,9 @@ def draft(path: Path, folder: Path) -> Draft:
     about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
     about += "".join(f"\n# {line}" for line in _twice(found, columns))
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
-    parts = [head, _DATA.format(file=_text(os.path.relpath(path, folder)), about=about), _data(found, columns)]
+    parts = [head, _DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about), _data(found, columns)]
     parts += [_dimension(d, path.parent, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
-    parts.append(_REST.format(folder=_text(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
+    parts.append(_REST.format(folder=toml_value(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
     return Draft("\n".join(parts), told, tuple(found.unconfirmed))
 
 
@@ -88,17 +89,17 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
     name = _name_of(path)
     told = tuple(f"{c.name}: {found.why[c.name]}" for c in columns)
     about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {found.why[c.name]}" for c in columns)
-    listed = ", ".join(_text(name) for name in found.unconfirmed)
+    listed = ", ".join(toml_value(name) for name in found.unconfirmed)
     head = _HEAD.format(name=name, unconfirmed=_WAITS.format(listed=listed) if listed else "")
     dims = "".join(_ready_dimension(d, folder) for d in found.dimensions)
-    names = ", ".join(_text(d.name) for d in found.dimensions)
-    total = ", ".join(f"{_key(d.name)} = {_text(d.total)}" for d in found.dimensions if d.total)
+    names = ", ".join(toml_value(d.name) for d in found.dimensions)
+    total = ", ".join(f"{toml_key(d.name)} = {toml_value(d.total)}" for d in found.dimensions if d.total)
     lines = ["[[tables]]", "# Columns found, and what they were taken for:", about]
-    lines += [f"file = {_text(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
-    lines += [f"value = {_text(found.value)}"]
+    lines += [f"file = {toml_value(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
+    lines += [f"value = {toml_value(found.value)}"]
     lines += [f"total = {{{total}}}    # how the file calls the totals"] if total else []
-    count = f"count = {_text(found.count)}" if found.count else '# count = "..."'
-    top = f"top = [{', '.join(map(_text, found.top))}]" if found.top else '# top = ["...", "..."]'
+    count = f"count = {toml_value(found.count)}" if found.count else '# count = "..."'
+    top = f"top = [{', '.join(map(toml_value, found.top))}]" if found.top else '# top = ["...", "..."]'
     lines += [f"{count}    # numbers of contributors", f"{top}    # largest contributions, the largest first"]
     missing = found.cells - found.rows
     if missing > 0:
@@ -106,15 +107,15 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
             f"# {missing:,} of {found.cells:,} combinations of codes have no row: no contributors, as everybody knows."
         )
         told += (f"{missing:,} of {found.cells:,} combinations of codes have no row: they count as empty.",)
-    rest = _REST.partition("{rules}")[2].format(folder=_text(f"{name}-release"))
+    rest = _REST.partition("{rules}")[2].format(folder=toml_value(f"{name}-release"))
     text = "\n".join([head, *lines, "", dims + _rules_of_table(found) + rest])
     return Draft(text, told, found.unconfirmed)
 
 
 def _ready_dimension(dimension: ReadyDimension, folder: Path) -> str:
-    lines = [f"[dimensions.{_key(dimension.name)}]"]
+    lines = [f"[dimensions.{toml_key(dimension.name)}]"]
     if dimension.hierarchy is not None:
-        lines.append(f"hierarchy = {_text(os.path.relpath(dimension.hierarchy, folder))}")
+        lines.append(f"hierarchy = {toml_value(os.path.relpath(dimension.hierarchy, folder))}")
     else:
         lines.append('# hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total')
     return "\n".join([*lines, "", ""])
@@ -172,22 +173,13 @@ def _told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str
 def _unconfirmed(found: Guess) -> str:
     if not found.unconfirmed:
         return ""
-    return _WAITS.format(listed=", ".join(_text(name) for name in found.unconfirmed))
+    return _WAITS.format(listed=", ".join(toml_value(name) for name in found.unconfirmed))
 
 
 def _described(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
     kind = "days" if column.dates else "digits with leading zeros" if column.zeros else kind
     return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
-
-
-def _text(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _key(name: str) -> str:
-    plain = all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain and name else _text(name)
 
 
 def _data(found: Guess, columns: Sequence[Column]) -> str:
@@ -200,7 +192,7 @@ def _data(found: Guess, columns: Sequence[Column]) -> str:
     lines = []
     for role, about in texts.items():
         column = getattr(found, role)
-        lines.append(f"{role} = {_text(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
+        lines.append(f"{role} = {toml_value(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
     lines.append(_decimals(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
     lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
@@ -229,7 +221,7 @@ def _gap(gaps: int, line: str) -> str:
 def _dimension(guessed: DimensionGuess, beside: Path, folder: Path, *, active: bool) -> str:
     """Return a section; a hierarchy file of the column's name beside the data is used."""
     off = "" if active else "# "
-    lines = [f"{off}[dimensions.{_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
+    lines = [f"{off}[dimensions.{toml_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
     lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, beside, folder)]
     gaps = guessed.column.gaps
     if gaps:
@@ -242,9 +234,9 @@ def _hierarchy(guessed: DimensionGuess, beside: Path, folder: Path) -> Iterator[
     name = guessed.column.name
     found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
     if found is not None:
-        yield f"hierarchy = {_text(os.path.relpath(found, folder))}", True
+        yield f"hierarchy = {toml_value(os.path.relpath(found, folder))}", True
     elif guessed.levels:
-        listed = ", ".join(_text(level) for level in guessed.levels)
+        listed = ", ".join(toml_value(level) for level in guessed.levels)
         yield f"levels = [{listed}]    # columns from coarse to fine: one hierarchy, never crossed", True
     else:
         yield 'hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total', False

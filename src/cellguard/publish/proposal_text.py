@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Proposed", "ProposedDimension", "job_text", "quoted"]
+from cellguard._io.toml import toml_key, toml_value
+
+__all__ = ["Proposed", "ProposedDimension", "job_text"]
 
 
 @dataclass(kw_only=True)
@@ -42,16 +44,6 @@ class ProposedDimension:
     """What the job says of its hierarchy."""
 
 
-def quoted(value: str) -> str:
-    """Return a text as TOML writes it."""
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _key(name: str) -> str:
-    plain = all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain and name else quoted(name)
-
-
 def job_text(
     tables: Sequence[Proposed],
     dimensions: Sequence[ProposedDimension],
@@ -62,7 +54,7 @@ def job_text(
     """Return the text of the job."""
     out = [_HEAD]
     if open_:
-        listed = ", ".join(quoted(name) for name in dict.fromkeys(open_))
+        listed = ", ".join(toml_value(name) for name in dict.fromkeys(open_))
         out.append(
             "# This could not be told from the files. Look at it, then delete the next line: protect waits for that.\n"
             f"unconfirmed = [{listed}]\n"
@@ -70,13 +62,13 @@ def job_text(
     if remarks:
         out.append(remarks)
     for dimension in dimensions:
-        lines = [f"[dimensions.{_key(dimension.name)}]", *dimension.lines]
+        lines = [f"[dimensions.{toml_key(dimension.name)}]", *dimension.lines]
         if dimension.total != "Total":
-            lines.append(f"total = {quoted(dimension.total)}")
+            lines.append(f"total = {toml_value(dimension.total)}")
         out.append("\n".join(lines) + "\n")
     values = list(dict.fromkeys(value for table in tables for value in table.value))
     if len(values) > 1:
-        out += [f"[[indicators]]\nname = {quoted(value)}\nvalue = {quoted(value)}\n" for value in values]
+        out += [f"[[indicators]]\nname = {toml_value(value)}\nvalue = {toml_value(value)}\n" for value in values]
         out.append('# equations = ["turnover = domestic + exports"]    # goes above the first section\n')
     out += [_table(k, table, dimensions, folder, values) for k, table in enumerate(tables)]
     counted = all(table.count for table in tables)
@@ -91,25 +83,25 @@ def _table(
     mine = sorted((d for d in dimensions if k in d.columns), key=lambda d: list(table.codes).index(d.columns[k]))
     lines = [
         "[[tables]]",
-        f"name = {quoted(' by '.join(d.name for d in mine) + _part(k, table, mine))}",
-        f"file = {quoted(os.path.relpath(table.path, folder))}",
-        f"dimensions = [{', '.join(quoted(d.name) for d in mine)}]",
+        f"name = {toml_value(' by '.join(d.name for d in mine) + _part(k, table, mine))}",
+        f"file = {toml_value(os.path.relpath(table.path, folder))}",
+        f"dimensions = [{', '.join(toml_value(d.name) for d in mine)}]",
     ]
     renamed = {d.name: d.columns[k] for d in mine if d.columns[k] != d.name}
     if renamed:
-        lines.append(f"columns = {{{', '.join(f'{_key(d)} = {quoted(c)}' for d, c in renamed.items())}}}")
+        lines.append(f"columns = {{{', '.join(f'{toml_key(d)} = {toml_value(c)}' for d, c in renamed.items())}}}")
     totals = {d.name: table.totals.get(d.columns[k], "Total") for d in mine}
     other = {d.name: totals[d.name] for d in mine if totals[d.name] != d.total}
     if other:
-        lines.append(f"total = {{{', '.join(f'{_key(d)} = {quoted(c)}' for d, c in other.items())}}}")
+        lines.append(f"total = {{{', '.join(f'{toml_key(d)} = {toml_value(c)}' for d, c in other.items())}}}")
     if len(values) > 1:
-        lines.append(f"indicators = [{', '.join(quoted(v) for v in table.value)}]")
+        lines.append(f"indicators = [{', '.join(toml_value(v) for v in table.value)}]")
     else:
-        lines.append(f"value = {quoted(table.value[0])}")
+        lines.append(f"value = {toml_value(table.value[0])}")
     if table.count:
-        lines.append(f"count = {quoted(table.count)}")
+        lines.append(f"count = {toml_value(table.count)}")
     if table.top:
-        lines.append(f"top = [{', '.join(quoted(c) for c in table.top)}]")
+        lines.append(f"top = [{', '.join(toml_value(c) for c in table.top)}]")
     lines.append("# priority = 10    # withheld last")
     return "\n".join(lines) + "\n"
 

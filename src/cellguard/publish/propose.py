@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from cellguard._io.frames import encode, numbers, read_frame
+from cellguard._io.toml import toml_value
 from cellguard.data.template import TOTALS, is_period
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.publish.init import Draft
-from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text, quoted
+from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text
 
 __all__ = ["propose"]
 
@@ -204,8 +205,8 @@ def _hierarchy(
         if len(codes & listed) > share * len(codes):
             best, share = one, len(codes & listed) / len(codes)
     if best is not None and share >= _ENOUGH:
-        columns = ", ".join(quoted(name) for name in read_frame(best.path))
-        dimension.lines = [f"hierarchy = {quoted(os.path.relpath(best.path, folder))}", f"levels = [{columns}]"]
+        columns = ", ".join(toml_value(name) for name in read_frame(best.path))
+        dimension.lines = [f"hierarchy = {toml_value(os.path.relpath(best.path, folder))}", f"levels = [{columns}]"]
         told.append(f"{dimension.name}: {best.path.name} says how {share:.0%} of its codes nest.")
         return
     nested = _by_beginning(dimension.codes)
@@ -231,15 +232,11 @@ def _by_beginning(codes: Iterable[str]) -> str | None:
     for code, up in above.items():
         below.setdefault(up, []).append(code)
 
-    def drawn(code: str) -> str:
+    def drawn(code: str) -> Any:
         kids = below.get(code, [])
-        if not kids:
-            return f"{quoted(code)} = {{}}"
-        if any(kid in below for kid in kids):
-            return f"{quoted(code)} = {{{', '.join(drawn(kid) for kid in kids)}}}"
-        return f"{quoted(code)} = [{', '.join(quoted(kid) for kid in kids)}]"
+        return {kid: drawn(kid) for kid in kids} if not kids or any(kid in below for kid in kids) else kids
 
-    return "{" + ", ".join(drawn(code) for code in below[None]) + "}"
+    return toml_value({code: drawn(code) for code in below[None]})
 
 
 def _adds_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame
+from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame, repeated_rows
 from cellguard._types import IntArray
 from cellguard.data.template import is_period
 from cellguard.exceptions import (
@@ -127,10 +127,7 @@ def _codes(
             text = f"{path.name}: line {line}: code {code!r} of column {column!r} is not in its hierarchy."
             yield UnknownCodeError(text, hint=did_you_mean(code, h.codes))
         places.append(index)
-    cells = np.column_stack(places)
-    order = np.lexsort(cells.T[::-1])
-    same = (cells[order[1:]] == cells[order[:-1]]).all(axis=1)
-    for first, again in zip(order[:-1][same][:_MOST].tolist(), order[1:][same][:_MOST].tolist(), strict=True):
+    for first, again in repeated_rows(places, _MOST):
         codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)
         text = f"{path.name}: line {lines[again]}: cell ({codes}) is listed before, in line {lines[first]}."
         yield InputError(text, hint="each cell has one row.")
