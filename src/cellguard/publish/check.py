@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cellguard._io.facts import ReadOnce
 from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.publish.model import Job
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "attacked_method", "check", "columns_of_data", "files_of_data"]
+__all__ = ["Mistake", "attacked_method", "check", "columns_of_data", "encoding_of", "files_of_data"]
 
 
 class Mistake(NamedTuple):
@@ -24,20 +25,22 @@ class Mistake(NamedTuple):
     hint: str | None = None
 
 
-def check(job: Job, folder: Path, *, without: Collection[str] = ()) -> list[Mistake]:
+def check(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] = ()) -> list[Mistake]:
     """Return every mistake of a job whose shape is right.
 
     Parameters
     ----------
     folder
         Where relative names of files start.
+    facts
+        What is known of files already; what is read is kept there.
     without
         Sections that were cut out because their shape was wrong: nothing is said that depends on them.
     """
     found: list[Mistake] = []
     parts: Sequence[tuple[str, Callable[[Job, Path], Iterator[Mistake]]]] = (
-        ("data", _data),
-        ("dimensions", _dimensions),
+        ("data", partial(_data, facts=facts)),
+        ("dimensions", partial(_dimensions, facts=facts)),
         ("tables", _tables),
         ("rules", _rules),
         ("method", _method),
@@ -63,8 +66,14 @@ def files_of_data(job: Job, folder: Path) -> list[Path]:
     return [folder / name] if (folder / name).is_file() else []
 
 
-def columns_of_data(path: Path, encoding: str | None = None) -> list[str]:
-    """Return the names of the columns of a data file; its text is looked at only to find its encoding."""
+def encoding_of(job: Job, files: list[Path], facts: ReadOnce) -> str | None:
+    """Return the encoding of data files: as the job says, else as their text shows; None where they are no text."""
+    text = files and not files[0].name.lower().endswith((".parquet", ".pq", ".xlsx"))
+    return job.data.encoding or (facts.encoding(files) if text else None)
+
+
+def columns_of_data(path: Path, encoding: str | None) -> list[str]:
+    """Return the names of the columns of a data file."""
     from cellguard.data.tabulate.duck import DuckRecords
 
     records = DuckRecords.from_files(path, encoding=encoding, threads=1)
@@ -79,7 +88,7 @@ def _roles(job: Job) -> dict[str, str]:
     return {name: column for name in names if (column := getattr(job.data, name)) is not None}
 
 
-def _data(job: Job, folder: Path) -> Iterator[Mistake]:
+def _data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     data = job.data
     if data.file is None and data.table is None and job.tables and all(entry.file for entry in job.tables):
         return  # a publication of tables that are already added up
@@ -101,7 +110,7 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV, Parquet and Excel are.")
         return
     try:
-        known = columns_of_data(files[0], data.encoding)
+        known = columns_of_data(files[0], encoding_of(job, files[:1], facts))
     except CellguardError as error:
         yield Mistake(("data", "file"), error.message, error.hint)
         return
@@ -120,7 +129,7 @@ def _data(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(path, f"the data have no column {column!r}.", hint)
 
 
-def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
+def _dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     if job.data.table is not None:
         if job.dimensions:
             yield Mistake(("dimensions",), "the table brings its own dimensions.", "leave this section out.")
@@ -134,7 +143,7 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
-        yield from _levels_of_dimension(job, folder, name)
+        yield from _levels_of_dimension(job, folder, name, facts)
         if isinstance(entry.hierarchy, str):
             path = folder / entry.hierarchy
             yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
@@ -144,7 +153,7 @@ def _dimensions(job: Job, folder: Path) -> Iterator[Mistake]:
             yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
 
 
-def _levels_of_dimension(job: Job, folder: Path, name: str) -> Iterator[Mistake]:
+def _levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
     """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
     entry, where = job.dimensions[name], ("dimensions", name, "levels")
     if entry.levels is None or isinstance(entry.hierarchy, str):
@@ -157,7 +166,7 @@ def _levels_of_dimension(job: Job, folder: Path, name: str) -> Iterator[Mistake]
         yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
     else:
         files = files_of_data(job, folder)
-        known = _known_columns(files[0], job.data.encoding) if files else None
+        known = _known_columns(files[0], encoding_of(job, files[:1], facts)) if files else None
         for column in entry.levels[:-1]:
             if known is not None and column not in known:
                 yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))

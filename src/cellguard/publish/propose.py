@@ -270,11 +270,12 @@ def _tried(text: str, folder: Path) -> list[str]:
     from cellguard.publish.steps import tabulated
 
     job = Job.model_validate(tomllib.loads(text))
-    wrong = [mistake.text for mistake in check(job, folder)]
+    file = JobFile(path=folder / "job.toml", text=text, job=job)
+    wrong = [mistake.text for mistake in check(job, folder, file.facts)]
     if wrong:
         return wrong
     try:
-        parts = tabulated(JobFile(path=folder / "job.toml", text=text, job=job))
+        parts = tabulated(file)
         if isinstance(parts, list):
             Publication.of(parts, tolerance=job.tolerance)
     except CellguardError as error:

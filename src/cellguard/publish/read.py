@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from cellguard._io.facts import ReadOnce
 from cellguard.exceptions import FormatError, InputError, did_you_mean
 from cellguard.publish.check import Mistake, check
 from cellguard.publish.method_sections import METHOD_SECTIONS
@@ -42,6 +43,8 @@ class JobFile:
     text: str
     """The file as it was read."""
     job: Job
+    facts: ReadOnce = field(default_factory=ReadOnce, compare=False, repr=False)
+    """Of the files that were read: their hashes and encodings."""
 
     @property
     def folder(self) -> Path:
@@ -69,23 +72,24 @@ def read_job(path: str | Path) -> JobFile:
         ) from None
     except RecursionError:
         raise FormatError.at(path, None, "is nested too deeply.") from None
-    job, mistakes = examine(raw, path.parent)
+    facts = ReadOnce()
+    job, mistakes = examine(raw, path.parent, facts)
     if mistakes or job is None:
         raise JobError(path, list(_shown(mistakes, Places(text))))
-    return JobFile(path=path, text=text, job=job)
+    return JobFile(path=path, text=text, job=job, facts=facts)
 
 
-def examine(raw: dict[str, Any], folder: Path) -> tuple[Job | None, list[Mistake]]:
+def examine(raw: dict[str, Any], folder: Path, facts: ReadOnce) -> tuple[Job | None, list[Mistake]]:
     """Return the job that the content of a file makes, if its shape is right, and every mistake in it."""
     try:
         job = Job.model_validate(raw)
     except ValidationError as error:  # what has the right shape is checked all the same: one run shows everything
         mistakes = _shape_mistakes(error)
-        return None, mistakes + _partial_check(raw, folder, mistakes)
-    return job, check(job, folder)
+        return None, mistakes + _partial_check(raw, folder, facts, mistakes)
+    return job, check(job, folder, facts)
 
 
-def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) -> list[Mistake]:
+def _partial_check(raw: dict[str, Any], folder: Path, facts: ReadOnce, wrong: Iterable[Mistake]) -> list[Mistake]:
     """Check the rest of a job after cutting out what is wrong; what depends on it is left alone."""
     cut = {mistake.path[:1] for mistake in wrong}
     rest = {key: value for key, value in raw.items() if (key,) not in cut}
@@ -95,9 +99,8 @@ def _partial_check(raw: dict[str, Any], folder: Path, wrong: Iterable[Mistake]) 
         job = Job.model_validate(rest)
     except ValidationError:
         return []
-    return [
-        mistake for mistake in check(job, folder, without={str(p[0]) for p in cut if p}) if mistake.path[:1] not in cut
-    ]
+    found = check(job, folder, facts, without={str(p[0]) for p in cut if p})
+    return [mistake for mistake in found if mistake.path[:1] not in cut]
 
 
 def _shown(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:

@@ -207,7 +207,7 @@ class _Run:
         self.folders, self.progress = folders, progress
         self.seconds: dict[str, float] = {}
         self.resumed: list[str] = []
-        self.hashes = {path: manifests.hash_of(path) for path in inputs(file)}
+        self.hashes = {path: file.facts.of(path).digest for path in inputs(file)}
         self.checkpoints = Checkpoints(folders.work, _key(file, self.hashes))
 
     def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:

@@ -52,7 +52,7 @@ def tabulated(file: JobFile) -> Table | list[Part]:
     if job.data.table is not None:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
     if is_publication(job):
-        return parts_of(file, lambda name: _hierarchy(file, name), _record_options(job))
+        return parts_of(file, lambda name: _hierarchy(file, name), _record_options(file))
     from cellguard.data.tabulate import tabulate
 
     return tabulate(
@@ -61,13 +61,20 @@ def tabulated(file: JobFile) -> Table | list[Part]:
         value=job.data.value,
         tables=[entry.dimensions for entry in job.tables] or None,
         name=job.name,
-        **_record_options(job),
+        **_record_options(file),
     )
 
 
-def _record_options(job: Job) -> dict[str, Any]:
+def _encoding(file: JobFile) -> str | None:
+    """Return the encoding of the records."""
+    from cellguard.publish.check import encoding_of, files_of_data
+
+    return encoding_of(file.job, files_of_data(file.job, file.path.parent), file.facts)
+
+
+def _record_options(file: JobFile) -> dict[str, Any]:
     """Return what the job says about its records, as tabulation takes it."""
-    data = job.data
+    job, data = file.job, file.job.data
     return {
         "weight": data.weight,
         "holding": data.holding,
@@ -84,7 +91,7 @@ def _record_options(job: Job) -> dict[str, Any]:
         "top": top_needed(job),
         "decimal": data.decimal,
         "decimals": data.decimals,
-        "encoding": data.encoding,
+        "encoding": _encoding(file),
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,
     }
@@ -102,7 +109,7 @@ def _hierarchy(file: JobFile, name: str) -> Any:
     if entry.levels is not None:
         from cellguard.data.tabulate.nested import nested_columns
 
-        path, encoding = file.file(str(file.job.data.file)), file.job.data.encoding
+        path, encoding = file.file(str(file.job.data.file)), _encoding(file)
         return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
     return None if entry.hierarchy is None else Hierarchy.of(entry.hierarchy, total=entry.total)
 

@@ -209,7 +209,7 @@ def counts(state: HasState, project: HasProject, body: Sections) -> Any:
     job, mistakes = project.examined({k: v for k, v in raw.items() if v is not None})
     if job is None or mistakes:
         return JSONResponse({"mistakes": mistake_facts(mistakes)}, status_code=422)
-    return rule_counts(state.tables.flagged(JobFile(path=project.path, text="", job=job)))
+    return rule_counts(state.tables.flagged(JobFile(path=project.path, text="", job=job, facts=project.facts)))
 
 
 @router.post("/projects/{project}/decisions")

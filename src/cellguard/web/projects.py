@@ -9,10 +9,11 @@ import shutil
 import tomllib
 import zipfile
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from cellguard._io.facts import ReadOnce
 from cellguard._io.files import atomic_writer, read_bytes
 from cellguard._io.toml import toml_document
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
@@ -48,6 +49,8 @@ class Project:
 
     root: Root
     folder: Path
+    facts: ReadOnce = field(default_factory=ReadOnce, compare=False, repr=False)
+    """Of the files that its job names."""
 
     @property
     def id(self) -> str:
@@ -92,7 +95,7 @@ class Project:
         outside = confined(raw, self.root, self.folder)
         if outside:
             return None, outside
-        job, mistakes = examine(dict(raw), self.folder)
+        job, mistakes = examine(dict(raw), self.folder, self.facts)
         if job is not None and job.data.table is not None and not mistakes:
             mistakes += self._description_outside(job.data.table)
         return job, mistakes
@@ -121,7 +124,7 @@ class Project:
             first = mistakes[0]
             place = ".".join(str(part) for part in first.path)
             raise InputError(f"{place}: {first.text}", hint=first.hint)
-        return JobFile(path=self.path, text=text, job=job)
+        return JobFile(path=self.path, text=text, job=job, facts=self.facts)
 
     def change(self, part: str, sections: Mapping[str, Any]) -> list[Mistake]:
         """Put sections into the job; returns the mistakes in them, and then nothing is changed."""

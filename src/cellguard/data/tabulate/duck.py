@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
+from cellguard._io.facts import is_utf8
 from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
@@ -378,12 +378,5 @@ def _stream(path: str) -> IO[bytes]:
 
 
 def _is_utf8(path: str) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        with _stream(path) as stream:
-            while chunk := stream.read(1 << 24):
-                decoder.decode(chunk)
-            decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
+    with _stream(path) as stream:
+        return is_utf8(stream)
