@@ -16,10 +16,10 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.grid import known_empty
-from cellguard.nouns.hierarchy import nearest_codes
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.trees import nearest_codes
 
 if TYPE_CHECKING:
     from cellguard._io.release_columns import PublishedColumns

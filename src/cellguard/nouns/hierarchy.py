@@ -11,20 +11,14 @@ import numpy as np
 
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.nouns import trees
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from cellguard._io.outline import Line
 
-__all__ = ["Hierarchy", "Relations", "nearest_codes"]
-
-ABSENT = -2
-"""Stands for the parent of a code that a tree does not have."""
-MAX_LEVELS = 100
-"""No classification is as deep; the sums of leaves of a chain of many thousand codes would fill the memory."""
-_SHOWN = 24
-"""Lines of a hierarchy that `repr` shows."""
+__all__ = ["Hierarchy", "Relations"]
 
 
 class Relations(NamedTuple):
@@ -76,12 +70,12 @@ class Hierarchy:
         n = len(self.codes)
         if n == 0 or parents.shape[1] != n or len(self.labels) != n:
             raise InputError(f"a hierarchy needs a parent and a label for each of its {n} codes, the total included.")
-        if (parents < ABSENT).any() or (parents >= n).any():
+        if (parents < trees.ABSENT).any() or (parents >= n).any():
             raise InputError(f"a parent lies outside the {n} codes.")
         if len(set(self.codes)) != n:
-            _refuse_repeated(self.codes)
-        depths = np.vstack([_depths(row, self.codes) for row in parents])
-        depth = depths[np.argmax(parents > ABSENT, axis=0), np.arange(n)]
+            trees.refuse_repeated(self.codes)
+        depths = np.vstack([trees.depths(row, self.codes) for row in parents])
+        depth = depths[np.argmax(parents > trees.ABSENT, axis=0), np.arange(n)]
         if parents[0, 0] != -1 or (depth < 0).any():
             raise InputError("the first code must be the total, and every code must belong to a tree.")
         parents.setflags(write=False)
@@ -109,13 +103,22 @@ class Hierarchy:
     # ------------------------------------------------------------------ construction
 
     @classmethod
+    def _of(cls, pairs: Sequence[tuple[str, str]], total: str) -> Hierarchy:
+        return cls(*trees.ordered(pairs, total))
+
+    @classmethod
+    def _outlined(cls, lines: Sequence[Line], total: str | None) -> Hierarchy:
+        made = cls._of(*trees.pairs_of_outline(lines, total))
+        return made.with_labels({code: label for _, code, label in lines if label})
+
+    @classmethod
     def flat(cls, codes: Iterable[str], *, total: str = "Total") -> Hierarchy:
         """Make a hierarchy without levels: the codes add up to the total.
 
         >>> Hierarchy.flat(["f", "m"]).codes
         ('Total', 'f', 'm')
         """
-        return _from_pairs([(str(c), total) for c in codes], total)
+        return cls._of([(str(c), total) for c in codes], total)
 
     @classmethod
     def from_pairs(cls, pairs: Iterable[tuple[str, str]], *, total: str = "Total") -> Hierarchy:
@@ -124,7 +127,7 @@ class Hierarchy:
         >>> Hierarchy.from_pairs([("N1", "North"), ("North", "Total"), ("N2", "North")]).codes
         ('Total', 'North', 'N1', 'N2')
         """
-        return _from_pairs([(str(code), str(parent)) for code, parent in pairs], total)
+        return cls._of([(str(code), str(parent)) for code, parent in pairs], total)
 
     @classmethod
     def from_nested(cls, tree: Mapping[str, Any] | Sequence[Any], *, total: str = "Total") -> Hierarchy:
@@ -133,14 +136,7 @@ class Hierarchy:
         >>> Hierarchy.from_nested(["A", {"B": ["B1", {"B2": ["B21", "B22"]}]}]).codes
         ('Total', 'A', 'B', 'B1', 'B2', 'B21', 'B22')
         """
-        pairs: list[tuple[str, str]] = []
-        nodes: list[tuple[str, Any]] = [(total, tree)]
-        for parent, children in nodes:  # grows while it is walked
-            for code, below in _children(children, parent):
-                pairs.append((code, parent))
-                if below:
-                    nodes.append((code, below))
-        return _from_pairs(pairs, total)
+        return cls._of(trees.pairs_of_nested(tree, total), total)
 
     @classmethod
     def from_frame(
@@ -167,7 +163,7 @@ class Hierarchy:
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
         labels = dict(zip(codes, texts(columns[label]), strict=True)) if label else {}
-        return _from_pairs(*_rooted(codes, above, total)).with_labels(labels)
+        return cls._of(*trees.rooted(codes, above, total)).with_labels(labels)
 
     @classmethod
     def from_levels(cls, frame: Any, levels: Sequence[str] | None = None, *, total: str | None = None) -> Hierarchy:
@@ -198,7 +194,7 @@ class Hierarchy:
         pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
-        return _from_pairs(*_rooted([code for code, _ in pairs], [parent for _, parent in pairs], total))
+        return cls._of(*trees.rooted([code for code, _ in pairs], [parent for _, parent in pairs], total))
 
     @classmethod
     def from_text(cls, text: str, *, total: str | None = None) -> Hierarchy:
@@ -216,14 +212,14 @@ class Hierarchy:
         """
         from cellguard._io.outline import parse_indented
 
-        return _from_outline(parse_indented(text), total)
+        return cls._outlined(parse_indented(text), total)
 
     @classmethod
     def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
         """Make a hierarchy from a ``.hrc`` file of tau-ARGUS, which never lists the total."""
         from cellguard._io.outline import parse_hrc
 
-        return _from_outline(parse_hrc(path, lead), total)
+        return cls._outlined(parse_hrc(path, lead), total)
 
     @classmethod
     def from_digits(cls, codes: Iterable[str], levels: Sequence[int], *, total: str = "Total") -> Hierarchy:
@@ -241,21 +237,7 @@ class Hierarchy:
         >>> Hierarchy.from_digits(["11", "12", "21"], levels=(1, 1)).codes
         ('Total', '1', '11', '12', '2', '21')
         """
-        widths = [int(w) for w in np.cumsum(np.asarray(levels, dtype=np.int64))]
-        if not widths or min(levels) < 1:
-            raise InputError("levels: at least one level, and at least one digit per level, are needed.")
-        parent_of: dict[str, str] = {}
-        for code in map(str, codes):
-            if len(code) not in widths:
-                raise InputError(
-                    f"code {code!r} has {len(code)} digits; levels {tuple(levels)} allow {widths}.",
-                    hint="give the digits of each level from left to right.",
-                )
-            above = total
-            for width in widths[: widths.index(len(code)) + 1]:
-                parent_of.setdefault(code[:width], above)
-                above = code[:width]
-        return _from_pairs(list(parent_of.items()), total)
+        return cls._of(trees.pairs_of_digits(codes, levels, total), total)
 
     @classmethod
     def read(cls, path: str | Path, *, total: str | None = None, levels: Sequence[str] | None = None) -> Hierarchy:
@@ -279,7 +261,7 @@ class Hierarchy:
             from cellguard._io.frames import read_frame
 
             columns = read_frame(path)
-            part = {} if levels is not None else _parts_of_a_code_list(columns)
+            part = {} if levels is not None else trees.code_list_columns(columns)
             if "code" in part and "parent" in part:
                 return cls.from_frame(columns, **part, total=total)
             if levels is None and len(columns) < 2:
@@ -290,7 +272,7 @@ class Hierarchy:
             return cls.from_levels(columns, levels, total=total)
         from cellguard._io.outline import parse_indented, read_text
 
-        return _from_outline(parse_indented(read_text(path), path), total)
+        return cls._outlined(parse_indented(read_text(path), path), total)
 
     @classmethod
     def of(cls, given: Any, *, codes: Iterable[str] = (), total: str | None = None) -> Hierarchy:
@@ -330,7 +312,7 @@ class Hierarchy:
                 raise UnknownCodeError(f"the total {h.codes[0]!r} is not a code of the first tree.", hint=hint)
             where = np.array([position[code] for code in h.codes])
             for tree in h.parents:
-                row = np.full(len(position), ABSENT, dtype=np.int64)
+                row = np.full(len(position), trees.ABSENT, dtype=np.int64)
                 row[where] = np.where(tree >= 0, where[tree], tree)
                 rows.append(row)
         return cls(tuple(labels), np.vstack(rows), tuple(labels.values()))
@@ -363,7 +345,7 @@ class Hierarchy:
             code = str(error.args[0])
             few = ", ".join(self.codes[:6]) + (", ..." if len(self.codes) > 6 else "")
             raise UnknownCodeError(
-                f"unknown code {code!r}.", hint=nearest_codes(code, self.codes) or f"known codes are {few}"
+                f"unknown code {code!r}.", hint=trees.nearest_codes(code, self.codes) or f"known codes are {few}"
             ) from None
 
     def relations(self) -> Relations:
@@ -458,7 +440,7 @@ class Hierarchy:
         target = np.where(kept, np.arange(len(self.codes)), -1)
         for code in np.argsort(self.depth, kind="stable"):
             if target[code] < 0:
-                above = int(self.parents[np.argmax(self.parents[:, code] > ABSENT), code])
+                above = int(self.parents[np.argmax(self.parents[:, code] > trees.ABSENT), code])
                 if above < 0:
                     raise InputError("the coarser hierarchy does not have the total of the finer one.")
                 target[code] = target[above]
@@ -487,188 +469,6 @@ class Hierarchy:
     def __repr__(self) -> str:
         n, leaves = len(self.codes), len(self.leaves)
         counts = f"{n} code{'' if n == 1 else 's'}, {leaves} lea{'f' if leaves == 1 else 'ves'}"
-        trees = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
-        head = f"Hierarchy({counts}, depth {self.n_levels - 1}{trees})"
-        return "\n".join([head, *_drawing(self)])
-
-
-_CODE_LIST = {
-    "code": ("code", "child", "id", "key"),
-    "parent": ("parent", "parent_code", "parentcode", "parent_id", "parentid"),
-    "label": ("label", "name", "text", "title", "description"),
-}
-"""What a code list says of a code -> how its column is called."""
-
-
-def nearest_codes(code: str, known: Sequence[str]) -> str | None:
-    """Return a hint with the code that may be meant: zeros that a spreadsheet dropped come first.
-
-    >>> nearest_codes("7", ["70", "07", "08"])
-    "'7' may be '07': spreadsheet programs drop leading zeros."
-    >>> nearest_codes("Nord", ["North", "South"])
-    "did you mean 'North'?"
-    """
-    if code.isascii() and code.isdecimal():
-        for width in sorted({len(other) for other in known if len(other) > len(code)}):
-            if code.zfill(width) in known:
-                return f"{code!r} may be {code.zfill(width)!r}: spreadsheet programs drop leading zeros."
-    return did_you_mean(code, known)
-
-
-def _parts_of_a_code_list(columns: Iterable[str]) -> dict[str, str]:
-    """Return the columns of a code list with parents, by their part."""
-    named = {name.strip().lower(): name for name in columns}
-    found = {part: next((named[w] for w in words if w in named), None) for part, words in _CODE_LIST.items()}
-    return {part: name for part, name in found.items() if name is not None}
-
-
-def _children(node: Any, parent: str) -> list[tuple[str, Any]]:
-    """Return the (code, what is below) pairs of one node of nested dicts and lists."""
-    if isinstance(node, Mapping):
-        return [(str(code), below) for code, below in node.items()]
-    if isinstance(node, (str, int)) or not isinstance(node, Iterable):
-        raise InputError(
-            f"below {parent!r}: a dict or a list of codes is needed, not {type(node).__name__}.",
-            hint='write {"North": ["N1", "N2"]}.',
-        )
-    out: list[tuple[str, Any]] = []
-    for item in node:
-        out.extend(_children(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
-    return out
-
-
-def _refuse_repeated(codes: Sequence[str], parents: Sequence[str] | None = None) -> None:
-    """Raise the error for the first code that is listed twice, under two parents or under one."""
-    seen: dict[str, int] = {}
-    for i, code in enumerate(codes):
-        j = seen.setdefault(code, i)
-        if j != i and parents is not None and parents[j] != parents[i]:
-            raise InputError(
-                f"code {code!r} stands under two parents, {parents[j]!r} and {parents[i]!r}.",
-                hint="in one tree a code has one parent; join two trees with Hierarchy.join for a second grouping.",
-            )
-        if j != i:
-            raise InputError(f"code {code!r} is listed twice.", hint="each code of a hierarchy is listed once.")
-
-
-def _depths(parents: IntArray, codes: Sequence[str]) -> IntArray:
-    """Return the depth of each code, -1 where the tree does not have it; a cycle is an error."""
-    depth = np.where(parents == -1, 0, -1)
-    if (depth == 0).sum() != 1:
-        raise InputError("a tree needs exactly one root, the total.")
-    if (parents[parents[parents >= 0]] == ABSENT).any():
-        raise InputError("a parent does not belong to the tree of its child.")
-    # every code jumps to its ancestor 1, 2, 4, ... steps up, until all are at the root or will never be there
-    jump = np.where(parents >= 0, parents, np.arange(len(parents)))
-    steps = (parents >= 0).astype(np.int64)
-    for _ in range(len(parents).bit_length()):
-        steps += steps[jump]
-        jump = jump[jump]
-    lost = np.flatnonzero((parents >= 0) & (depth[jump] < 0))
-    if len(lost):
-        raise InputError(
-            f"code {codes[lost[0]]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor."
-        )
-    deepest = int(steps.max())
-    if deepest > MAX_LEVELS:
-        raise InputError(
-            f"{deepest:,} levels lie below the total; at most {MAX_LEVELS} are possible.",
-            hint="is each code's parent its group, and not the code before it?",
-        )
-    return np.where(parents >= 0, steps, depth)
-
-
-def _rooted(codes: Sequence[str], above: Sequence[str], total: str | None) -> tuple[list[tuple[str, str]], str]:
-    """Return (code, parent) pairs below one total, and its code, for codes whose parent may be empty."""
-    up = ["" if parent == code else parent for code, parent in zip(codes, above, strict=True)]
-    tops = [code for code, parent in zip(codes, up, strict=True) if not parent]
-    listed = set(codes)
-    unlisted = sorted({p for p in up if p and p not in listed and p != total})
-    if total is None and not unlisted and len(tops) == 1:
-        total = tops[0]
-    elif total is None and not tops and len(unlisted) == 1:
-        total = unlisted.pop()
-    elif unlisted:
-        raise UnknownCodeError(f"parent {unlisted[0]!r} is not a code.", hint=did_you_mean(unlisted[0], listed))
-    total = total or "Total"
-    return [(c, p or total) for c, p in zip(codes, up, strict=True) if c != total or p], total
-
-
-def _from_outline(lines: Sequence[Line], total: str | None) -> Hierarchy:
-    """Make a hierarchy from an outline."""
-    tops = [code for depth, code, _ in lines if depth == 0]
-    listed = total is None and len(tops) == 1 and len(lines) > 1
-    total = tops[0] if listed else total or "Total"
-    path: list[str] = []
-    pairs = []
-    for depth, code, _ in lines:
-        del path[depth:]
-        if depth or not listed:
-            pairs.append((code, path[-1] if path else total))
-        path.append(code)
-    return _from_pairs(pairs, total).with_labels({code: label for _, code, label in lines if label})
-
-
-def _from_pairs(pairs: Sequence[tuple[str, str]], total: str) -> Hierarchy:
-    """Make a hierarchy of one tree from (code, parent) pairs; each code comes behind its parent."""
-    codes = [code for code, _ in pairs]
-    if len(set(codes)) != len(codes):
-        _refuse_repeated(codes, [parent for _, parent in pairs])
-    if "" in codes or not total:
-        raise InputError(
-            "a code is empty.", hint="name every code; the total is called 'Total' unless you say otherwise."
-        )
-    if total in codes:
-        raise InputError(
-            f"the total {total!r} is listed below another code.", hint="give the total another name with total=."
-        )
-    below: dict[str, list[str]] = {}
-    for code, parent in pairs:
-        below.setdefault(parent, []).append(code)
-    order: list[str] = []
-    up: list[int] = []
-    stack = [(total, -1)]
-    while stack:  # preorder: what repr shows is the order of the codes
-        code, parent_index = stack.pop()
-        stack.extend((child, len(order)) for child in reversed(below.get(code, ())))
-        order.append(code)
-        up.append(parent_index)
-    if len(order) != len(codes) + 1:
-        unknown = sorted(set(below) - set(codes) - {total})
-        if unknown:
-            raise UnknownCodeError(f"parent {unknown[0]!r} is not a code.", hint=did_you_mean(unknown[0], codes))
-        lost = sorted(set(codes) - set(order))
-        raise InputError(f"code {lost[0]!r} is part of (or below) a cycle.", hint="no code may be its own ancestor.")
-    return Hierarchy(tuple(order), np.array(up))
-
-
-def _drawing(h: Hierarchy) -> list[str]:
-    """Draw the first tree, level by level as far as lines allow; long families are cut."""
-    below: dict[int, list[int]] = {}
-    for child, parent in enumerate(h.parents[0].tolist()):
-        if parent >= 0:
-            below.setdefault(parent, []).append(child)
-    lines = [_named(h, 0)]
-
-    def draw(code: int, margin: str, room: int) -> None:
-        children = below.get(code, [])
-        shown = children if len(children) <= room else children[: max(room - 1, 0)]
-        spare = room - len(children)
-        for i, child in enumerate(shown):
-            last = i == len(children) - 1
-            lines.append(f"{margin}{'└── ' if last else '├── '}{_named(h, child)}")
-            nested = max(spare // len(shown), 1) if child in below else 0
-            draw(child, margin + ("    " if last else "│   "), nested)
-        if len(shown) < len(children):
-            lines.append(f"{margin}└── ... {len(children) - len(shown)} more")
-
-    draw(0, "", _SHOWN)
-    if len(h.parents) > 1:
-        others = np.flatnonzero(h.parents[0] == ABSENT)
-        names = ", ".join(h.codes[i] for i in others[:8]) + (", ..." if len(others) > 8 else "")
-        lines.append(f"and in other trees: {names}")
-    return lines
-
-
-def _named(h: Hierarchy, code: int) -> str:
-    return h.codes[code] if h.labels[code] == h.codes[code] else f"{h.codes[code]}  {h.labels[code]}"
+        several = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
+        head = f"Hierarchy({counts}, depth {self.n_levels - 1}{several})"
+        return "\n".join([head, *trees.drawn(self.codes, self.labels, self.parents)])

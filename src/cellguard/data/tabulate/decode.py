@@ -16,7 +16,8 @@ from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.request import Finest, Roles
 from cellguard.data.tabulate.rollup import Cells, Items
 from cellguard.exceptions import InputError, UnknownCodeError
-from cellguard.nouns.hierarchy import ABSENT, Hierarchy, nearest_codes
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.trees import ABSENT, nearest_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -129,7 +129,7 @@ def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -
         bounds = task.bounds(up)
         found = task.closest(bounds)
         if found.feasible:
-            return _finished(task, _Found(up, found, bounds))
+            return _finished(task, _FoundMovement(up, found, bounds))
         if repair == "senses":
             release = _with_flips(task, up)
             if release is not None:
@@ -151,7 +151,7 @@ def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
     changed = int((task.need.cells & (other != up)).sum())
     task.details["flipped"] = changed
     note = f"{changed} senses were flipped: no table satisfies all relations and bounds with the senses as they were."
-    return _finished(task, _Found(other, found, bounds, note))
+    return _finished(task, _FoundMovement(other, found, bounds, note))
 
 
 def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
@@ -185,7 +185,7 @@ def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -
         freed = np.where(kept, bounds[0], freed[0]), np.where(kept, bounds[1], freed[1])
     # the distance of the repaired table is what it is; nothing is proven about others
     note = f"{' and '.join(notes)}, because {text}"
-    return _finished(task, _Found(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance)))
+    return _finished(task, _FoundMovement(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance)))
 
 
 def _some(labels: list[str]) -> str:
@@ -205,7 +205,7 @@ def with_optimal_senses(task: Task) -> Adjustment:
             found = task.closest(bounds)
             if found.feasible:
                 bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
-                return _finished(task, _Found(choice.up, found, bounds, bound=bound, in_time=choice.in_time))
+                return _finished(task, _FoundMovement(choice.up, found, bounds, bound=bound, in_time=choice.in_time))
     return _no_choice(task, choice)
 
 
@@ -213,7 +213,7 @@ def with_optimal_senses(task: Task) -> Adjustment:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _FoundMovement:
     """The closest movement of a task, and how it came to be."""
 
     up: BoolArray
@@ -227,7 +227,7 @@ class _Found:
     """The structure and prices, when they are not the task's."""
 
 
-def _finished(task: Task, it: _Found) -> Adjustment:
+def _finished(task: Task, it: _FoundMovement) -> Adjustment:
     """Turn what was found into a release; only what is proven is called optimal."""
     table, found, bounds = task.table, it.closest, it.bounds
     bound = found.bound if it.bound is None else it.bound
