@@ -13,11 +13,6 @@ INTERFACES = {*cg.__all__, "from_equations", "from_frame", "matching_attack", "w
 """What users call with an option per choice: the public verbs, and the verbs of the command line."""
 GENERATORS = {"onehier", "geography", "census"}
 """Of ``cg.generate``: a parameter per property of the table."""
-NARROWER = {
-    "_engine": 12,
-    "methods": 12,
-}
-"""Rooms that still have functions with more parameters: so many, and never more."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
@@ -72,10 +67,6 @@ def test_many_parameters_are_a_noun():
         for where, node in FUNCTIONS
         if parameters(node) > MOST_PARAMETERS and node.name not in INTERFACES | GENERATORS
     ]
-    for room, most in NARROWER.items():
-        inside = [name for name in wide if name.startswith(room)]
-        assert len(inside) <= most, inside
-        wide = [name for name in wide if name not in inside]
     assert wide == []
 
 

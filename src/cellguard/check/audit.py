@@ -331,16 +331,18 @@ def _findings(
     many = [(a, need) for a, need in asked if not (integer or (exact and not a.derived))]
     if len(many) == 1:
         single, many = [*single, *many], []
-    options: dict[str, Any] = {"exact": exact, "integer": integer, "jobs": jobs}
-    findings = _apart(release, single, options | {"time_limit_s": deadline.left}) if single else []
+    options: dict[str, Any] = {"exact": exact, "jobs": jobs}
+    findings = _apart(release, single, integer, options | {"time_limit_s": deadline.left}) if single else []
     if many:
         findings += _together(release, many, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings
 
 
-def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+def _apart(
+    release: Release, asked: Sequence[tuple[Attacker, Levels]], integer: bool, options: dict[str, Any]
+) -> list[Finding]:
     """Find what each attacker can compute, one after the other."""
-    from cellguard._engine.ranges.ranges import ranges
+    from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 
     table, shown = release.table, release.as_it_is()
     deadline = Deadline.after(options["time_limit_s"])
@@ -348,17 +350,18 @@ def _apart(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: 
     for attacker, need in asked:
         lo, hi = release.published_bounds(attacker)
         found = ranges(
-            table.relations, lo, hi, table.values, need.cells,
-            lower=need.lower, upper=need.upper, sliding=need.sliding, certify=True,
+            Sight(table.relations, lo, hi, table.values, integer),
+            AskedRanges(need.cells, need.lower, need.upper, need.sliding),
+            certify=True,
             **options | {"time_limit_s": deadline.left},
-        )  # fmt: skip
+        )
         findings.append(_range_finding(release, attacker, need, found, np.flatnonzero(found.disclosed), shown))
     return findings
 
 
 def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
     """Find what many attackers can compute, with everything shared that they have in common."""
-    from cellguard._engine.ranges.many import Views, ranges_for
+    from cellguard._engine.ranges.many import Sight, Views, ranges_for
 
     table, shown = release.table, release.as_it_is()
     attackers, needs = zip(*asked, strict=True)
@@ -375,7 +378,7 @@ def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], option
         upper=np.concatenate([need.upper for need in needs]),
         sliding=np.concatenate([need.sliding for need in needs]),
     )
-    found = ranges_for(table.relations, lo, hi, table.values, views, certify=True, **options)
+    found = ranges_for(Sight(table.relations, lo, hi, table.values), views, certify=True, **options)
     told = np.searchsorted(found.disclosed_to[0], np.arange(len(attackers) + 1))
     end = np.cumsum([0, *(len(need.cells) for need in needs)])
     findings = []

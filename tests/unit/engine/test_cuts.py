@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.cuts import Separator
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.reduce import reduce
 
 
@@ -32,7 +32,7 @@ def room_of(rng, n):
 
 
 def is_safe(T, a, down, up, cells, lower, upper, sliding):
-    return bool(ranges(T, a - down, a + up, a, cells, lower=lower, upper=upper, sliding=sliding).safe.all())
+    return bool(ranges(Sight(T, a - down, a + up, a), AskedRanges(cells, lower, upper, sliding)).safe.all())
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -42,7 +42,7 @@ def test_cuts_hold_for_every_safe_release_and_fail_where_they_were_found(seed):
     cells = np.array([0, 4])
     levels = {name: rng.integers(0, 4, 2).astype(float) for name in ("lower", "upper", "sliding")}
     known_down, known_up = rng.integers(4, 9, 9).astype(float), rng.integers(4, 9, 9).astype(float)
-    separator = Separator(T, cells, known_down=known_down, known_up=known_up, **levels)
+    separator = Separator(T, AskedRanges(cells, **levels), known=(known_down, known_up))
     rooms = [(known_down, known_up), *(room_of(rng, 9) for _ in range(40))]
     safe, cuts = [], []
     for down, up in rooms:
@@ -65,7 +65,7 @@ def test_multipliers_are_the_derivatives_of_the_range(seed):
     T, _a = table_3x3()
     rng = np.random.default_rng(seed)
     down, up = rng.uniform(1, 9, 9), rng.uniform(1, 9, 9)
-    separator = Separator(T, np.array([0]), lower=np.ones(1), upper=np.ones(1))
+    separator = Separator(T, AskedRanges(np.array([0]), np.ones(1), np.ones(1)))
     h = 1e-4
     for direction in (1, -1):
         separator.set_room(down, up)
@@ -82,7 +82,7 @@ def test_multipliers_are_the_derivatives_of_the_range(seed):
 
 def test_multipliers_reproduce_the_objective_on_the_null_space():
     T, _a = table_3x3()
-    separator = Separator(T, np.array([0]), lower=np.ones(1), upper=np.ones(1))
+    separator = Separator(T, AskedRanges(np.array([0]), np.ones(1), np.ones(1)))
     rng = np.random.default_rng(5)
     separator.set_room(rng.uniform(0, 9, 9), rng.uniform(0, 9, 9))
     N = reduce(T).basis.toarray()
@@ -93,7 +93,7 @@ def test_multipliers_reproduce_the_objective_on_the_null_space():
 
 def test_row_of_suppression_is_cut_to_its_right_hand_side():
     T, a = table_3x3()
-    separator = Separator(T, np.array([4]), lower=np.array([5.0]), upper=np.array([5.0]))
+    separator = Separator(T, AskedRanges(np.array([4]), np.array([5.0]), np.array([5.0])))
     y = np.zeros(9)
     y[4] = 1.0
     cuts = separator.separate(a * y, 2 * a * y)
@@ -109,7 +109,7 @@ def test_row_of_suppression_is_cut_to_its_right_hand_side():
 
 def test_an_infinite_room_gives_a_finite_row_of_suppression():
     T, a = table_3x3()
-    separator = Separator(T, np.array([4]), lower=np.array([5.0]), upper=np.array([5.0]))
+    separator = Separator(T, AskedRanges(np.array([4]), np.array([5.0]), np.array([5.0])))
     y = np.zeros(9)
     y[4] = 1.0
     open_up = np.full(9, np.inf)
@@ -124,7 +124,7 @@ def test_an_infinite_room_gives_a_finite_row_of_suppression():
 
 def test_a_cell_that_nothing_can_protect_gives_a_cut_without_support():
     T = csr_array(np.array([[-1.0, 1, 0], [0, 1, 0]]))  # the second relation fixes cell 1
-    separator = Separator(T, np.array([1]), lower=np.array([1.0]), upper=np.array([1.0]))
+    separator = Separator(T, AskedRanges(np.array([1]), np.array([1.0]), np.array([1.0])))
     cuts = separator.separate(np.full(3, 9.0), np.full(3, 9.0))
     assert len(cuts) == 2
     assert all(len(cut.support) == 0 and cut.known == 0.0 < cut.level for cut in cuts)
@@ -132,6 +132,6 @@ def test_a_cell_that_nothing_can_protect_gives_a_cut_without_support():
 
 def test_no_more_cuts_than_asked_for():
     T, _a = table_3x3()
-    separator = Separator(T, np.array([0, 1, 4]), lower=np.full(3, 4.0), upper=np.full(3, 4.0))
+    separator = Separator(T, AskedRanges(np.array([0, 1, 4]), np.full(3, 4.0), np.full(3, 4.0)))
     assert len(separator.separate(np.zeros(9), np.zeros(9))) == 6
     assert len(separator.separate(np.zeros(9), np.zeros(9), max_cuts=2)) == 2

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.exact_fractions import careful_movement
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.ranges.witness import Inexact, exact_movements, refine
 from cellguard._engine.space.reduce import reduce
 
@@ -45,7 +45,7 @@ def test_cells_that_differ_by_ten_orders_of_magnitude(seed):
     a = np.round(10 ** rng.uniform(-1, 9, 36), 2)
     lo, hi = a - np.round(0.3 * a, 2), a + np.round(0.3 * a, 2)
     level = np.round(0.05 * a, 3)
-    found = ranges(T, lo, hi, a, np.arange(36), lower=level, upper=level, certify=True)
+    found = ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(36), level, level), certify=True)
     assert (found.safe | found.unsafe).all()
     assert_exact(T, lo, hi, a, found)
     for i in np.flatnonzero(found.safe & (level > 0)):
@@ -58,7 +58,7 @@ def test_coefficients_with_many_digits():
     T = csr_array(np.array([[0.12345678, 1.0, -1.0, 0.0], [0.0, 3.3333333, 0.0, -1.0]]))
     a = np.array([100.0, 20.0, 32.345678, 66.666666])
     lo, hi = np.zeros(4), 3 * a
-    found = ranges(T, lo, hi, a, np.arange(4), lower=0.2 * a, upper=0.2 * a, certify=True)
+    found = ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(4), 0.2 * a, 0.2 * a), certify=True)
     assert found.safe.all()
     assert_exact(T, lo, hi, a, found)
 
@@ -67,7 +67,7 @@ def test_a_cell_without_room_on_one_side_does_not_go_there():
     T = square(3)
     a = np.array([0.0, 3, 7, 2, 0, 1, 5, 6, 0])
     lo, hi = np.zeros(9), np.full(9, 100.0)
-    found = ranges(T, lo, hi, a, np.arange(9), upper=np.full(9, 1.0), certify=True)
+    found = ranges(Sight(T, lo, hi, a), AskedRanges(np.arange(9), upper=np.full(9, 1.0)), certify=True)
     assert found.safe.any()
     assert_exact(T, lo, hi, a, found)
 
@@ -134,7 +134,7 @@ def test_a_room_that_rounding_widens_does_not_make_a_cell_safe():
     T, far = csr_array(np.array([[1.0, 1.0, -1.0]])), 1000000000000.2
     point = np.array([far, 5.0, far + 5.0])
     lo, hi = np.array([0.0, 4.89995, point[2]]), np.array([1000000000000.3, 10.0, point[2]])
-    found = ranges(T, lo, hi, point, np.array([0]), upper=np.array([0.10005]), certify=True)
+    found = ranges(Sight(T, lo, hi, point), AskedRanges(np.array([0]), upper=np.array([0.10005])), certify=True)
     assert not found.safe.any()
 
 

@@ -14,7 +14,7 @@ import cellguard as cg
 from cellguard._engine.ranges import coalitions
 from cellguard._engine.ranges.implied import Tightened, implied_room, tightened_room
 from cellguard._engine.ranges.many import Views, ranges_for
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard.check.audit import audit
 from cellguard.check.witnesses import read_proofs, verify
 from cellguard.nouns.attacker import EXTERNAL, Attacker
@@ -51,7 +51,7 @@ def one_by_one(release, everywhere):
         need = required_levels(table, attacker, everywhere=everywhere)
         lo, hi = release.published_bounds(attacker)
         found = ranges(
-            table.relations, lo, hi, table.values, need.cells, lower=need.lower, upper=need.upper, sliding=need.sliding
+            Sight(table.relations, lo, hi, table.values), AskedRanges(need.cells, need.lower, need.upper, need.sliding)
         )
         verdicts.append((found.safe, found.unsafe))
     return verdicts
@@ -165,7 +165,7 @@ def test_views_without_requests_and_without_knowledge():
         known_ptr=np.zeros(3, np.int64), known_cell=none.astype(np.int64), known_lo=none, known_hi=none,
         view=none.astype(np.int64), cell=none.astype(np.int64), lower=none, upper=none, sliding=none,
     )  # fmt: skip
-    assert len(ranges_for(T, lo, hi, a, nothing, certify=True).safe) == 0
+    assert len(ranges_for(Sight(T, lo, hi, a), nothing, certify=True).safe) == 0
 
 
 @pytest.mark.parametrize("seed", range(5))

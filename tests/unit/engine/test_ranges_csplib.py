@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard.nouns.table import Table
 
 
@@ -15,7 +15,7 @@ def test_ranges_equal_a_separate_solver(name, share, csplib):
     hidden = (table.sensitive | (rng.random(table.n_cells) < share)) & ~(table.fixed & ~table.sensitive)
     lo, hi = np.where(hidden, table.lb, table.values), np.where(hidden, table.ub, table.values)
     cells = table.sensitive_cells
-    found = ranges(table.relations, lo, hi, table.values, cells, exact=True)
+    found = ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
     assert len(cells) > 5
     for k in rng.permutation(len(cells))[:6]:
         cost = np.zeros(table.n_cells)

@@ -8,7 +8,7 @@ import pytest
 import cellguard as cg
 from cellguard import generate
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard.methods.limits import Limits
 from cellguard.methods.suppress import improve
 from cellguard.methods.suppress.construct import construct
@@ -86,7 +86,12 @@ def test_many_attackers_are_judged_as_each_alone():
             down, up = problem.room(k)
             r = problem.requests.some(alone)
             found = ranges(
-                problem.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), np.zeros(table.n_cells),
-                r.cell, lower=r.lower, upper=r.upper, sliding=r.sliding,
-            )  # fmt: skip
+                Sight(
+                    problem.relations,
+                    np.where(pattern, -down, 0.0),
+                    np.where(pattern, up, 0.0),
+                    np.zeros(table.n_cells),
+                ),
+                AskedRanges(r.cell, r.lower, r.upper, r.sliding),
+            )
             assert (met[alone] == found.safe).all()

@@ -74,6 +74,7 @@ class Adjuster:
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> adjuster = Adjuster(T)
+    >>> from cellguard._engine.closest.distance import Distance
     >>> distance = Distance.of(3, square=np.array([1 / 20, 1 / 12, 1 / 8]))
     >>> found = adjuster.solve(Target(np.array([4.0, -12, -8]), np.full(3, np.inf), distance))
     >>> found.z.round(6).tolist()

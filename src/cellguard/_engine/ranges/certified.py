@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.ranges import entries, ranges
+from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
@@ -25,23 +26,24 @@ _DIGITS = 1e12
 """Shares are decimals of so many digits."""
 
 
-def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: FloatArray, deadline: Deadline) -> Verdicts:
+def certified(found: FoundMovements, sight: Sight, deadline: Deadline) -> Verdicts:
     """Judge by exact movements.
 
     Parameters
     ----------
     found
         What was found in floating point.
-    lo, hi, point
-        Everybody's interval of each cell, and the true table; decimal numbers, taken as they are printed.
+    sight
+        What everybody knows; decimal numbers, taken as they are printed.
     deadline
         After this nothing more is made exact: what is left is unknown.
     """
     views, reduction = found.views, found.system.reduction
+    lo, hi, point = sight.lo, sight.hi, sight.point
     component = reduction.component
     held = np.zeros(len(point), bool)
     held[views.known_cell[~free_cells(views.known_lo, views.known_hi, point[views.known_cell])]] = True
-    room, outside = (lo, hi, point), np.flatnonzero((point < lo) | (point > hi))
+    outside = np.flatnonzero((point < lo) | (point > hi))
     given = Inexact(
         reduction=reduction, movements=found.movements, lo=lo, hi=hi, point=point, component=component, held=held
     )
@@ -55,7 +57,7 @@ def certified(found: FoundMovements, lo: FloatArray, hi: FloatArray, point: Floa
         proof = refine(proof, given, pairs, deadline)
         fitting = fitted(found, proof, point, outside)
         out = fitting.verdicts(point, proof)
-    return _the_long_way(fitting, out, proof, room, deadline)
+    return _the_long_way(fitting, out, proof, sight, deadline)
 
 
 def fitted(found: FoundMovements, proof: ExactMovements, point: FloatArray, outside: IntArray) -> FoundMovements:
@@ -95,15 +97,10 @@ def _exact(number: float) -> Fraction:
 
 
 def _the_long_way(
-    found: FoundMovements,
-    out: Verdicts,
-    proof: ExactMovements,
-    room: tuple[FloatArray, FloatArray, FloatArray],
-    deadline: Deadline,
+    found: FoundMovements, out: Verdicts, proof: ExactMovements, sight: Sight, deadline: Deadline
 ) -> Verdicts:
     """Ask again for single views what exact movements that many share do not show."""
-    lo, hi, point = room
-    views = found.views
+    point, views = sight.point, found.views
     open_ = np.flatnonzero(~out.safe & ~out.unsafe)
     rows, shares, bounds, programs = found.rows.copy(), found.shares.copy(), found.bounds.copy(), found.programs
     for view in np.unique(views.view[open_]).tolist():
@@ -111,10 +108,11 @@ def _the_long_way(
             break
         mine = open_[views.view[open_] == view]
         own = ranges(
-            found.system.reduction.relations, *views.bounds(view, lo, hi), point, views.cell[mine],
-            lower=views.lower[mine], upper=views.upper[mine], sliding=views.sliding[mine], certify=True,
+            Sight(found.system.reduction.relations, *views.bounds(view, sight.lo, sight.hi), point),
+            AskedRanges(views.cell[mine], views.lower[mine], views.upper[mine], views.sliding[mine]),
+            certify=True,
             time_limit_s=deadline.left,
-        )  # fmt: skip
+        )
         if own.exact_witnesses is None:
             continue
         first = proof.numerators.shape[0]

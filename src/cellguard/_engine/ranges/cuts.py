@@ -22,6 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.attacker_program import AttackerProgram, Push
+from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -112,9 +113,9 @@ class Separator:
     ----------
     relations
         Relations of the table.
-    cells, lower, upper, sliding
+    asked
         Cells to protect and their levels.
-    known_down, known_up
+    known
         Room that the attacker's own bounds leave: ``a - lb`` and ``ub - a``; infinite unless given.
     free
         Cells whose room can be positive for some decision; all unless given.
@@ -124,7 +125,7 @@ class Separator:
     A total of two parts, all published: to protect the first by 4, the second must leave room.
 
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
-    >>> s = Separator(T, np.array([1]), lower=np.array([0.0]), upper=np.array([4.0]))
+    >>> s = Separator(T, AskedRanges(np.array([1]), upper=np.array([4.0])))
     >>> cut = s.separate(down=np.zeros(3), up=np.array([0.0, 9.0, 0.0]))[0]
     >>> cut.support.tolist(), cut.alpha.tolist(), cut.beta.tolist(), cut.level
     ([0, 2], [1.0, 0.0], [0.0, 1.0], 4.0)
@@ -133,26 +134,19 @@ class Separator:
     def __init__(
         self,
         relations: csr_array,
-        cells: IntArray,
+        asked: AskedRanges,
         *,
-        lower: FloatArray,
-        upper: FloatArray,
-        sliding: FloatArray | None = None,
-        known_down: FloatArray | None = None,
-        known_up: FloatArray | None = None,
+        known: tuple[FloatArray, FloatArray] | None = None,
         free: BoolArray | None = None,
         reduction: Reduction | None = None,
     ) -> None:
         n = relations.shape[1]
-        self.known_down = np.full(n, np.inf) if known_down is None else np.maximum(known_down, 0.0)
-        self.known_up = np.full(n, np.inf) if known_up is None else np.maximum(known_up, 0.0)
+        far = np.full(n, np.inf)
+        self.known_down, self.known_up = (np.maximum(x, 0.0) for x in known or (far, far))
         self.reduction = reduce(relations, free) if reduction is None else reduction
-        cells = np.asarray(cells, np.int64)
-        levels: dict[Side, FloatArray] = {
-            "lower": np.asarray(lower, np.float64),
-            "upper": np.asarray(upper, np.float64),
-            "sliding": np.zeros(len(cells)) if sliding is None else np.asarray(sliding, np.float64),
-        }
+        cells = asked.cells
+        sides: tuple[Side, ...] = ("lower", "upper", "sliding")
+        levels = dict(zip(sides, asked.levels, strict=True))
         unit = min((float(x[x > 0].min()) for x in levels.values() if (x > 0).any()), default=1.0)
         self.program = AttackerProgram(self.reduction, np.zeros(n), np.zeros(n), unit=unit)
         self._down = self._up = np.zeros(n)

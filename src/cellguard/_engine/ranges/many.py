@@ -17,20 +17,18 @@ from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
 from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
 from cellguard._engine.ranges.range_search import search
-from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.ranges.sight import Sight
+from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Verdicts", "Views", "ranges_for"]
+__all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
 
 
 def ranges_for(
-    relations: csr_array,
-    lo: FloatArray,
-    hi: FloatArray,
-    point: FloatArray,
+    sight: Sight,
     views: Views,
     *,
     certify: bool = False,
@@ -41,12 +39,8 @@ def ranges_for(
 
     Parameters
     ----------
-    relations
-        Relations of the table, one row each; `point` satisfies them.
-    lo, hi
-        Interval of each cell that the release and what everybody knows leave; contains `point`.
-    point
-        The true table.
+    sight
+        What everybody knows.
     views
         What each attacker knows besides, and what is asked. One who knows nothing besides is a view too.
     certify
@@ -63,12 +57,11 @@ def ranges_for(
     >>> levels = {"lower": np.ones(2), "upper": np.ones(2), "sliding": np.zeros(2)}
     >>> knows = {"known_cell": np.array([2, 3]), "known_lo": np.array([3.0, 2.0]), "known_hi": np.array([3.0, 2.0])}
     >>> views = Views(known_ptr=np.array([0, 0, 2]), **knows, view=np.array([0, 1]), cell=np.array([1, 1]), **levels)
-    >>> ranges_for(T, lo, hi, a, views).safe.tolist()
+    >>> ranges_for(Sight(T, lo, hi, a), views).safe.tolist()
     [True, False]
     """
     deadline = Deadline.after(time_limit_s)
-    down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
-    system = System.of(relations, free_cells(lo, hi, point), down, up)
+    system, point = sight.system(), sight.point
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
     programs = _everybody(tally, RangeRequest.of(system, *views.hardest()), deadline, jobs)
@@ -78,7 +71,7 @@ def ranges_for(
     programs += coalitions.programs + _one_by_one(tally, deadline)
     movements = csr_array(tally.movements() @ system.space.lift.T)
     found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
-    return certified(found, lo, hi, point, deadline) if certify else found.verdicts(point)
+    return certified(found, sight, deadline) if certify else found.verdicts(point)
 
 
 def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: int | None) -> int:
@@ -143,7 +136,7 @@ def _one_by_one(tally: Tally, deadline: Deadline) -> int:
         variables = np.flatnonzero(np.isin(s.component, s.component[q.variable[some]]))
         needs = (q.need_high[some], q.need_low[some], q.need_width[some])
         room = (down[variables], up[variables])
-        part = part_of(s, variables, q.variable[some], needs, exact=False, deadline=deadline, room=room)
+        part = part_of(s, variables, q.variable[some], needs, deadline, room)
         reach = search(part)
         programs += reach.programs
         for v in reach.pool:

@@ -85,7 +85,7 @@ def _parts(
     members = (members_of(x, number + 1) for x in (of_variable, of_variable[request.variable]))
     for variables, asked in zip(*members, strict=True):
         needs = (need_high[asked], need_low[asked], need_width[asked])
-        part = part_of(system, variables, request.variable[asked], needs, exact=exact, deadline=deadline)
+        part = replace(part_of(system, variables, request.variable[asked], needs, deadline), exact=exact)
         parts += [(chunk, variables) for chunk in _chunks(part)]
     return parts
 
@@ -95,8 +95,6 @@ def part_of(
     variables: IntArray,
     asked: IntArray,
     needs: tuple[FloatArray, FloatArray, FloatArray],
-    *,
-    exact: bool,
     deadline: Deadline,
     room: tuple[FloatArray, FloatArray] | None = None,
 ) -> RangePart:
@@ -112,8 +110,8 @@ def part_of(
         Which of them are asked about.
     needs
         How far up, how far down and how far in all these must reach.
-    exact, deadline
-        See :class:`RangePart`.
+    deadline
+        When to stop.
     room
         How far the variables can move down and up, when not as the system says.
     """
@@ -138,7 +136,7 @@ def part_of(
         need_high=needs[0],
         need_low=needs[1],
         need_width=needs[2],
-        exact=exact,
+        exact=False,
         deadline=deadline,
     )
 

@@ -18,12 +18,13 @@ from cellguard._engine.ranges.attacker_program import AttackerProgram
 from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
 from cellguard._engine.ranges.range_search import Reach
-from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.ranges.sight import AskedRanges, Sight
+from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AttackerProgram", "Ranges", "entries", "ranges"]
+__all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "entries", "ranges"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,17 +62,10 @@ class Ranges:
 
 
 def ranges(
-    relations: csr_array,
-    lo: FloatArray,
-    hi: FloatArray,
-    point: FloatArray,
-    cells: IntArray,
+    sight: Sight,
+    asked: AskedRanges,
     *,
-    lower: FloatArray | None = None,
-    upper: FloatArray | None = None,
-    sliding: FloatArray | None = None,
     exact: bool = False,
-    integer: bool = False,
     certify: bool = False,
     time_limit_s: float = float("inf"),
     jobs: int | None = None,
@@ -80,20 +74,12 @@ def ranges(
 
     Parameters
     ----------
-    relations
-        Relations of the table, one row each; `point` satisfies them.
-    lo, hi
-        Interval of each cell that the release and the attacker's knowledge leave; contains `point`.
-    point
-        The true table.
-    cells
-        Cells that are asked for.
-    lower, upper, sliding
-        Levels of `cells`, as distances; 0 unless given.
+    sight
+        What he knows. Where only whole numbers are possible both ends are computed over those.
+    asked
+        Which cells, with their levels.
     exact
         Compute both ends of every range; otherwise stop where the verdict is known.
-    integer
-        Only whole numbers are possible; both ends are then computed over those. `point` must be whole.
     certify
         Make the witnesses exact, and call safe only what those prove.
     time_limit_s
@@ -106,34 +92,31 @@ def ranges(
     --------
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
     >>> lo, hi, a = np.array([9.0, 0, 0]), np.array([9.0, 9, 9]), np.array([9.0, 4, 5])
-    >>> found = ranges(T, lo, hi, a, np.array([1]), exact=True)
+    >>> found = ranges(Sight(T, lo, hi, a), AskedRanges(np.array([1])), exact=True)
     >>> found.low.tolist(), found.high.tolist()
     ([0.0], [9.0])
     """
     deadline = Deadline.after(time_limit_s)
-    cells = np.asarray(cells, np.int64)
-    levels = [np.zeros(len(cells)) if x is None else np.asarray(x, np.float64) for x in (lower, upper, sliding)]
-    if integer:
-        lo, hi = np.ceil(lo - 1e-9), np.floor(hi + 1e-9)
-    down, up = np.maximum(point - lo, 0.0), np.maximum(hi - point, 0.0)
-    system = System.of(relations, free_cells(lo, hi, point), down, up)
-    request = RangeRequest.of(system, cells, *levels)
-    if integer:
-        reach, pool = search_whole(system, request, down, up, deadline=deadline)
+    system, point = sight.system(), sight.point
+    request = RangeRequest.of(system, asked.cells, *asked.levels)
+    if sight.integer:
+        reach, pool = search_whole(system, request, *sight.room, deadline=deadline)
     else:
         reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
     movements = csr_array(pool @ system.space.lift.T)
-    exact = exact or integer
+    exact = exact or sight.integer
     if not certify:
         return _result(system, request, reach, movements, point, exact=exact)
     component = system.reduction.component
-    given = Inexact(reduction=system.reduction, movements=movements, lo=lo, hi=hi, point=point, component=component)
+    given = Inexact(
+        reduction=system.reduction, movements=movements, lo=sight.lo, hi=sight.hi, point=point, component=component
+    )
     proof = exact_movements(given, deadline)
     found = _result(system, request, reach, proof, point, exact=exact)
     open_ = ~found.safe & ~found.unsafe
     if open_.any():
         rows = np.concatenate([found.low_witness[open_], found.high_witness[open_]])
-        pairs = set(zip(rows.tolist(), np.tile(component[cells[open_]], 2).tolist(), strict=True))
+        pairs = set(zip(rows.tolist(), np.tile(component[asked.cells[open_]], 2).tolist(), strict=True))
         pairs = {(row, c) for row, c in pairs if row >= 0}
         proof = refine(proof, given, pairs, deadline)
         found = _result(system, request, reach, proof, point, exact=exact)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._engine.solvers.mip import Until
 from cellguard._engine.solvers.rows import Row
 from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
@@ -89,8 +90,7 @@ def solve_lazy(
     program: BinaryProgram,
     *,
     start: FloatArray | None = None,
-    time_limit_s: float = float("inf"),
-    gap: float = 0.0,
+    until: Until,
     nodes: int = -1,
     seed: int = 0,
     on_bound: Callable[[float], None] | None = None,
@@ -103,14 +103,14 @@ def solve_lazy(
         What the caller knows of the problem.
     start
         A feasible point; SCIP then looks for no other, and raises the bound only.
-    time_limit_s, gap, nodes, seed
+    until, nodes, seed
         When to stop (nodes: -1 is no limit), and which way to go in ties.
     on_bound
         Called with every better bound.
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 
-    model = _model(time_limit_s, gap, seed, bound_only=start is not None)
+    model = _model(until.time_limit_s, until.relative_gap, seed, bound_only=start is not None)
     model.setParam("limits/totalnodes", nodes)
     names = [model.addVar(vtype="B", obj=float(program.cost[j])) for j in program.free]
     for row in program.rows:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from cellguard._engine.numbers.decimals import decimal_unit
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.asked import Asked, asked_cells
 from cellguard.exceptions import ReleaseError
@@ -131,7 +131,7 @@ def interval_attack(
     if knowledge == "formulas":
         low, high = lo[s], hi[s]
     else:
-        found = ranges(release.table.relations, lo, hi, release.table.values, s, exact=True)
+        found = ranges(Sight(release.table.relations, lo, hi, release.table.values), AskedRanges(s), exact=True)
         low, high = found.low, found.high
     return _judged(release, asked, low, high)
 
@@ -149,7 +149,7 @@ def _believed(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatAr
             )
         return np.maximum(lo, release.internal["inner_lower"]), np.minimum(hi, release.internal["inner_upper"])
     s = need.cells
-    found = ranges(t.relations, lo, hi, t.values, s, exact=True)
+    found = ranges(Sight(t.relations, lo, hi, t.values), AskedRanges(s), exact=True)
     a = t.values[s]
     size = np.maximum(np.abs(a), 1e-300)
     p, q = np.minimum(need.lower / size, 0.999), need.upper / size

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -81,7 +81,7 @@ def sample(
     table, hidden = suppression.table, suppression.suppressed
     cells = np.flatnonzero(hidden)
     lo, hi = suppression.published_bounds()
-    found = ranges(table.relations, lo, hi, table.values, cells, exact=True)
+    found = ranges(Sight(table.relations, lo, hi, table.values), AskedRanges(cells), exact=True)
     low, high = np.ceil(found.low_bound - 1e-6), np.floor(found.high_bound + 1e-6)
     test = _Test(suppression, rule, cells[high - low < rule.width], knows, algorithm)
     hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
@@ -139,7 +139,7 @@ class _Test:
             return False
         lo, hi = (np.where(hidden, bound, candidate.values) for bound in candidate.bounds())
         width = candidate.sliding[sensitive]
-        return bool(ranges(T, lo, hi, candidate.values, sensitive, sliding=width).safe.all())
+        return bool(ranges(Sight(T, lo, hi, candidate.values), AskedRanges(sensitive, sliding=width)).safe.all())
 
 
 class _Hunt:

@@ -61,7 +61,7 @@ class AskedCells:
         asked = total[cells]
         total, low, up = (x[cells] / float(lattice.unit) for x in (total, low, up))
         size = np.abs(lattice.units(table.values[cells]))
-        return cls._classified(cells, asked, size, total, low, up, table.integer)
+        return cls._classified(cells, asked, size, total, (low, up), table.integer)
 
     @classmethod
     def _classified(
@@ -70,8 +70,7 @@ class AskedCells:
         asked: FloatArray,
         size: FloatArray,
         total: FloatArray,
-        low: FloatArray,
-        up: FloatArray,
+        levels: tuple[FloatArray, FloatArray],
         integer: bool,
     ) -> AskedCells:
         rounded = 1.0 if integer else 0.0  # levels of counts are rounded up: so much is not a share of the value
@@ -80,19 +79,19 @@ class AskedCells:
         extra = np.full(len(cells), 2.0 * rounded)
         short = share * size + extra < total * (1.0 - 1e-9)
         # a smallest width of counts is the same number for all; a zero has no share
-        alone = (low == 0) & (up == 0) if integer else np.zeros(len(cells), np.bool_)
+        alone = (levels[0] == 0) & (levels[1] == 0) if integer else np.zeros(len(cells), np.bool_)
         floor = np.where(
             alone, total, np.where(short & (size == 0), 2.0 ** np.ceil(np.log2(np.maximum(total, 1.0))), 1.0)
         )
         extra = np.where(alone, 0.0, extra)
         share = np.where(alone, SMALLEST, share)
         sides = []
-        for level in (low, up):
+        for level in levels:
             part = np.where(size > 0, np.maximum(level - rounded, 0.0) / np.maximum(size, 1.0), 0.0)
             most = np.zeros(int(number.max(initial=0)) + 1)
             np.maximum.at(most, number, part)
             sides.append(np.where(alone, 0.0, most[number]))
-        beyond = [np.where(size > 0, rounded * (level > 0), level) for level in (low, up)]
+        beyond = [np.where(size > 0, rounded * (level > 0), level) for level in levels]
         width = Width(floor, share, extra, np.zeros(len(cells)))
         return cls(
             cells=cells, width=width, lower=sides[0], upper=sides[1], below=beyond[0], above=beyond[1], total=asked

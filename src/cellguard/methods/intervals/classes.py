@@ -227,7 +227,7 @@ class _ClassSearch:
 
         The test is public: it asks for the same ends of the same range whichever table of the sets is the true one.
         """
-        from cellguard._engine.ranges.ranges import ranges
+        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 
         t, at = self.table, self.cover.place[hidden]
         cells = self.asked.cells[hidden]
@@ -235,9 +235,8 @@ class _ClassSearch:
         last = np.minimum(self.lattice.values(inner[1][at] + up[hidden]), t.ub[cells])
         a = t.values[cells]
         found = ranges(
-            *(t.relations, *ends, t.values, cells),
-            lower=np.maximum(a - first, 0.0),
-            upper=np.maximum(last - a, 0.0),
+            Sight(t.relations, *ends, t.values),
+            AskedRanges(cells, np.maximum(a - first, 0.0), np.maximum(last - a, 0.0)),
             time_limit_s=deadline.at_least(),
         )
         return hidden[~found.safe] if not deadline.passed else hidden[:0]

@@ -89,7 +89,7 @@ class IntervalProblem:
 
     def hopeless(self, deadline: Deadline) -> str:
         """Name the cells that stay exposed even if nothing else were published, or nothing."""
-        from cellguard._engine.ranges.ranges import ranges
+        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 
         t = self.table
         lines: list[str] = []
@@ -98,10 +98,8 @@ class IntervalProblem:
             need = required_levels(t, attacker)
             lo, hi = np.where(self.may_open, lo, t.values), np.where(self.may_open, hi, t.values)
             found = ranges(
-                *(t.relations, lo, hi, t.values, need.cells),
-                lower=need.lower,
-                upper=need.upper,
-                sliding=need.sliding,
+                Sight(t.relations, lo, hi, t.values),
+                AskedRanges(need.cells, need.lower, need.upper, need.sliding),
                 time_limit_s=deadline.at_least(),
             )
             lines += [
@@ -296,7 +294,7 @@ class IntervalProblem:
 
     def exposed(self, found: FoundWidths, deadline: Deadline) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
-        from cellguard._engine.ranges.ranges import ranges
+        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 
         t = self.table
         lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
@@ -308,9 +306,8 @@ class IntervalProblem:
                 zero = np.zeros(len(level))
                 sides = (zero, level) if direction > 0 else (level, zero)
                 seen = ranges(
-                    *(t.relations, lo, hi, t.values, need.cell[at]),
-                    lower=sides[0],
-                    upper=sides[1],
+                    Sight(t.relations, lo, hi, t.values),
+                    AskedRanges(need.cell[at], sides[0], sides[1]),
                     time_limit_s=deadline.at_least(),
                 )
                 missed = np.flatnonzero(~seen.safe)

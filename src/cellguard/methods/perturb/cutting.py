@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Cut, Separator
+from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
@@ -127,8 +128,8 @@ class _CuttingPlanes:
         self.rounds = 0
         self.separators = [
             Separator(
-                relations, d.cells, lower=d.lower, upper=d.upper, sliding=d.sliding,
-                known_down=values - d.lb, known_up=d.ub - values, free=limits.distance > 0,
+                relations, AskedRanges(d.cells, d.lower, d.upper, d.sliding),
+                known=(values - d.lb, d.ub - values), free=limits.distance > 0,
             )
             for d in demands if len(d.cells)
         ]  # fmt: skip

@@ -178,8 +178,7 @@ def make_whole(
     target: IntArray,
     *,
     time_limit_s: float,
-    rows: csr_array | None = None,
-    sides: FloatArray | None = None,
+    more: tuple[csr_array, FloatArray] | None = None,
     seed: int = 0,
 ) -> IntArray | None:
     """Find the cheapest rounding of a few areas that add up to the target, exactly; None if none was found.
@@ -188,16 +187,17 @@ def make_whole(
     ----------
     grid, areas, target
         As in :class:`AreaRelaxation`.
-    rows, sides
-        More conditions ``rows x >= sides`` on the areas' cells, in their order.
+    more
+        Rows and sides of more conditions ``rows x >= sides`` on the areas' cells, in their order.
     time_limit_s, seed
         Of the solver.
     """
     A, rhs, pieces, shape = _program(grid, areas, target, None)
     lower, upper = rhs, rhs
-    if rows is not None and sides is not None:
+    if more is not None:
         from scipy.sparse import vstack
 
+        rows, sides = more
         A = csr_array(vstack([A, rows[:, pieces.cell] * pieces.sign]))
         lower = np.concatenate([lower, sides - rows @ pieces.start])
         upper = np.concatenate([upper, np.full(len(sides), np.inf)])

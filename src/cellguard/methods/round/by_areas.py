@@ -214,9 +214,8 @@ class _AreaSearch(Standing[IntArray]):
             rows = csr_array(self.rows[:, inside])
             sides = self.sides - self.rows @ grid.cells(x) + rows @ x[chosen].ravel()
             some = np.diff(rows.indptr) > 0
-            whole = make_whole(
-                grid, chosen, x[chosen].sum(axis=0), time_limit_s=10.0, rows=rows[some], sides=sides[some]
-            )
+            more = rows[some], sides[some]
+            whole = make_whole(grid, chosen, x[chosen].sum(axis=0), time_limit_s=10.0, more=more)
             if whole is not None:
                 x[chosen] = whole
                 return True

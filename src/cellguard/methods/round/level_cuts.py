@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Separator
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.round.problem import RoundingProblem
@@ -61,10 +61,10 @@ class LevelCuts:
         a = self.problem.values
         lo, hi = np.maximum(demand.lb, a - np.maximum(down, 0.0)), np.minimum(demand.ub, a + np.maximum(up, 0.0))
         found = ranges(
-            self.problem.relations, lo, hi, a, demand.cells,
-            lower=demand.lower, upper=demand.upper, sliding=demand.sliding,
+            Sight(self.problem.relations, lo, hi, a),
+            AskedRanges(demand.cells, demand.lower, demand.upper, demand.sliding),
             time_limit_s=self.deadline.at_least(_GRACE_S),
-        )  # fmt: skip
+        )
         open_ = np.flatnonzero(~found.safe)
         if len(open_) and self.deadline.passed:
             raise LevelsOpenError
@@ -74,12 +74,8 @@ class LevelCuts:
         p = self.problem
         return Separator(
             p.relations,
-            demand.cells[which],
-            lower=demand.lower[which],
-            upper=demand.upper[which],
-            sliding=demand.sliding[which],
-            known_down=p.values - demand.lb,
-            known_up=demand.ub - p.values,
+            AskedRanges(demand.cells[which], demand.lower[which], demand.upper[which], demand.sliding[which]),
+            known=(p.values - demand.lb, demand.ub - p.values),
             free=(p.distance > 0) & (demand.ub > demand.lb),
         )
 

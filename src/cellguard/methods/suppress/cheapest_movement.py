@@ -7,6 +7,7 @@ and large cells.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,7 @@ from cellguard._tolerances import NO_MOVEMENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["Protector", "cheapest", "plans"]
+__all__ = ["AskedMovement", "Protector", "cheapest", "plans"]
 
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
@@ -57,13 +58,22 @@ def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArra
     return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
 
 
+@dataclass(frozen=True, eq=False)
+class AskedMovement:
+    """One variable moved so far (signed), within bounds, at a price."""
+
+    row: int
+    move: float
+    weight: FloatArray
+    """Cost of each variable in units of a typical one; 0 for those already open."""
+    low: FloatArray
+    """Bounds of the movements."""
+    high: FloatArray
+
+
 def cheapest(
     A: sparray,
-    row: int,
-    move: float,
-    weight: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
+    asked: AskedMovement,
     *,
     exact: bool = False,
     program: LinearProgram | None = None,
@@ -75,12 +85,8 @@ def cheapest(
     ----------
     A
         The relations.
-    row, move
-        The variable to be moved, and by how much (signed).
-    weight
-        Cost of each variable in units of a typical one; 0 for those already open.
-    low, high
-        Bounds of the movements.
+    asked
+        Which variable moves, how far, and what that may cost.
     exact
         Keep even movements as small as rounding: cells of little room among large ones.
     program
@@ -88,7 +94,8 @@ def cheapest(
     deadline
         When to give up.
     """
-    k, level = len(weight), abs(move)
+    row, move, low, high = asked.row, asked.move, asked.low, asked.high
+    k, level = len(asked.weight), abs(move)
     scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
     at, other = (row, k + row) if move > 0 else (k + row, row)
     lower, upper = np.zeros(2 * k), np.concatenate([high, -low]) / scale
@@ -96,7 +103,7 @@ def cheapest(
         return None
     lower[at] = upper[at] = level / scale
     upper[other] = 0.0
-    cost = costs(weight, -low / level, high / level)
+    cost = costs(asked.weight, -low / level, high / level)
     both = np.concatenate([cost, cost])
     both[at] = 0.0
     program = split(A) if program is None else program
@@ -171,17 +178,8 @@ class Protector:
     ) -> FloatArray | None:
         """Return the cheapest movement with ``z[row] = move`` (see :func:`cheapest`), or None."""
         if not self._prefer_null_space:
-            z = cheapest(
-                self.relations,
-                row,
-                move,
-                weight / self.unit,
-                low,
-                high,
-                exact=exact,
-                program=self._program,
-                deadline=self._deadline,
-            )
+            asked = AskedMovement(row, move, weight / self.unit, low, high)
+            z = cheapest(self.relations, asked, exact=exact, program=self._program, deadline=self._deadline)
             if z is not None or not self._program.stalled:
                 return z
         scale = abs(move)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.branch_and_cut import BinaryProgram, LazySolution, solve_lazy
+from cellguard._engine.solvers.mip import Until
 from cellguard._engine.solvers.rows import Relaxation, Row
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.incumbent import Incumbent
@@ -130,7 +131,7 @@ class Exact:
             check=self._check, separate=self._separate,
         )  # fmt: skip
         result = solve_lazy(
-            program, start=start, time_limit_s=deadline.left, gap=search.limits.gap, nodes=nodes,
+            program, start=start, until=Until(deadline.left, search.limits.gap), nodes=nodes,
             seed=search.limits.seed, on_bound=lambda b: self._raise(b * self.scale),
         )  # fmt: skip
         self.nodes, self.cuts = self.nodes + result.nodes, self.cuts + result.rows

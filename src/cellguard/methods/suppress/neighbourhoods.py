@@ -15,7 +15,7 @@ from scipy.sparse import csc_array
 from cellguard._core.windows import Windows
 from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import cheapest, plans
+from cellguard.methods.suppress.cheapest_movement import AskedMovement, cheapest, plans
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
 from cellguard.methods.suppress.pattern import clean, prove
@@ -98,7 +98,8 @@ class LargeSearch(Incumbent):
                 found: list[Movement] = []
                 for move, symmetric in plan:
                     low, high = (-both, both) if symmetric else (-below, above)
-                    z = cheapest(A, at, move, price, low, high, exact=first > 0, deadline=self.limit)
+                    asked = AskedMovement(at, move, price, low, high)
+                    z = cheapest(A, asked, exact=first > 0, deadline=self.limit)
                     if z is None:
                         break
                     used = np.flatnonzero(z)

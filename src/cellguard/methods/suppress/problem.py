@@ -14,7 +14,7 @@ import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.many import Views, ranges_for
-from cellguard._engine.ranges.ranges import ranges
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.methods.suppress.requests import PatternRequests, asked_of, room
@@ -108,9 +108,10 @@ class SuppressionProblem:
         if len(who) == 1:
             down, up = self.room(int(who[0]))
             alone = ranges(
-                self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing, r.cell,
-                lower=r.lower, upper=r.upper, sliding=r.sliding, time_limit_s=deadline.left,
-            )  # fmt: skip
+                Sight(self.relations, np.where(pattern, -down, 0.0), np.where(pattern, up, 0.0), nothing),
+                AskedRanges(r.cell, r.lower, r.upper, r.sliding),
+                time_limit_s=deadline.left,
+            )
             return alone.safe, list(alone.witnesses.toarray())
         if not len(who):
             return np.zeros(0, bool), []
@@ -127,7 +128,7 @@ class SuppressionProblem:
             sliding=r.sliding,
         )
         lo, hi = np.where(pattern, -self.down, 0.0), np.where(pattern, self.up, 0.0)
-        found = ranges_for(self.relations, lo, hi, nothing, views, time_limit_s=deadline.left)
+        found = ranges_for(Sight(self.relations, lo, hi, nothing), views, time_limit_s=deadline.left)
         return found.safe, list(found.witnesses.toarray())
 
     def cost(self, pattern: BoolArray) -> float:

@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._tolerances import MET_BY_PROGRAM
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import Protector, cheapest, plans
+from cellguard.methods.suppress.cheapest_movement import AskedMovement, Protector, cheapest, plans
 from cellguard.methods.suppress.pattern import Movements
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace
@@ -150,7 +150,8 @@ class Routes:
         for plan in plans(float(down), float(up), float(slide), float(-low[at]), float(high[at])):
             found = []
             for move, both in plan:
-                v = cheapest(A, at, move, price, *((-room, room) if both else (low, high)), deadline=deadline)
+                asked = AskedMovement(at, move, price, *((-room, room) if both else (low, high)))
+                v = cheapest(A, asked, deadline=deadline)
                 if v is None:
                     break
                 z = np.zeros(len(self.space))

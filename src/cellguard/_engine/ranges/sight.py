@@ -1,0 +1,65 @@
+"""What an attacker sees around the true table, and what is asked of some cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine.ranges.system import System, free_cells
+from cellguard._types import FloatArray, IntArray
+
+__all__ = ["AskedRanges", "Sight"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sight:
+    """The tables that an attacker must hold possible."""
+
+    relations: csr_array
+    """One row each; `point` satisfies them."""
+    lo: FloatArray
+    """Interval of each cell that the release and the attacker's knowledge leave; contains `point`."""
+    hi: FloatArray
+    point: FloatArray
+    """The true table."""
+    integer: bool = False
+    """Only whole numbers are possible; `point` must be whole."""
+
+    def __post_init__(self) -> None:
+        if self.integer:
+            object.__setattr__(self, "lo", np.ceil(self.lo - 1e-9))
+            object.__setattr__(self, "hi", np.floor(self.hi + 1e-9))
+
+    @cached_property
+    def room(self) -> tuple[FloatArray, FloatArray]:
+        """How far each cell can move down and up."""
+        return np.maximum(self.point - self.lo, 0.0), np.maximum(self.hi - self.point, 0.0)
+
+    def system(self) -> System:
+        """Return the reduced system of its movements."""
+        return System.of(self.relations, free_cells(self.lo, self.hi, self.point), *self.room)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedRanges:
+    """Cells, and how far their ranges must reach below and above the truth and in all; not at all unless given."""
+
+    cells: IntArray
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    sliding: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", np.asarray(self.cells, np.int64))
+
+    @property
+    def levels(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The three distances of each cell."""
+        n = len(self.cells)
+        down, up, slide = (
+            np.zeros(n) if x is None else np.asarray(x, np.float64) for x in (self.lower, self.upper, self.sliding)
+        )
+        return down, up, slide
