@@ -87,7 +87,7 @@ def test_the_version_is_in_the_changelog():
 
 TREES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 INNER = {where: tree for where, tree in TREES.items() if where.startswith(("_engine/", "methods/"))}
-TWICE = {"_Hunt", "Decision", "Outcome", "Asked", "Grid", "_Reader", "Part", "_Body"}
+TWICE = {"Decision", "Outcome", "Asked", "Grid", "_Reader", "Part", "_Body"}
 """Classes whose name stands for two things still; none of them in the engine and the methods alone."""
 CACHED = {"_controller", "_published", "_template", "_templates", "texts_of", "_LAST", "choices", "_seen"}
 """What lives as long as the process: no table's structure."""

@@ -22,6 +22,7 @@ from cellguard._engine.closest.directions_mixed import MixedSenses
 from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
+from cellguard._engine.standing import Standing
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
@@ -329,60 +330,63 @@ def choose(search: Senses, *, time_limit_s: float, gap: float) -> Choice:
 
     Whoever interrupts the search gets the best senses so far.
     """
-    hunt = _Hunt(search, time_limit_s)
+    hunt = _SenseSearch(search, time_limit_s)
     if not search.hopeless.any():
         try:
             hunt.run(gap)
         except KeyboardInterrupt:
-            if not np.isfinite(hunt.value):
+            if not np.isfinite(hunt.cost):
                 raise
             hunt.in_time = False
     return hunt.choice()
 
 
-class _Hunt:
+class _SenseSearch(Standing[ByteArray]):
     """The best senses so far, and what is proven of all others."""
 
     def __init__(self, search: Senses, time_limit_s: float) -> None:
-        self.search, self.deadline = search, Deadline.after(time_limit_s)
-        self.best, self.value = search.start(), np.inf
-        self.bound = np.inf if search.hopeless.any() else 0.0
-        self.in_time = True
+        super().__init__(bound=np.inf if search.hopeless.any() else 0.0)
+        self.search, self.deadline, self.in_time = search, Deadline.after(time_limit_s), True
+
+    @property
+    def senses(self) -> ByteArray:
+        """The best; nothing is decided before there is any."""
+        return self.search.start() if self.best is None else self.best
 
     def _offer(self, s: ByteArray, value: float | None = None) -> None:
-        value = self.search.solve(s)[0] if value is None else value
-        if value < self.value:
-            self.best, self.value = s, value
+        self.take(s, self.search.solve(s)[0] if value is None else value)
 
     def run(self, gap: float) -> None:
         """Search the senses alone where only totals answer; else dive, decide blocks, then the whole with a proof."""
         search, deadline = self.search, self.deadline
         totals = search.of_totals()
         if totals is not None:
-            rises, self.value, self.bound = totals.search(gap, deadline, int(search.rng.integers(1 << 62)))
-            self.best = np.where(rises, 1, -1).astype(np.int8)
+            rises, value, bound = totals.search(gap, deadline, int(search.rng.integers(1 << 62)))
+            self._offer(np.where(rises, 1, -1).astype(np.int8), value)
+            self.prove(bound)
             self.in_time = not deadline.passed
             return
         for s in (np.where(search.may_rise, 1, -1), np.where(search.may_sink, -1, 1)):
             self._offer(s.astype(np.int8))
         self._offer(search.dive(deadline.part(0.3)))
         undecided = int((search.start() == 0).sum())
-        if undecided > _BLOCK and np.isfinite(self.value):
-            self._offer(*search.improve(self.best, self.value, deadline.part(0.45)))
+        if undecided > _BLOCK and np.isfinite(self.cost):
+            self._offer(*search.improve(self.senses, self.cost, deadline.part(0.45)))
         if search.linear:
-            found, self.bound = search.mixed(search.start(), self.best, deadline, gap=gap)
+            found, bound = search.mixed(search.start(), self.senses, deadline, gap=gap)
         else:
-            found, self.bound = search.branch(search.start(), self.best, self.value, deadline, gap=gap)
-        if (found != self.best).any():
+            found, bound = search.branch(search.start(), self.senses, self.cost, deadline, gap=gap)
+        self.prove(bound)
+        if (found != self.senses).any():
             self._offer(found)
         self.in_time = not deadline.passed
 
     def choice(self) -> Choice:
         """What was found."""
         return Choice(
-            up=self.search.rising(self.best),
-            objective=self.value,
-            bound=self.bound if self.bound == np.inf else min(self.bound, self.value),
+            up=self.search.rising(self.senses),
+            objective=self.cost,
+            bound=self.bound if self.bound == np.inf else min(self.bound, self.cost),
             nodes=self.search.nodes,
             in_time=self.in_time,
         )

@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.ranges.attacker_program import AttackerProgram, Push
 from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._engine.solvers.rows import Row
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
 
@@ -57,22 +58,13 @@ class Cut:
         used_up, used_down = self.alpha > 0, self.beta > 0  # 0 times an infinite room is 0
         return float(self.known + self.alpha[used_up] @ up[s[used_up]] + self.beta[used_down] @ down[s[used_down]])
 
-    def row(
-        self,
-        *,
-        up: tuple[FloatArray, FloatArray],
-        down: tuple[FloatArray, FloatArray],
-        binary: bool = False,
-    ) -> tuple[FloatArray, float]:
-        """Return the cut as ``coefficients @ d[support] >= rhs`` for one decision per cell.
+    def row(self, *, up: tuple[FloatArray, FloatArray], down: tuple[FloatArray, FloatArray]) -> Row:
+        """Return the cut for one decision per cell.
 
         Parameters
         ----------
         up, down
             Start and slope of the room of every cell: ``up_i(d) = start_i + slope_i d_i``.
-        binary
-            Whether ``d`` is 0 or 1 and no coefficient is negative: larger coefficients than the
-            right-hand side are then cut to it (salazar2004 section 3.1).
         """
         s = self.support
         with np.errstate(invalid="ignore"):
@@ -80,10 +72,7 @@ class Cut:
             coefficients = coefficients + np.where(self.beta > 0, self.beta * down[1][s], 0.0)
             start = np.where(self.alpha > 0, self.alpha * up[0][s], 0.0)
             start = start + np.where(self.beta > 0, self.beta * down[0][s], 0.0)
-        rhs = self.level - self.known - float(start.sum())
-        if binary and rhs > 0 and (coefficients >= 0).all():
-            coefficients = np.minimum(coefficients, rhs)
-        return coefficients, rhs
+        return Row(s, coefficients, self.level - self.known - float(start.sum()))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

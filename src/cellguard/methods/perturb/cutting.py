@@ -12,6 +12,7 @@ from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Cut, Separator
 from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
+from cellguard._engine.solvers.rows import Row, matrix
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -124,7 +125,8 @@ class _CuttingPlanes:
         self.weights = table.weights
         self.way = None if limits.toward is None else np.sign(limits.toward)
         self.steps = (2 if self.way is None else 3) * self.n
-        self.cuts: list[tuple[Cut, FloatArray, float]] = []
+        self.cuts: list[Row] = []
+        self.attacked: set[int] = set()
         self.rounds = 0
         self.separators = [
             Separator(
@@ -161,7 +163,7 @@ class _CuttingPlanes:
         return self.outcome(None)
 
     def outcome(self, movement: FloatArray | None, **known: float) -> PerturbationOutcome:
-        cells = np.array(sorted({cut.cell for cut, _, _ in self.cuts}), np.int64)
+        cells = np.array(sorted(self.attacked), np.int64)
         start = self.limits.target
         return PerturbationOutcome(
             movement=movement, start=start, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known  # type: ignore[arg-type]
@@ -223,20 +225,16 @@ class _CuttingPlanes:
     def add(self, program: LinearProgram, cuts: list[Cut]) -> None:
         d = self.limits.distance
         one, start = np.ones_like(d), len(self.cuts)
-        for cut in cuts:
-            coefficients, rhs = cut.row(up=(d, one), down=(d, -one))
-            self.cuts.append((cut, coefficients, rhs))
+        self.attacked |= {cut.cell for cut in cuts}
+        self.cuts += [cut.row(up=(d, one), down=(d, -one)) for cut in cuts]
         program.add_rows(*self.cut_rows(start))
 
     def cut_rows(self, start: int) -> tuple[csr_array, FloatArray, FloatArray]:
         """Return cuts ``c z >= rhs`` as rows over the columns."""
         new = self.cuts[start:]
-        data = np.concatenate([c for _, c, _ in new])
-        indices = np.concatenate([cut.support for cut, _, _ in new])
-        indptr = np.concatenate([[0], np.cumsum([len(c) for _, c, _ in new])])
-        on_movement = csr_array((data, indices, indptr), shape=(len(new), self.n))
+        on_movement = matrix(new, self.n)
         rows = self.columns(on_movement, csr_array((len(new), len(self.choices.cells))))
-        sides = np.array([rhs for _, _, rhs in new]) - on_movement @ self.limits.target
+        sides = np.array([row.rhs for row in new]) - on_movement @ self.limits.target
         return rows, sides, np.full(len(new), np.inf)
 
     def bound(self, solution: Solution, program: LinearProgram) -> float:

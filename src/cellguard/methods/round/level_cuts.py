@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.solvers.rows import Row, matrix
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.round.problem import RoundingProblem
@@ -41,15 +42,15 @@ class LevelCuts:
         room = p.floor - p.values  # v - a = floor - a + base x
         movement = room + p.base * x
         down, up = p.distance - movement, p.distance + movement
-        rows: list[tuple[IntArray, FloatArray, float]] = []
+        rows: list[Row] = []
         for number in range(len(self.demands)):
             separator = self._separator(number, down, up)
             if separator is None:
                 continue
             for cut in separator.separate(down, up, max_cuts=max_cuts):
-                coefficients, rhs = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
-                rows.append(strengthen(cut.support, coefficients, rhs, p.low[cut.support], p.high[cut.support]))
-        return _stack(rows, p.n_cells)
+                row = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
+                rows.append(strengthen(row, p.low[row.columns], p.high[row.columns]))
+        return matrix(rows, p.n_cells), np.array([row.rhs for row in rows])
 
     def _separator(self, number: int, down: FloatArray, up: FloatArray) -> Separator | None:
         """Return what attacks the cells in question one by one; None if joint attacks show them all safe."""
@@ -80,30 +81,19 @@ class LevelCuts:
         )
 
 
-def strengthen(
-    cells: IntArray, coefficients: FloatArray, rhs: float, low: IntArray, high: IntArray
-) -> tuple[IntArray, FloatArray, float]:
+def strengthen(row: Row, low: IntArray, high: IntArray) -> Row:
     """Cut coefficients down to what a single step can need (salazar2004 section 3.1).
 
     In steps t from the bound at which a cell helps least, the cut reads ``sum delta t >= delta_0`` with
     ``delta >= 0``; one step of a cell with ``delta > delta_0`` suffices, so ``delta_0`` does as well.
 
-    >>> strengthen(np.array([4, 7]), np.array([5.0, -9.0]), -6.0, np.zeros(2, int), np.ones(2, int))
-    (array([4, 7]), array([ 3., -3.]), 0.0)
+    >>> row = strengthen(Row(np.array([4, 7]), np.array([5.0, -9.0]), -6.0), np.zeros(2, int), np.ones(2, int))
+    >>> row.coefficients, row.rhs
+    (array([ 3., -3.]), 0.0)
     """
-    start = np.where(coefficients > 0, low, high)
-    left = rhs - float(coefficients @ start)
+    start = np.where(row.coefficients > 0, low, high)
+    left = row.rhs - float(row.coefficients @ start)
     if left <= 0:
-        return cells, coefficients, rhs
-    small = np.sign(coefficients) * np.minimum(np.abs(coefficients), left)
-    return cells, small, left + float(small @ start)
-
-
-def _stack(rows: list[tuple[IntArray, FloatArray, float]], n: int) -> tuple[csr_array, FloatArray]:
-    if not rows:
-        return csr_array((0, n)), np.zeros(0)
-    indptr = np.concatenate([[0], np.cumsum([len(cells) for cells, _, _ in rows])])
-    data = np.concatenate([c for _, c, _ in rows])
-    indices = np.concatenate([cells for cells, _, _ in rows])
-    C = csr_array((data, indices, indptr), shape=(len(rows), n))
-    return C, np.array([rhs for _, _, rhs in rows])
+        return row
+    small = np.sign(row.coefficients) * np.minimum(np.abs(row.coefficients), left)
+    return Row(row.columns, small, left + float(small @ start))
