@@ -17,7 +17,7 @@ from cellguard._engine.closest.cholesky import SparseCholesky
 from cellguard._engine.threads import all_cores
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest"]
+__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest", "shifted_cholesky"]
 
 
 _DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
@@ -86,7 +86,7 @@ class NullSpace:
         from cellguard._core.gram import gram
 
         self.theta = theta
-        self.shifted = _cholesky(self.S, lambda: gram(*self._rows, theta, self.S.T))
+        self.shifted = shifted_cholesky(self.S, lambda: gram(*self._rows, theta, self.S.T))
 
     def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
         """Return the minimiser for one g."""
@@ -132,7 +132,7 @@ class DenseNormal(_Normal):
         from cellguard._core.gram import gram
 
         self.D = D = 1.0 / theta
-        shift = _cholesky(self.S, lambda: gram(*self._columns, D, self.S.T))
+        shift = shifted_cholesky(self.S, lambda: gram(*self._columns, D, self.S.T))
         self.refinements = 3 if shift else 1
 
     def _multipliers(self, b: FloatArray) -> FloatArray:
@@ -207,16 +207,20 @@ def _arrays(M: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
     return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
 
 
-def _cholesky(S: FloatArray, build: Callable[[], None]) -> float:
-    """Build and factor S in place, with a larger diagonal where rounding made it indefinite; return by how much."""
+def shifted_cholesky(S: FloatArray, build: Callable[[], None], *, most: float = 1e-4) -> float:
+    """Build and factor the lower triangle of S in place; return by how much its diagonal had to be larger.
+
+    Rounding makes systems indefinite near the end of an interior point. A diagonal entry that is 0 is raised too.
+    """
     shift = 0.0
     while True:
         build()
         if shift:
-            S[np.diag_indices(len(S))] *= 1.0 + shift
+            largest = float(S.diagonal().max(initial=0.0))
+            S[np.diag_indices(len(S))] = S.diagonal() * (1.0 + shift) + 1e-6 * shift * largest
         _, info = dpotrf(S, lower=1, overwrite_a=1, clean=0)
         if info == 0:
             return shift
-        if shift > 1e-4:
+        if shift > most:
             raise np.linalg.LinAlgError
         shift = max(1e-14, 100.0 * shift)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack, solve_triangular
+from scipy.linalg import blas, cho_solve, lapack, solve_triangular
 from scipy.sparse import csr_array
 
 from cellguard._core import schur
 from cellguard._engine.clock import NEVER, Deadline, OutOfTimeError
+from cellguard._engine.closest.newton_systems import shifted_cholesky
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
@@ -159,14 +160,6 @@ def _subtract(S: FloatArray, W: FloatArray, strong: IntArray) -> None:
 
 def robust_cholesky(M: Any) -> tuple[FloatArray, bool]:
     """Lower Cholesky factor of the lower triangle, with a growing diagonal where rounding made it indefinite."""
-    diagonal = M.diagonal().copy()
-    shift = 0.0
-    for _ in range(12):
-        try:
-            factor = cho_factor(M, lower=True, check_finite=False)
-        except LinAlgError:
-            shift = max(1e-14, 100.0 * shift)
-            M[np.diag_indices(len(M))] = diagonal * (1.0 + shift) + shift * diagonal.max() * 1e-6
-            continue
-        return np.tril(factor[0]), True
-    raise LinAlgError("no positive definite system within reach")
+    S = np.empty(M.shape, order="F")
+    shifted_cholesky(S, lambda: np.copyto(S, M), most=1e8)
+    return np.tril(S), True
