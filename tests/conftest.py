@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))  # what tests share is imported by its name: builders, contract, adversary
 CSPLIB = Path(os.environ.get("CELLGUARD_CSPLIB", ROOT.parent / "shared" / "csplib"))
 
 # A run that was started in the background hears no Ctrl-C, and what it starts would not either: tests send it.

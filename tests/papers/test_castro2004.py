@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import with_margins
 from cellguard.methods.adjust.sensitivity import sensitivity
 from cellguard.methods.adjust.verb import PLAIN
 
@@ -117,9 +118,7 @@ def test_table2_l12_to_one_percent(instance):
 def figure1(e=(0, 0, 0, 0)):
     """The table of figure 1 (a), with errors e in the levels of its four sensitive cells; margins are fixed."""
     inner = np.array([[10, 15, 11, 9], [8, 10, 12, 15], [10, 12, 11, 13]])
-    whole = np.vstack([np.column_stack([inner, inner.sum(1)]), np.append(inner.sum(0), inner.sum())])
-    cell = np.arange(20).reshape(4, 5)
-    rows = [[r[-1], *r[:-1]] for r in cell] + [[c[-1], *c[:-1]] for c in cell.T]
+    whole, cell, rows = with_margins(inner)
     level = np.array([3, 4, 2, 5]) + e
     return cg.Table.from_equations(
         whole.ravel(),

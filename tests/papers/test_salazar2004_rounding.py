@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import table_with_margins
 from cellguard.nouns.release import Rounding
 
 FIGURE_1 = [[20, 50, 10, 80], [8, 19, 22, 49], [17, 32, 12, 61], [45, 101, 44, 190]]
@@ -74,17 +75,7 @@ def figure_5():
 
 
 def cube(inner):
-    full = np.zeros([k + 1 for k in np.shape(inner)])
-    full[:-1, :-1, :-1] = inner
-    full[-1] = full.sum(0)
-    full[:, -1] = full.sum(1)
-    full[:, :, -1] = full.sum(2)
-    index = np.arange(full.size).reshape(full.shape)
-    relations = []
-    for axis in range(3):
-        lines = np.moveaxis(index, axis, -1).reshape(-1, full.shape[axis])
-        relations += [[int(line[-1]), *map(int, line[:-1])] for line in lines]
-    return cg.Table.from_equations(full.ravel(), relations, weights=1.0)
+    return table_with_margins(inner, weights=1.0)
 
 
 def test_pattern_c_of_figure_2_is_valid():

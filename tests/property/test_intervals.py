@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
+from builders import with_margins
 from cellguard.nouns.release import Status
 
 WAYS = ("cuts in a network", "interior point")
@@ -29,12 +30,7 @@ def solved_by(way: str) -> Iterator[None]:
 def random_table(rows: int, columns: int, seed: int, *, symmetric: bool, tight: bool) -> cg.Table:
     rng = np.random.default_rng(seed)
     inner = rng.integers(1, 60, (rows, columns)).astype(float)
-    full = np.zeros((rows + 1, columns + 1))
-    full[:-1, :-1] = inner
-    full[-1], full[:, -1] = full.sum(axis=0), 0.0
-    full[:, -1] = full.sum(axis=1)
-    index = np.arange(full.size).reshape(full.shape)
-    relations = [[r[-1], *r[:-1]] for r in index] + [[c[-1], *c[:-1]] for c in index.T]
+    full, index, relations = with_margins(inner)
     sensitive = rng.choice(index[:-1, :-1].ravel(), size=min(3, inner.size), replace=False)
     a = full.ravel()
     lower = np.ceil(0.1 * a[sensitive])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
+from builders import with_margins
 from cellguard.exceptions import LevelError
 from cellguard.methods.demands import asked_cells, demands_of
 from cellguard.methods.perturb.cell_limits import CellLimits, Drawn, draw_to_multiples, make_limits
@@ -23,12 +24,7 @@ BASE = 5.0
 def random_table(rows: int, columns: int, seed: int, *, insider: bool = False) -> cg.Table:
     rng = np.random.default_rng(seed)
     inner = rng.integers(0, 40, (rows, columns)).astype(float)
-    full = np.zeros((rows + 1, columns + 1))
-    full[:-1, :-1] = inner
-    full[-1] = full.sum(axis=0)
-    full[:, -1] = full.sum(axis=1)
-    index = np.arange(full.size).reshape(full.shape)
-    relations = [[r[-1], *r[:-1]] for r in index] + [[c[-1], *c[:-1]] for c in index.T]
+    full, index, relations = with_margins(inner)
     a = full.ravel()
     candidates = index[:-1, :-1].ravel()
     sensitive = rng.choice(candidates[a[candidates] >= 4], size=min(3, int((a[candidates] >= 4).sum())), replace=False)

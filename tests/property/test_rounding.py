@@ -11,19 +11,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
+from builders import table_with_margins
 from cellguard.exceptions import LevelError
 from cellguard.nouns.levels import required_levels
 
 
 def two_way(inner, **fields):
     """Make a table with margins from an array of inner cells; the total comes last in each direction."""
-    full = np.zeros([k + 1 for k in np.shape(inner)])
-    full[:-1, :-1] = inner
-    full[-1] = full[:-1].sum(0)
-    full[:, -1] = full[:, :-1].sum(1)
-    index = np.arange(full.size).reshape(full.shape)
-    relations = [[int(r[-1]), *map(int, r[:-1])] for r in (*index, *index.T)]
-    return cg.Table.from_equations(full.ravel(), relations, weights=1.0, **fields)
+    return table_with_margins(inner, weights=1.0, **fields)
 
 
 def attacker_range(table, published, distance, attacker, cell):

@@ -10,18 +10,14 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import cellguard as cg
+from builders import with_margins
 from cellguard.nouns.release import Status
 
 
 def random_table(rows: int, columns: int, seed: int, *, insider: bool) -> cg.Table:
     rng = np.random.default_rng(seed)
     inner = rng.integers(1, 30, (rows, columns)).astype(float)
-    full = np.zeros((rows + 1, columns + 1))
-    full[:-1, :-1] = inner
-    full[-1] = full.sum(axis=0)
-    full[:, -1] = full.sum(axis=1)
-    index = np.arange(full.size).reshape(full.shape)
-    relations = [[r[-1], *r[:-1]] for r in index] + [[c[-1], *c[:-1]] for c in index.T]
+    full, index, relations = with_margins(inner)
     a = full.ravel()
     s = rng.choice(index[:-1, :-1].ravel(), size=2, replace=False)
     lower, upper = np.minimum(a[s], rng.integers(1, 8, 2)), rng.integers(1, 10, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import table_with_margins
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError
 from cellguard.methods.adjust.norms import NORMS
 from cellguard.methods.adjust.verb import PLAIN
@@ -16,11 +17,8 @@ from cellguard.methods.adjust.verb import PLAIN
 
 def small(**changes):
     """3 x 3 with totals; two sensitive cells."""
-    a = np.array([20, 50, 10, 80, 8, 19, 22, 49, 17, 32, 12, 61, 45, 101, 44, 190], dtype=float)
-    cell = np.arange(16).reshape(4, 4)
-    rows = [[r[-1], *r[:-1]] for r in cell] + [[c[-1], *c[:-1]] for c in cell.T]
     given = {"sensitive": [0, 6], "lower": [4, 5], "upper": [6, 3], **changes}
-    return cg.Table.from_equations(a, rows, **given)
+    return table_with_margins([[20, 50, 10], [8, 19, 22], [17, 32, 12]], **given)
 
 
 @pytest.mark.parametrize("norm", NORMS)

@@ -10,6 +10,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog, minimize
 
 import cellguard as cg
+from builders import table_with_margins
 from cellguard.methods.adjust.norms import NORMS
 from cellguard.methods.adjust.sensitivity import sensitivity
 from cellguard.methods.adjust.verb import PLAIN
@@ -17,21 +18,12 @@ from cellguard.methods.adjust.verb import PLAIN
 REAL = {"surplus": 0, "integer": False}  # the problem of the papers
 
 
-def grid(a, **changes):
-    """A two-way table from its inner cells, with totals."""
-    a = np.asarray(a, dtype=float)
-    whole = np.vstack([np.column_stack([a, a.sum(1)]), np.append(a.sum(0), a.sum())])
-    cell = np.arange(whole.size).reshape(whole.shape)
-    rows = [[r[-1], *r[:-1]] for r in cell] + [[c[-1], *c[:-1]] for c in cell.T]
-    return cg.Table.from_equations(whole.ravel(), rows, **changes)
-
-
 def random_table(seed, rows=3, columns=3, sensitive=4, **changes):
     rng = np.random.default_rng(seed)
     a = rng.integers(1, 60, (rows, columns))
     n = (rows + 1) * (columns + 1)
     chosen = rng.choice(n, sensitive, replace=False)
-    table = grid(a, **changes)
+    table = table_with_margins(a, **changes)
     level = np.maximum(1.0, np.round(0.2 * table.values[chosen]))
     return table.with_(
         sensitive=np.isin(np.arange(n), chosen),
@@ -125,7 +117,7 @@ def test_without_time_there_is_still_a_safe_table_with_its_gap():
 
 
 def test_optimal_senses_of_an_impossible_table():
-    table = grid([[5, 6], [7, 8]], fixed=[1, 2, 3, 4, 5, 6, 7, 8], sensitive=[0], lower=1, upper=1)
+    table = table_with_margins([[5, 6], [7, 8]], fixed=[1, 2, 3, 4, 5, 6, 7, 8], sensitive=[0], lower=1, upper=1)
     release = cg.adjust(table, senses="optimal", time_limit_s=5)
     assert release.status is cg.Status.INFEASIBLE
     assert not release.published
@@ -136,7 +128,9 @@ def test_optimal_senses_of_an_impossible_table():
 
 def contradictory():
     """All parts of a row must rise and its total fall; a margin far away is fixed."""
-    return grid([[20, 30], [40, 50]], sensitive=[0, 1, 2], lower=2, upper=2, fixed=[8]), np.array([1, 1, -1])
+    return table_with_margins([[20, 30], [40, 50]], sensitive=[0, 1, 2], lower=2, upper=2, fixed=[8]), np.array(
+        [1, 1, -1]
+    )
 
 
 def test_the_explanation_names_the_relation_and_its_cells_and_no_value():
@@ -167,7 +161,7 @@ def test_senses_are_flipped_as_few_as_possible():
 
 
 def test_fixed_cells_change_only_when_they_must():
-    table = grid([[20, 30], [40, 50]], sensitive=[0, 1], lower=2, upper=2, fixed=[2, 8])
+    table = table_with_margins([[20, 30], [40, 50]], sensitive=[0, 1], lower=2, upper=2, fixed=[2, 8])
     assert cg.adjust(table, repair=None, **PLAIN).status is cg.Status.INFEASIBLE  # the parts of a fixed total both rise
     release = cg.adjust(table, repair="relations", senses="upper")
     assert release.published
@@ -181,7 +175,7 @@ def test_fixed_cells_change_only_when_they_must():
 @pytest.mark.parametrize("norm", NORMS)
 def test_a_bound_on_a_total_that_is_not_fixed_is_given_up_and_named(norm, options):
     """castro2004 sections 2 and 5: with a large penalty for changes of margins there is always a table."""
-    table = grid([[20, 30], [40, 50]], sensitive=[0, 1], lower=4, upper=4)
+    table = table_with_margins([[20, 30], [40, 50]], sensitive=[0, 1], lower=4, upper=4)
     ub = np.full(table.n_cells, np.inf)
     ub[2] = table.values[2] + 5.0  # the total of the two that must rise by 4 each
     table = table.with_(ub=ub)
@@ -232,7 +226,7 @@ def test_whole_numbers_in_three_dimensions():
 
 def test_whole_numbers_need_whole_values():
     with pytest.raises(cg.InputError):
-        cg.adjust(grid([[1.5, 2], [3, 4]], sensitive=[0], lower=1, upper=1), integer=True)
+        cg.adjust(table_with_margins([[1.5, 2], [3, 4]], sensitive=[0], lower=1, upper=1), integer=True)
 
 
 # ---------------------------------------------------------------- sensitivity and the internal file

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import table_with_margins
 from cellguard import generate
 from cellguard.data.examples import salazar2004_figure1
 from cellguard.nouns.release import Suppression
@@ -26,12 +27,7 @@ def _at(cell, level):
 def grid(rows, columns, sensitive, *, level=2.0, **more):
     """A two-way table with margins, all cells different."""
     inner = 10.0 + np.arange(rows * columns).reshape(rows, columns) % 7
-    full = np.pad(inner, ((0, 1), (0, 1)))
-    full[-1], full[:, -1] = full.sum(axis=0), full.sum(axis=1)
-    full[-1, -1] = inner.sum()
-    index = np.arange(full.size).reshape(full.shape)
-    relations = [[r[-1], *r[:-1]] for r in index] + [[c[-1], *c[:-1]] for c in index.T]
-    return cg.Table.from_equations(full.ravel(), relations, sensitive=sensitive, lower=level, upper=level, **more)
+    return table_with_margins(inner, sensitive=sensitive, lower=level, upper=level, **more)
 
 
 @pytest.mark.parametrize("method", ["heuristic", "exact", "auto"])
