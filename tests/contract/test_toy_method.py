@@ -28,7 +28,7 @@ METHODS["blank"] = Method(
 )
 
 
-def blank(table, *, shade="dark", time_limit_s=60.0, seed=0):
+def blank(table, *, shade="dark", time_limit_s=60.0, seed=0, threads=1, progress=None):
     from cellguard.nouns.release import Status, Suppression
 
     options = {"shade": shade, "time_limit_s": time_limit_s, "seed": seed}

@@ -89,10 +89,8 @@ def _run(method: Method, given: dict[str, Any]) -> None:
     limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed")}
     internal_file = given.pop("internal_file", None)
     given["threads"] = given["threads"] or all_cores()
-    if method.threads:
-        limits["threads"] = given["threads"]
-    if method.progress:
-        limits["progress"] = printing.progress_lines(internal=given["internal"], quiet=given["quiet"])
+    limits["threads"] = given["threads"]
+    limits["progress"] = printing.progress_lines(internal=given["internal"], quiet=given["quiet"])
 
     def protect(table: Table) -> Release:
         release = method.verb(table, **own, **limits)

@@ -96,10 +96,6 @@ class Method:
     """What can be chosen, besides the limits that all methods have."""
     module: str = ""
     """Where the verb is, unless in ``cellguard.methods.NAME.verb``."""
-    progress: bool = False
-    """The verb tells its objective and bound while it works."""
-    threads: bool = False
-    """The verb can use several cores."""
     own_weights: str | None = None
     """Kind of weights it uses unless told otherwise; None: the table's."""
     made_with: tuple[str, ...] = ("rule",)

@@ -195,10 +195,9 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
 
         release: Release = resist_matching(table, count_rule(table, job), seed=job.seed or None)
     else:
-        more: dict[str, Any] = {"progress": tell} if method.progress else {}
-        if method.threads:  # clusters that run at the same time have a core each
-            given = job.limits.threads
-            more["threads"] = all_cores() if given is None else given if table.parts is None else 1
+        given = job.limits.threads  # clusters that run at the same time have a core each
+        threads = all_cores() if given is None else given if table.parts is None else 1
+        more: dict[str, Any] = {"progress": tell, "threads": threads}
         if method.own_weights is not None:
             has_them = job.method.weights != "table" or bool(job.priorities)
             more["weights"] = "table" if has_them else method.own_weights

@@ -43,7 +43,6 @@ def _method(method: Method) -> dict[str, Any]:
         "title": method.title,
         "publishes": method.publishes,
         "choose": method.choose,
-        "stops": method.progress,
         "options": options,
     }
 

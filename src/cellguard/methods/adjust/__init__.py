@@ -21,7 +21,6 @@ METHOD = Method(
     by_ranges=False,
     internal_file=True,
     note=lambda release, options: "attacked by scenarios, not by ranges",  # noqa: ARG005 - the same for every release
-    progress=True,
     options=(
         Option(
             name="norm", default="l2", job_default="l1", choices=("l1", "l2", "linf", "l12"), metavar="NORM",

@@ -50,6 +50,7 @@ def adjust(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     gap: float = 1e-3,
     seed: int | None = None,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> Adjustment:
     """Find the closest additive table in which every sensitive cell is at least its level away from the truth.
@@ -100,6 +101,8 @@ def adjust(
     seed
         The secret of the senses by key and of the surplus. Unless given (or 0) it is drawn so that
         nobody can guess it; ``options["seed"]`` has it. The same seed gives the same release.
+    threads
+        Taken by every verb; the work of this one is not shared.
     progress
         Called with the distance and its proven bound when there is a table.
 
@@ -127,7 +130,9 @@ def adjust(
             f"repair {repair!r} is not known; known are {', '.join(REPAIRS)}.", hint=did_you_mean(str(repair), REPAIRS)
         )
     secret = int(seed or 0)
-    limits = Limits(time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, progress=progress)
+    limits = Limits(
+        time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, threads=threads, progress=progress
+    )
     kept = kept_cells(table, keep)
     working = table.with_(fixed=table.fixed | kept) if kept.any() else table
     task = Task(

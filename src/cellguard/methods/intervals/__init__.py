@@ -15,7 +15,6 @@ METHOD = Method(
     "narrowest intervals (--position narrowest) tell most values to who knows the levels.",
     publishes="Some cells are published as an interval that contains the true value.",
     choose="Every cell says something true, and none is empty; readers and their programs must cope with intervals.",
-    progress=True,
     made_with=("rule", "seed"),
     options=(
         Option(

@@ -49,6 +49,7 @@ def intervals(
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     position: str = "classes",
     seed: int = 0,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> Intervals:
     """Publish some cells as intervals from which no attacker computes a sensitive cell too closely.
@@ -70,6 +71,8 @@ def intervals(
     seed
         Of the offsets. **Keep it secret.** 0 stands for one drawn from the operating system; the release remembers
         it in `options`, its files do not.
+    threads
+        Taken by every verb; the work of this one is not shared.
     progress
         Called with the objective and the bound, in every iteration of the narrowest.
 
@@ -84,7 +87,7 @@ def intervals(
     >>> release.audit().safe, release.details["promised"]
     (True, 1)
     """
-    limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, progress=progress)
+    limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
     _check(position, gap, seed)
     if position == "classes":
         seed = drawn_seed(seed)

@@ -38,7 +38,6 @@ METHOD = Method(
     publishes="Numbers were moved a little; every total is still the sum of its parts.",
     choose="The quickest way to an additive table for any levels; every cell is changed, and the distance is told.",
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
-    progress=True,
     options=(
         Option(
             name="base", kind=float, metavar="NUMBER", positive=True, from_table=suggested_base,

@@ -50,6 +50,7 @@ def perturb(
     given: Mapping[Any, float] | Sequence[tuple[Any, float]] | None = None,
     time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     seed: int = 0,
+    threads: int = 1,
     progress: Progress | None = None,
 ) -> Perturbation:
     """Publish an additive table near the truth; what is published of each cell leaves its levels open.
@@ -81,6 +82,8 @@ def perturb(
         Stop after this.
     seed
         Of the coins: keep it secret.
+    threads
+        Taken by every verb; the work of this one is not shared.
     progress
         Called with the loss and its proven bound when there is a perturbation.
 
@@ -94,7 +97,7 @@ def perturb(
     >>> bool(release.values[0] != 21)
     True
     """
-    limits = Limits(time_limit_s=time_limit_s, seed=seed, progress=progress)
+    limits = Limits(time_limit_s=time_limit_s, seed=seed, threads=threads, progress=progress)
     if base is not None and distance is not None:
         raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
     if draw not in _DRAWS:

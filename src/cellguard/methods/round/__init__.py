@@ -17,9 +17,7 @@ METHOD = Method(
     "and the step, the number of bases within which every cell moved (1: zero-restricted).",
     publishes="Every number is a multiple of a base, and every total is still the sum of its parts.",
     choose="Easy to explain, and quick for counts; every cell is changed, and small ones by much.",
-    threads=True,
     note=lambda release, options: f"base {options['base']:g}",  # noqa: ARG005 - the base is an option
-    progress=True,
     options=(
         Option(
             name="base", default="5", metavar="NUMBER|FILE", read=read_bases, job_kind=float, job_default=None,

@@ -36,7 +36,7 @@ export async function show(view) {
     h("div", { class: "row" }, [...formats].map(([name, control]) => field(name, control, { check: true }))), h("p", { class: "help" }, t("protect.formats_help")), h("p", { class: "mistake", hidden: true }));
   const method = offered.methods.find((each) => each.name === (job.method?.name ?? offered.methods[0].name));
   const longer = () => { limit.value = String(AGAIN * Math.max(Number(limit.value) || 0, 60)); };
-  const work = new Work({ save, refused, longer, stops: method?.stops ?? false });
+  const work = new Work({ save, refused, longer });
   view.append(top, h("section", { class: "card" }, h("div", { class: "fields" },
     field(t("protect.name"), title, { path: ["title"] }), field(t("protect.folder"), folder, { help: t("protect.folder_help"), path: ["output", "folder"] }),
     field(t("protect.limit"), limit, { help: t("protect.limit_help"), path: ["limits", "time_limit_s"] }), field(t("protect.seed"), seed, { help: t("protect.seed_help"), path: ["seed"] }),
@@ -48,7 +48,7 @@ export async function show(view) {
 }
 
 class Work {
-  constructor({ save, refused, longer, stops }) {
+  constructor({ save, refused, longer }) {
     this.events = [];
     this.begin = Date.now();
     this.save = save;
@@ -63,7 +63,7 @@ class Work {
     this.figures = h("p", { class: "quiet" });
     this.picture = h("div");
     this.result = h("div");
-    this.box = h("section", { class: "card" }, h("h2", {}, t("protect.progress")), h("p", { id: "method" }), h("div", { class: "row" }, this.start, this.stop, h("span", { class: "help" }, t(stops ? "protect.stop_help" : "protect.stop_help_none"))),
+    this.box = h("section", { class: "card" }, h("h2", {}, t("protect.progress")), h("p", { id: "method" }), h("div", { class: "row" }, this.start, this.stop, h("span", { class: "help" }, t("protect.stop_help"))),
       this.state, this.result, this.phases, this.figures, this.picture);
     this.start.addEventListener("click", () => this.run());
     this.stop.addEventListener("click", () => api("DELETE", `${here}/work/protect`));
