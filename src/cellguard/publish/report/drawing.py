@@ -1,11 +1,11 @@
-"""A sheet to draw on: lines, bars and words as SVG, the same text for the same figures."""
+"""A canvas to draw on: lines, bars and words as SVG, the same text for the same figures."""
 
 from __future__ import annotations
 
 from html import escape
 from math import ceil, floor, log10
 
-__all__ = ["INK", "MUTED", "Axis", "Sheet", "text_width"]
+__all__ = ["INK", "MUTED", "Axis", "Canvas", "text_width"]
 
 INK, MUTED = "#1f2933", "#8a94a0"
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
@@ -18,7 +18,7 @@ def text_width(text: str, size: float = 12) -> float:
     return _WIDTH * size * len(text)
 
 
-class Sheet:
+class Canvas:
     """Elements in the order in which they are drawn; y grows downwards."""
 
     def __init__(self, width: float, height: float, title: str) -> None:
@@ -50,7 +50,7 @@ class Sheet:
         self._parts.append(f'<text {where} fill="{INK}">{escape(words)}</text>')
 
     def legend(self, entries: list[tuple[str, str]], y: float) -> None:
-        """Name colours, side by side in the middle of the sheet."""
+        """Name colours, side by side in the middle of the canvas."""
         room = [26 + text_width(name) + 22 for name, _ in entries]
         x = max((self.width - sum(room)) / 2, 0)
         for (name, colour), step in zip(entries, room, strict=True):
@@ -91,21 +91,21 @@ class Axis:
         digits = max(0, -floor(log10(step) + 1e-9))
         return [(self(k * step), f"{k * step:,.{digits}f}") for k in range(first, last + 1)]
 
-    def draw_below(self, sheet: Sheet, y: float, words: str) -> None:
+    def draw_below(self, canvas: Canvas, y: float, words: str) -> None:
         """Draw it as the lower edge of a drawing."""
-        sheet.line((self.start, y), (self.end, y), MUTED)
+        canvas.line((self.start, y), (self.end, y), MUTED)
         for x, name in self.marks():
-            sheet.line((x, y), (x, y + 4), MUTED)
-            sheet.text((x, y + 17), name, "middle")
-        sheet.text(((self.start + self.end) / 2, y + 35), words, "middle")
+            canvas.line((x, y), (x, y + 4), MUTED)
+            canvas.text((x, y + 17), name, "middle")
+        canvas.text(((self.start + self.end) / 2, y + 35), words, "middle")
 
-    def draw_left(self, sheet: Sheet, x: float, words: str) -> None:
+    def draw_left(self, canvas: Canvas, x: float, words: str) -> None:
         """Draw it as the left edge of a drawing, with its name on top."""
-        sheet.line((x, self.start), (x, self.end), MUTED)
+        canvas.line((x, self.start), (x, self.end), MUTED)
         for y, name in self.marks(4):
-            sheet.line((x - 4, y), (x, y), MUTED)
-            sheet.text((x - 8, y + 4), name, "end")
-        sheet.text((x, self.end - 9), words)
+            canvas.line((x - 4, y), (x, y), MUTED)
+            canvas.text((x - 8, y + 4), name, "end")
+        canvas.text((x, self.end - 9), words)
 
 
 def _round_step(step: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cellguard._types import FloatArray
 from cellguard.nouns.table import Table
-from cellguard.publish.report.drawing import INK, MUTED, Axis, Sheet, text_width
+from cellguard.publish.report.drawing import INK, MUTED, Axis, Canvas, text_width
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit, Finding
@@ -39,24 +39,24 @@ def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     rows = rows[:most]
     top, left = 34.0, 14 + max((text_width(row[1]) for row in rows), default=0.0)
     bottom = top + _ROW * len(rows)
-    sheet = Sheet(912, bottom + 44, "what an attacker can compute of the sensitive cells")
-    sheet.legend([("what an attacker can compute", CHANGED), ("must stay possible", SECONDARY)], 16)
+    canvas = Canvas(912, bottom + 44, "what an attacker can compute of the sensitive cells")
+    canvas.legend([("what an attacker can compute", CHANGED), ("must stay possible", SECONDARY)], 16)
     shown = [np.clip(row[2:], -_LIMIT, _LIMIT) for row in rows]
     widest = max((float(np.abs(ends).max()) for ends in shown), default=0.0) or 1.0
-    x = Axis((-widest, widest), (left, sheet.width - 12))
+    x = Axis((-widest, widest), (left, canvas.width - 12))
     for k, (row, ends) in enumerate(zip(rows, shown, strict=True)):
         y = top + _ROW * (k + 0.5)
         lo, hi, down, up = (x(float(end)) for end in ends)
-        sheet.text((left - 8, y + 4), row[1], "end")
-        sheet.line((down, y), (up, y), SECONDARY, 9)
-        sheet.line((lo, y), (hi, y), CHANGED, 2.5)
+        canvas.text((left - 8, y + 4), row[1], "end")
+        canvas.line((down, y), (up, y), SECONDARY, 9)
+        canvas.line((lo, y), (hi, y), CHANGED, 2.5)
         if row[3] > _LIMIT:
-            sheet.arrow((hi + 4, y), -9, CHANGED)
+            canvas.arrow((hi + 4, y), -9, CHANGED)
         if row[2] < -_LIMIT:
-            sheet.arrow((lo - 4, y), 9, CHANGED)
-    sheet.line((x(0), top), (x(0), bottom), PRIMARY, 1.5)
-    x.draw_below(sheet, bottom, "per cent of the true value (red line: the truth)")
-    return sheet.svg()
+            canvas.arrow((lo - 4, y), 9, CHANGED)
+    canvas.line((x(0), top), (x(0), bottom), PRIMARY, 1.5)
+    x.draw_below(canvas, bottom, "per cent of the true value (red line: the truth)")
+    return canvas.svg()
 
 
 def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str, float, float, float, float]]:
@@ -87,16 +87,16 @@ def positions(table: Table, audit: Audit) -> str:
 def histogram(values: FloatArray, x: str, y: str, limits: tuple[float, float], bins: int = 20) -> str:
     """Draw how values are distributed."""
     counts, ends = np.histogram(np.clip(values, *limits), bins=bins, range=limits)
-    sheet = Sheet(595, 268, f"{y} by {x}")
+    canvas = Canvas(595, 268, f"{y} by {x}")
     most = max(int(counts.max()), 1)
     across = Axis(limits, (28 + text_width(f"{most:,}"), 583))
     up = Axis((0, most), (224, 26), whole=True)
     for count, low, high in zip(counts.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         if count:
-            sheet.box((across(low) + 0.5, up(count)), (across(high) - across(low) - 1, up(0) - up(count)), CHANGED)
-    across.draw_below(sheet, 224, x)
-    up.draw_left(sheet, across.start, y)
-    return sheet.svg()
+            canvas.box((across(low) + 0.5, up(count)), (across(high) - across(low) - 1, up(0) - up(count)), CHANGED)
+    across.draw_below(canvas, 224, x)
+    up.draw_left(canvas, across.start, y)
+    return canvas.svg()
 
 
 def bars(figures: Mapping[str, float], x: str, *, colour: str = PRIMARY, most: int = 20) -> str:
@@ -106,27 +106,27 @@ def bars(figures: Mapping[str, float], x: str, *, colour: str = PRIMARY, most: i
     left = 14 + max((text_width(name) for name, _ in rows), default=0.0)
     room = 14 + max((text_width(label, 11) for label in labels), default=0.0)
     bottom = 6 + _ROW * len(rows)
-    sheet = Sheet(518, bottom + 44, x)
-    across = Axis((0, max((v for _, v in rows), default=0.0) or 1.0), (left, sheet.width - room), whole=True)
+    canvas = Canvas(518, bottom + 44, x)
+    across = Axis((0, max((v for _, v in rows), default=0.0) or 1.0), (left, canvas.width - room), whole=True)
     for k, ((name, value), label) in enumerate(zip(rows, labels, strict=True)):
         y = 6 + _ROW * (k + 0.5)
-        sheet.text((left - 8, y + 4), name, "end")
-        sheet.box((left, y - 8), (across(value) - left, 16), colour)
-        sheet.text((across(value) + 5, y + 4), label, size=11)
-    across.draw_below(sheet, bottom, x)
-    return sheet.svg()
+        canvas.text((left - 8, y + 4), name, "end")
+        canvas.box((left, y - 8), (across(value) - left, 16), colour)
+        canvas.text((across(value) + 5, y + 4), label, size=11)
+    across.draw_below(canvas, bottom, x)
+    return canvas.svg()
 
 
 def shares(parts: Sequence[tuple[str, int, str]]) -> str:
     """Draw how the cells divide: one bar, a piece for each part with its name and share."""
     total = max(sum(count for _, count, _ in parts), 1)
-    sheet = Sheet(912, 116, "how the cells divide")
-    sheet.legend([(f"{name}: {count:,} ({100 * count / total:.1f}%)", colour) for name, count, colour in parts], 18)
-    across = Axis((0, 100), (22, sheet.width - 22))
+    canvas = Canvas(912, 116, "how the cells divide")
+    canvas.legend([(f"{name}: {count:,} ({100 * count / total:.1f}%)", colour) for name, count, colour in parts], 18)
+    across = Axis((0, 100), (22, canvas.width - 22))
     left = across.start
     for _, count, colour in parts:
         width = count / total * (across.end - across.start)
-        sheet.box((left, 34), (width, 34), colour)
+        canvas.box((left, 34), (width, 34), colour)
         left += width
-    across.draw_below(sheet, 72, "per cent of the cells")
-    return sheet.svg()
+    across.draw_below(canvas, 72, "per cent of the cells")
+    return canvas.svg()
