@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from math import sqrt
+from math import gcd, inf, sqrt
 from typing import Any
 
 from adversary import counts
@@ -40,19 +40,51 @@ def attacks(
 
 
 def _interval_formulas(made: Case, release: Any, file: Written, options: dict[str, Any], figures: Counter[str]) -> None:
-    """Per cent of the value are known: width, ends and middle of an interval may give the value."""
+    """Per cent of the value are known: width, ends and middle of an interval may give the value.
+
+    Counted by cells, and by tables: the cells of a table stand at the same position of the same movement, all of
+    them in the middle or none.
+    """
     table = made.table
     kind = f"intervals[{options.get('position', 'default')}]"
+    unit = Fraction(0) if made.decimals is None else Fraction(1, 10**made.decimals)  # others are no values
+    cells, hits, guessed = 0, Counter[str](), Fraction(0)
     for i, (lo, hi) in enumerate(zip(file.numbers("lower"), file.numbers("upper"), strict=True)):
         a = abs(exact(table.values[i]))
         if not table.sensitive[i] or lo is None or hi is None or lo >= hi or not a:
             continue
-        figures[f"{kind}: sensitive intervals"] += 1
-        unit = Fraction(0) if made.decimals is None else Fraction(1, 10**made.decimals)  # others are no values
-        figures[f"{kind}: blind hits"] += float(min(Fraction(1), max(2 * NEAR * a, unit) / (hi - lo + unit)))  # type: ignore[assignment]
-        for name, guess in _guesses(made, lo, hi).items():
-            if abs(abs(guess) - a) <= NEAR * a:
-                figures[f"{kind}: hits by {name}"] += 1
+        cells += 1
+        blind = min(Fraction(1), max(2 * NEAR * a, unit) / (hi - lo + unit))
+        figures[f"{kind}: blind hits"] += float(blind)  # type: ignore[assignment]
+        guessed += max(blind, _one_of_the_positions(made, release, i))
+        hits.update(name for name, guess in _guesses(made, lo, hi).items() if abs(abs(guess) - a) <= NEAR * a)
+    if not cells:
+        return
+    figures[f"{kind}: sensitive intervals"] += cells
+    figures[f"{kind}: tables"] += 1
+    figures[f"{kind}: tables, one of the positions"] += float(guessed / cells)  # type: ignore[assignment]
+    for name, count in hits.items():
+        figures[f"{kind}: hits by {name}"] += count
+        figures[f"{kind}: tables, by {name}"] += count / cells  # type: ignore[assignment]
+
+
+def _one_of_the_positions(made: Case, release: Any, cell: int) -> Fraction:
+    """Return how often a guess is right that knows the set of a cell: the manual says how many positions it has."""
+    sets = [release.internal.get(f"inner_{side}") for side in ("lower", "upper")]
+    if any(ends is None or len(ends) != made.table.n_cells for ends in sets):
+        return Fraction(0)  # the narrowest have no sets
+    width = float(sets[1][cell] - sets[0][cell])
+    if not 0 < width < inf:
+        return Fraction(0)
+    numbers = width / _grid(made) if made.decimals is not None else inf  # steps from one to the next
+    return Fraction(1, 1 + int(numbers if numbers <= 4 else min(max(numbers // 8, 4), 32)))
+
+
+def _grid(made: Case) -> float:
+    """Return of what all values are multiples."""
+    scale = 10 ** (made.decimals or 0)
+    common = gcd(*(round(v * scale) for v in made.table.values.tolist()))
+    return (1 if made.table.integer else common or 1) / scale
 
 
 def _guesses(made: Case, lo: Fraction, hi: Fraction) -> Mapping[str, Fraction]:
@@ -102,11 +134,11 @@ def verdict(figures: Mapping[str, float]) -> list[str]:
     """Say which formula recovers more than blind guesses do, of what is promised to withstand it."""
     out = []
     kind = "intervals[default]"
-    cells, blind = figures.get(f"{kind}: sensitive intervals", 0), figures.get(f"{kind}: blind hits", 0.0)
+    tables, guessed = figures.get(f"{kind}: tables", 0), figures.get(f"{kind}: tables, one of the positions", 0.0)
     for name in ("the middle", "the width", "the stretched width", "the lower end", "the upper end"):
-        hits = figures.get(f"{kind}: hits by {name}", 0)
-        if hits > blind + 4 * sqrt(blind + 1) + 0.02 * cells:
-            out.append(f"{name} of intervals gives {hits} of {cells} values; blind guesses would give {blind:.1f}")
+        hits = figures.get(f"{kind}: tables, by {name}", 0)
+        if hits > guessed + 4 * sqrt(guessed + 1) + 0.02 * tables:
+            out.append(f"{name} of intervals gives the values of {hits:.1f} of {tables} tables; guesses {guessed:.1f}")
     cells = figures.get("adjust: sensitive cells with decimals", 0)
     hits = figures.get("adjust: hits by decimals", 0)
     if hits > 0.05 * cells + 4:
