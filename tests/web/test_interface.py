@@ -98,7 +98,10 @@ def test_why_a_cell_is_withheld(client, done):
         else:
             told = client.post("/api/projects/demo/table/protects", json=where).json()
             assert told["known"]
-    assert "primary" in seen
+            [found] = client.post("/api/projects/demo/table/range", json=where).json()["ranges"]
+            assert found["lowest"] <= cell["value"] <= found["highest"]
+            assert found["highest"] > found["lowest"]
+    assert seen == {"primary", "secondary"}
 
 
 def test_a_changed_rule_changes_the_counts_at_once(client):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from cellguard._io.frames import numbers, read_frame, texts
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.nouns.figures import number
+from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.sheets import file_name
 from cellguard.nouns.table import Table
@@ -245,6 +246,26 @@ class Look:
             "known": not found.unknown,
         }
 
+    def range_of(self, cell: int, time_limit_s: float = 10.0) -> dict[str, Any]:
+        """Return what everybody can compute of a withheld cell that is not sensitive: nothing is asked for it."""
+        release = self.suppression()
+        if release is None or not release.suppressed[cell]:
+            return {"ranges": []}
+        only = np.arange(self.table.n_cells) == cell
+        none = np.zeros(self.table.n_cells)
+        asked = self.table.with_(sensitive=only, lower=none, upper=none, sliding=none, attackers=(), insiders=False)
+        found = replace(release, table=asked).audit(exact=True, time_limit_s=time_limit_s)
+        return {
+            "ranges": [
+                {"attacker": name, "lowest": _end(low[0]), "highest": _end(high[0])}
+                for name, (_, low, high) in found.ranges.items()
+            ]
+        }
+
+
+def _end(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
 
 def look_at(project: Project, tables: Tables, release: str | None) -> Look:
     """Return the table of a project as it is, or one of its releases."""
@@ -253,7 +274,7 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
         table = tables.flagged(file)
         kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
         kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
-        return Look(table, _views(table, file.job), _texts(table.values), kinds)
+        return Look(table, _views(table, file.job), _texts(table, table.values), kinds)
     folder = project.release(release)
     manifest = _json(folder / "internal" / "manifest.json")
     file = _job_of(project, folder)
@@ -318,10 +339,10 @@ def _numbered(table: Table) -> View:
     return View(table.name, listed, np.arange(n), (0,))
 
 
-def _texts(values: FloatArray) -> tuple[str, ...]:
-    known = values[np.isfinite(values)]
-    digits = 0 if np.array_equal(known, np.rint(known)) else 2
-    return tuple(number(v, digits) for v in values.tolist())
+def _texts(table: Table, values: FloatArray) -> tuple[str, ...]:
+    """Return numbers as the report shows them: "no data" apart from zero."""
+    empty = known_empty(table) & (values == 0)
+    return tuple(NO_DATA if e else text for e, text in zip(empty.tolist(), texts_of(table, values), strict=True))
 
 
 _COLUMNS = {"suppress": ("status", "value"), "intervals": ("lower", "upper")}
@@ -368,10 +389,10 @@ def _marked(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], Int
     """Return the texts and kinds of what is published."""
     kinds = np.full(table.n_cells, KINDS.index("published"))
     if "lower" in columns:
-        low, high = _texts(columns["lower"]), _texts(columns["upper"])
+        low, high = _texts(table, columns["lower"]), _texts(table, columns["upper"])
         kinds[columns["lower"] != columns["upper"]] = KINDS.index("interval")
         return tuple(a if a == b else f"{a} – {b}" for a, b in zip(low, high, strict=True)), kinds
-    shown = _texts(columns["value"])
+    shown = _texts(table, columns["value"])
     if "status" not in columns:
         kinds[:] = KINDS.index("changed")
         return shown, kinds

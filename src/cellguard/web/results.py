@@ -102,6 +102,13 @@ def protects(state: HasState, project: HasProject, body: OneCell) -> dict[str, A
     return look.protects(look.cell(body.view, body.codes))
 
 
+@router.post("/table/range")
+def range_of(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
+    """What everybody can compute of a withheld cell that is not sensitive itself."""
+    look = _look(state, project, body)
+    return look.range_of(look.cell(body.view, body.codes))
+
+
 def _look(state: HasState, project: Project, body: Window | OneCell) -> Look:
     from cellguard.web.look import look_at
 

@@ -51,7 +51,7 @@ export function curve(points) {
   return picture;
 }
 
-/** The range of a cell, its level around the truth, and the truth; every mark with its figure. */
+/** The range of a cell, its level around the truth if it has one, and the truth; every mark with its figure. */
 export function rangePicture({ lowest, highest, lower_level: lower, upper_level: upper }, truth) {
   const open = 1.5 * Math.max(lower ?? 0, upper ?? 0, Math.abs(truth) / 4, 1);
   const low = lowest ?? truth - open, high = highest ?? truth + open;
@@ -59,13 +59,14 @@ export function rangePicture({ lowest, highest, lower_level: lower, upper_level:
   const least = Math.min(low, from), most = Math.max(high, to);
   const x = (value) => 12 + (296 * (value - least)) / Math.max(most - least, 1e-9);
   const shown = (value) => figure(value, Math.abs(value) < 100 ? 2 : 0);
-  const words = `${t("look.range")}: ${lowest === null ? "−∞" : shown(low)} – ${highest === null ? "∞" : shown(high)}. ${t("look.range_level")}: ${shown(from)} – ${shown(to)}. ${t("look.true")}: ${shown(truth)}.`;
+  const asked = lower !== undefined || upper !== undefined;
+  const words = `${t("look.range")}: ${lowest === null ? "−∞" : shown(low)} – ${highest === null ? "∞" : shown(high)}. ${asked ? `${t("look.range_level")}: ${shown(from)} – ${shown(to)}. ` : ""}${t("look.true")}: ${shown(truth)}.`;
   const picture = svg("svg", { class: "picture", viewBox: "0 0 320 58", role: "img", "aria-label": words });
   picture.append(svg("rect", { class: "range", x: x(low), y: 18, width: Math.max(2, x(high) - x(low)), height: 16, rx: 2 }),
-    svg("rect", { class: "level", x: x(from), y: 12, width: Math.max(3, x(to) - x(from)), height: 28, rx: 2 }),
+    asked ? svg("rect", { class: "level", x: x(from), y: 12, width: Math.max(3, x(to) - x(from)), height: 28, rx: 2 }) : "",
     svg("line", { class: "truth", x1: x(truth), x2: x(truth), y1: 8, y2: 44 }),
     svg("text", { x: 12, y: 56 }, lowest === null ? "…" : shown(low)), svg("text", { x: 308, y: 56, "text-anchor": "end" }, highest === null ? "…" : shown(high)));
   const key = (kind, name, value) => h("li", {}, h("span", { class: `mark ${kind}`, "aria-hidden": "true" }), h("span", {}, name), h("span", { class: "number" }, value));
   return h("div", {}, picture, h("ul", { class: "keys" }, key("range", t("look.range_key"), `${lowest === null ? "−∞" : shown(low)} – ${highest === null ? "∞" : shown(high)}`),
-    key("level", t("look.range_level"), `${shown(from)} – ${shown(to)}`), key("truth", t("look.true"), shown(truth))));
+    asked ? key("level", t("look.range_level"), `${shown(from)} – ${shown(to)}`) : "", key("truth", t("look.true"), shown(truth))));
 }

@@ -164,7 +164,7 @@ class Panel {
     const out = [h("h2", {}, t("look.cell")), h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
       h("p", {}, h("span", { class: `kind ${cell.kind}` }, t(source.name === null && cell.kind === "published" ? "kind.open" : `kind.${cell.kind}`)))];
     if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, reason))));
-    if (cell.kind === "secondary") out.push(this.protects(body));
+    if (cell.kind === "secondary") out.push(this.protects(body), this.range(cell, body));
     out.push(...this.ranges(source, cell));
     if (this.decisions) out.push(this.deciding(cell));
     return out;
@@ -182,6 +182,14 @@ class Panel {
       } catch (error) { place.append(problem(error)); }
     });
     place.append(button);
+    return place;
+  }
+
+  range(cell, body) {
+    const place = h("div", { role: "status" }, h("h3", {}, t("look.range")), h("p", { class: "quiet" }, t("look.range_wait")));
+    api("POST", `${here}/table/range`, body).then(({ ranges: [found] }) => place.lastChild.replaceWith(found
+      ? h("div", {}, h("p", {}, `${t("look.range_of")} ${found.attacker}`), rangePicture(found, cell.value), h("p", { class: "quiet" }, t("look.range_free")))
+      : h("p", { class: "quiet" }, t("look.range_none"))), (error) => place.lastChild.replaceWith(problem(error)));
     return place;
   }
 
