@@ -1,5 +1,5 @@
 // The page Data: which files, which column is what, how codes add up, which tables.
-import { api, choice, field, h, here, note, numberOf, page, problem, say, showMistakes, t, text, tick } from "./dom.js";
+import { api, choice, field, h, here, note, numberOf, page, problem, say, showMistakes, stacked, t, text, tick } from "./dom.js";
 import { dimension } from "./dimensions.js";
 import { chooser } from "./files.js";
 import { linkedTables } from "./linked.js";
@@ -111,8 +111,8 @@ function columnTable(job, looked, roles, redraw) {
       h("td", {}, column.examples.length ? column.examples.join(", ") : h("span", { class: "help" }, t("data.not_shown"))), h("td", { class: "number" }, column.gaps ? column.gaps.toLocaleString(language) : "–"),
       h("td", {}, box), h("td", { class: "help" }, why));
   });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("data.columns") }, h("table", { class: "plain columns" }, h("thead", {}, h("tr", {},
-    ["column", "kind", "examples", "gaps", "role", "why"].map((name) => h("th", { scope: "col", class: name === "gaps" ? "number" : null }, t(`data.${name}`))))), h("tbody", {}, rows)));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("data.columns") }, stacked(h("table", { class: "plain columns" }, h("thead", {}, h("tr", {},
+    ["column", "kind", "examples", "gaps", "role", "why"].map((name) => h("th", { scope: "col", class: name === "gaps" ? "number" : null }, t(`data.${name}`))))), h("tbody", {}, rows))));
 }
 
 function meanings() {

@@ -26,6 +26,14 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Let a table stand as a list of its rows where the screen is narrow: every entry says what it is. */
+export function stacked(table) {
+  const heads = [...table.querySelectorAll("thead > tr > *")].map((head) => head.textContent);
+  for (const row of table.querySelectorAll("tbody > tr")) [...row.children].forEach((cell, place) => { cell.dataset.label = heads[place]; });
+  table.classList.add("stack");
+  return table;
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS(SVG, tag);

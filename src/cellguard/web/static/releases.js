@@ -1,5 +1,5 @@
 // The page Releases: what was made before, and the ledger of what happened to it.
-import { api, choices, h, here, methodName, note, page, status, t, when } from "./dom.js";
+import { api, choices, h, here, methodName, note, page, stacked, status, t, when } from "./dom.js";
 
 const clock = (iso) => when(new Date(iso).getTime() / 1000);
 
@@ -15,11 +15,11 @@ function list(releases, methods) {
   const badge = ([kind, words]) => h("span", { class: `badge ${kind}` }, words);
   const signed = (entry) => (!entry.signed ? h("span", { class: "quiet" }, t("releases.not_signed")) : entry.signed.unchanged ? `${entry.signed.who}, ${clock(entry.signed.when)}` : badge(["bad", t("sign.signed_changed", { who: entry.signed.who, when: clock(entry.signed.when) })]));
   const query = (entry) => `?release=${encodeURIComponent(entry.name)}`;
-  return h("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": t("releases.title") }, h("table", { class: "plain" },
+  return h("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": t("releases.title") }, stacked(h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, t(`releases.${name}`))), h("td"))),
     h("tbody", {}, releases.map((entry) => h("tr", {}, h("th", { scope: "row" }, entry.name), h("td", {}, when(entry.made)), h("td", {}, methodName(entry.method, methods)),
       h("td", {}, status(entry.status)), h("td", {}, badge(verdict(entry))), h("td", {}, signed(entry)),
-      h("td", {}, h("a", { href: page("look", query(entry)) }, t("releases.look")), " · ", h("a", { href: page("sign", query(entry)) }, t("releases.sign"))))))));
+      h("td", {}, h("a", { href: page("look", query(entry)) }, t("releases.look")), " · ", h("a", { href: page("sign", query(entry)) }, t("releases.sign")))))))));
 }
 
 function book(ledger, methods) {
@@ -27,8 +27,8 @@ function book(ledger, methods) {
   const facts = (line) => (line.what === "signed" ? [line.who, line.remark].filter(Boolean).join(": ") : [methodName(line.method, methods), status(line.status)].join(", "));
   return h("section", { class: "card" }, h("h2", {}, t("releases.ledger")), h("p", { class: "help" }, t("releases.ledger_help")),
     note(ledger.whole ? "good" : "bad", h("p", {}, t(ledger.whole ? "releases.ledger_whole" : "releases.ledger_broken"))),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("releases.ledger") }, h("table", { class: "plain", id: "ledger" },
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("releases.ledger") }, stacked(h("table", { class: "plain", id: "ledger" },
       h("thead", {}, h("tr", {}, ["when", "what", "name", "more", "fingerprint"].map((key) => h("th", { scope: "col" }, t(`releases.${key}`))))),
       h("tbody", {}, lines.map((line) => h("tr", {}, h("td", {}, clock(line.when)), h("td", {}, t(line.what === "signed" ? "releases.what_signed" : "releases.what_released")), h("th", { scope: "row" }, line.release), h("td", {}, facts(line)),
-        h("td", {}, h("code", { title: line.manifest }, String(line.manifest ?? "").slice(0, 12)))))))));
+        h("td", {}, h("code", { title: line.manifest }, String(line.manifest ?? "").slice(0, 12))))))))));
 }

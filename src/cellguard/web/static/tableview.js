@@ -5,6 +5,8 @@ import { rangePicture } from "./charts.js";
 
 const prepared = ({ name, ...axis }) => ({ ...axis, title: name });
 
+const against = ({ attacker }) => `${t("look.range_of")} ${attacker === "external" ? t("look.external") : attacker}`;
+
 /** Put a table into a box. release: name or null; beside: a second release or undefined; decisions: whether cells can be decided. */
 export async function tableView(box, { release, beside, decisions = true }) {
   const loading = h("p", { class: "quiet" }, t("app.loading"));
@@ -188,7 +190,7 @@ class Panel {
   range(cell, body) {
     const place = h("div", { role: "status" }, h("h3", {}, t("look.range")), h("p", { class: "quiet" }, t("look.range_wait")));
     api("POST", `${here}/table/range`, body).then(({ ranges: [found] }) => place.lastChild.replaceWith(found
-      ? h("div", {}, h("p", {}, `${t("look.range_of")} ${found.attacker}`), rangePicture(found, cell.value), h("p", { class: "quiet" }, t("look.range_free")))
+      ? h("div", {}, h("p", {}, against(found)), rangePicture(found, cell.value), h("p", { class: "quiet" }, t("look.range_free")))
       : h("p", { class: "quiet" }, t("look.range_none"))), (error) => place.lastChild.replaceWith(problem(error)));
     return place;
   }
@@ -198,7 +200,7 @@ class Panel {
     const known = cell.ranges.filter((range) => range.lowest !== null || range.highest !== null);
     if (!known.length) return [h("p", { class: "quiet" }, t("look.range_none"))];
     const [first, ...more] = known;
-    return [h("h3", {}, t("look.range")), h("p", {}, `${t("look.range_of")} ${first.attacker}`), rangePicture(first, cell.value),
+    return [h("h3", {}, t("look.range")), h("p", {}, against(first)), rangePicture(first, cell.value),
       more.length ? h("p", { class: "quiet" }, t("look.attackers_more", { n: more.length })) : ""];
   }
 
