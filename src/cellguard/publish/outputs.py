@@ -21,7 +21,9 @@ from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
 
 if TYPE_CHECKING:
+    from cellguard._types import FloatArray, IntArray
     from cellguard.check.audit import Audit
+    from cellguard.nouns.table import Table
     from cellguard.publish.model import OutputSection
 
 Views = Sequence[tuple[str, Sequence[str]]]
@@ -174,22 +176,25 @@ def _audit_facts(release: Release, audit: Audit) -> dict[str, Any]:
     t = release.table
     attackers = []
     for found in audit.findings:
-        cells = [
-            {
-                "cell": {d: codes[0] for d, codes in t.cell_codes([cell]).items()},
-                "lowest": _number(found.low[k]),
-                "highest": _number(found.high[k]),
-                "lower_level": _number(found.levels.lower[k]),
-                "upper_level": _number(found.levels.upper[k]),
-                "sliding_level": _number(found.levels.sliding[k]),
-                "safe": bool(found.safe[k]),
-                "exact": bool(found.exact[k]),
-            }
-            for k, cell in enumerate(found.cells.tolist())
-        ]
-        attackers.append({"name": found.attacker.name, "cells": cells})
+        columns = {
+            "cell": _names_of(t, found.cells),
+            "lowest": _numbers(found.low),
+            "highest": _numbers(found.high),
+            "lower_level": _numbers(found.levels.lower),
+            "upper_level": _numbers(found.levels.upper),
+            "sliding_level": _numbers(found.levels.sliding),
+            "safe": found.safe.tolist(),
+            "exact": found.exact.tolist(),
+        }
+        rows = zip(*columns.values(), strict=True)
+        attackers.append({"name": found.attacker.name, "cells": [dict(zip(columns, row, strict=True)) for row in rows]})
     return {"confidential": True, **audit.summary(), "attackers": attackers}
 
 
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _names_of(table: Table, cells: IntArray) -> list[dict[str, str]]:
+    codes = table.cell_codes(cells)
+    return [dict(zip(codes, row, strict=True)) for row in zip(*codes.values(), strict=True)]
+
+
+def _numbers(values: FloatArray) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]

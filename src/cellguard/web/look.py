@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,8 +121,8 @@ class Look:
     """Place of each cell's kind in :data:`KINDS`."""
     method: str = ""
     """The method of the release; empty where there is none."""
-    audit: dict[str, Any] = field(default_factory=dict)
-    """The audit's file."""
+    audit: Path | None = None
+    """The audit's file: it may be large, and is read for what is asked of a cell."""
 
     def facts(self) -> dict[str, Any]:
         """Return what a page needs to draw the table without its cells."""
@@ -219,7 +219,8 @@ class Look:
     def _ranges(self, codes: dict[str, str]) -> list[dict[str, Any]]:
         """Return what each attacker can compute of a cell, as the audit wrote it."""
         found = []
-        for attacker in self.audit.get("attackers", []):
+        written = _json(self.audit) if self.audit is not None and self.audit.is_file() else {}
+        for attacker in written.get("attackers", []):
             found += [{"attacker": attacker["name"], **c} for c in attacker["cells"] if c.get("cell") == codes]
         return found
 
@@ -281,8 +282,7 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
     table = tables.flagged(file)
     shown, kinds = _published(table, folder / "public", file.job)
     audit = folder / "internal" / "audit.json"
-    found = _json(audit) if audit.is_file() else {}
-    return Look(table, _views(table, file.job), shown, kinds, str(manifest.get("method", "")), found)
+    return Look(table, _views(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
 
 
 def _json(path: Path) -> dict[str, Any]:
