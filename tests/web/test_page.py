@@ -1,6 +1,7 @@
 """The page in a real browser: the whole road, wrong input, large tables, and for everybody."""
 
 import json
+import re
 import tomllib
 
 import numpy as np
@@ -260,6 +261,13 @@ def test_everybody_can_use_every_page(chromium, client, released, look):
             found[step] = serious
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 1, step
+        if look == "small" and step == "data":  # what has to be chosen is on the screen
+            box = page.locator("table.columns select").first.bounding_box()
+            assert box["x"] + box["width"] <= 390
+        if look == "small" and step == "look":  # numbers as the language writes them
+            shown = page.locator(".grid td").all_inner_texts()
+            assert any(re.fullmatch(r"\d{1,3}(\.\d{3})+(,\d+)?", text) for text in shown)
+            assert not any(re.search(r",\d{3}", text) for text in shown)
     if look == "small":
         assert page.locator("h1").inner_text() == "Veröffentlichungen"
     context.close()

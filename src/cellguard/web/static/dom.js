@@ -182,6 +182,12 @@ export function when(seconds) {
   return new Date(seconds * 1000).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
 }
 export const count = (value) => Number(value).toLocaleString(document.documentElement.lang);
+/** Numbers that the program has written, with the signs of the page's language: 1,234.5 is 1.234,5 in German. */
+export function written(words) {
+  if (!/^-?[\d,]+(\.\d+)?( – -?[\d,]+(\.\d+)?)?$/.test(words)) return words;
+  const signs = Object.fromEntries(new Intl.NumberFormat(document.documentElement.lang).formatToParts(12345.5).map(({ type, value }) => [type, value]));
+  return words.replace(/[.,]/g, (sign) => (sign === "." ? signs.decimal : signs.group ?? ""));
+}
 /** How a method ended, in words. */
 export const status = (value) => known(`status.${value}`, String(value ?? "–").replaceAll("_", " "));
 export const figure = (value, digits = 1) =>

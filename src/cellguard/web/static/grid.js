@@ -1,6 +1,6 @@
 // A table of any size: only what is on the screen is in the page. Two axes with trees that fold, sticky heads,
 // the ARIA grid pattern with counts and indices, and the keyboard.
-import { h, t } from "./dom.js";
+import { h, t, written } from "./dom.js";
 
 const ROW = 30, GROUP = 26, HEAD = 230, COLUMN = 132, INTERVAL = 190, AROUND = 6, AHEAD = 40, MOST = 400000;
 let grids = 0;
@@ -214,7 +214,7 @@ export class Grid {
       const found = await this.ask(down.map((k) => rowAxis.id[k]), columnAxis ? across.map((k) => columnAxis.id[k]) : []);
       if (rowAxis !== this.rows || columnAxis !== this.columns) return;
       if (this.cache.size > MOST) this.cache.clear();
-      down.forEach((k, i) => across.forEach((c, j) => this.cache.set(this.keyOf(k, c), [found.texts[i][j], found.kinds[i][j]])));
+      down.forEach((k, i) => across.forEach((c, j) => this.cache.set(this.keyOf(k, c), [written(found.texts[i][j]), found.kinds[i][j]])));
       this.asked.delete(key);
       this.draw();
     } catch (error) { this.failed?.(error); }

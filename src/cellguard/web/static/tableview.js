@@ -1,5 +1,5 @@
 // A table with its tools: which dimensions lie where, search, folding, and everything about the chosen cell.
-import { api, choice, count, field, h, here, note, page, problem, say, t, text } from "./dom.js";
+import { api, choice, count, field, h, here, note, page, problem, say, t, text, written } from "./dom.js";
 import { Grid } from "./grid.js";
 import { rangePicture } from "./charts.js";
 
@@ -162,7 +162,7 @@ class Panel {
   }
 
   about(source, cell, body) {
-    const pairs = [...Object.entries(cell.codes), [t("look.shown"), source.name === null ? null : cell.shown || "x"], [t("look.true"), cell.true], [t("look.contributors"), cell.contributors]];
+    const pairs = [...Object.entries(cell.codes), [t("look.shown"), source.name === null ? null : written(cell.shown) || "x"], [t("look.true"), written(cell.true)], [t("look.contributors"), cell.contributors === null ? null : count(cell.contributors)]];
     const out = [h("h2", {}, t("look.cell")), h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
       h("p", {}, h("span", { class: `kind ${cell.kind}` }, t(source.name === null && cell.kind === "published" ? "kind.open" : `kind.${cell.kind}`)))];
     if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, reason))));
