@@ -200,3 +200,44 @@ def test_nothing_is_kept_from_one_call_to_the_next():
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
                 found.add(ast.unparse(target))
     assert found <= CACHED, found - CACHED
+
+
+ONLY_IN = {
+    "connected_components": {"_engine/space/groups.py"},
+    "highspy": {"_engine/solvers/lp.py"},
+    "pyscipopt": {"_engine/solvers/branch_and_cut.py", "_engine/solvers/scip_rows.py"},
+    "in_echelon_form": {"_engine/space/echelon_form.py", "_engine/space/space.py"},
+    "file_facts": {"_io/facts.py"},
+}
+"""What is imported in its own room only: everybody else calls what stands there."""
+
+
+def test_mechanisms_are_called_where_they_live():
+    for name, rooms in ONLY_IN.items():
+        users = {
+            where
+            for where, tree in TREES.items()
+            for node in ast.walk(tree)
+            if (isinstance(node, ast.Import) and any(a.name.split(".")[0] == name for a in node.names))
+            or (isinstance(node, ast.ImportFrom) and (node.module == name or name in {a.name for a in node.names}))
+        }
+        assert users <= rooms, (name, users - rooms)
+
+
+def test_a_model_is_solved_through_its_noun():
+    """Linear programs are made of a LinearModel, and what an attacker sees is a Sight."""
+    nouns = {
+        "LinearProgram": ("LinearModel", "model", "wide", "program"),
+        "ranges": ("Sight",),
+        "ranges_for": ("Sight",),
+    }
+    others = {
+        f"{where}: {ast.unparse(call)[:80]}"
+        for where, tree in TREES.items()
+        for name, allowed in nouns.items()
+        for call in calls(tree, name)
+        if isinstance(call.func, ast.Name)
+        and call.args
+        and not any(word in ast.unparse(call.args[0]) for word in allowed)
+    }
+    assert others == set()

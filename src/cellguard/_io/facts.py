@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["FileFacts", "ReadOnce", "facts_of", "is_utf8"]
+__all__ = ["FileFacts", "ReadOnce", "file_facts", "is_utf8"]
 
 _CHUNK = 1 << 22
 
@@ -55,7 +55,7 @@ class _Hashing:
         return data
 
 
-def facts_of(path: Path) -> FileFacts:
+def file_facts(path: Path) -> FileFacts:
     """Read a file once, from its beginning to its end."""
     with path.open("rb") as stream:
         passing = _Hashing(stream)
@@ -80,7 +80,7 @@ class ReadOnce:
         stat = path.stat()
         now = stat.st_size, stat.st_mtime_ns
         if path not in self._known or self._known[path][0] != now:
-            self._known[path] = now, facts_of(path)
+            self._known[path] = now, file_facts(path)
         return self._known[path][1]
 
     def encoding(self, paths: list[Path]) -> str:

@@ -19,6 +19,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from cellguard._engine.space.groups import groups
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
@@ -108,20 +109,14 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
 
 def _parts(release: Release) -> IntArray:
     """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     table = release.table
     lo, hi = release.published_bounds()
     free = hi > lo
     T = table.relations.tocoo()
     relation, cell = T.coords
     inside = free[cell]
-    size = table.n_cells + table.n_relations
-    edges = (cell[inside], table.n_cells + relation[inside])
-    graph = coo_array((np.ones(int(inside.sum()), np.int8), edges), shape=(size, size))
-    component = connected_components(graph, directed=False)[1][: table.n_cells]
-    return np.where(free, component, -1).astype(np.int64)
+    component = groups(cell[inside], table.n_cells + relation[inside], table.n_cells + table.n_relations)
+    return np.where(free, component[: table.n_cells], -1)
 
 
 # ---------------------------------------------------------------------- the check

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cellguard._engine.space.groups import groups
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError
@@ -150,9 +151,6 @@ def _by_counts(table: Table) -> Knowledge:
 
     Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     count = _counts(table)
     T = table.relations.tocoo()
     lone = count == 1
@@ -161,8 +159,7 @@ def _by_counts(table: Table) -> Knowledge:
     mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
     n = table.n_cells
     size = n + table.n_relations
-    graph = coo_array((np.ones(int(mine.sum()), np.int8), (cell[mine], n + relation[mine])), shape=(size, size))
-    group = connected_components(graph, directed=False)[1][:n]
+    group = groups(cell[mine], n + relation[mine], size)[:n]
     alone = np.flatnonzero(lone)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
     if knows_shares(table):

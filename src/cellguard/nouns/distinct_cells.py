@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate, relations_between
+from cellguard._engine.space.groups import groups
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
@@ -203,18 +204,12 @@ def _false_equations(
 
 def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple[str, ...], ...]]:
     """Return the cluster of each cell, and the tables of each cluster: what shares a cell or a relation is one."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     n = table.n_cells
     T = table.relations.tocoo()
     relation, cell = T.coords
     rows = [cell, *(part.cells for part in parts)]
     columns = [n + relation, *(np.full(len(part.cells), n + T.shape[0] + k) for k, part in enumerate(parts))]
-    i, j = np.concatenate(rows), np.concatenate(columns)
-    size = n + T.shape[0] + len(parts)
-    graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(size, size))
-    _, component = connected_components(graph, directed=False)
+    component = groups(np.concatenate(rows), np.concatenate(columns), n + T.shape[0] + len(parts))
     found, cluster_of = np.unique(component[:n], return_inverse=True)
     of_part = np.searchsorted(found, component[n + T.shape[0] :])
     names = tuple(

@@ -18,7 +18,7 @@ def test_the_hash_is_of_the_bytes_and_the_encoding_of_the_text(tmp_path: Path, p
         raw = text.encode(encoding)
         path = tmp_path / ("a.csv.gz" if packed else "a.csv")
         path.write_bytes(gzip.compress(raw) if packed else raw)
-        found = facts.facts_of(path)
+        found = facts.file_facts(path)
         assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
         assert found.utf8 is expected
 
@@ -26,7 +26,7 @@ def test_the_hash_is_of_the_bytes_and_the_encoding_of_the_text(tmp_path: Path, p
 def test_what_cannot_be_unpacked_is_hashed_all_the_same(tmp_path: Path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" * 99)[:-6] + b"\0" * 99)
-    assert facts.facts_of(path).digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert facts.file_facts(path).digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path):
@@ -63,8 +63,8 @@ def test_a_job_reads_its_data_once_for_hash_and_encoding(tmp_path: Path, monkeyp
     (tmp_path / "firms.csv").write_bytes("\n".join(["region,town,turnover", *rows, "r0,Zürich,7"]).encode("latin-1"))
     (tmp_path / "job.toml").write_text(JOB)
     passes = []
-    plain = facts.facts_of
-    monkeypatch.setattr(facts, "facts_of", lambda path: passes.append(path.name) or plain(path))
+    plain = facts.file_facts
+    monkeypatch.setattr(facts, "file_facts", lambda path: passes.append(path.name) or plain(path))
     monkeypatch.setattr("cellguard.data.tabulate.duck._is_utf8", lambda _: pytest.fail("another look for it"))
     outcome = run(read_job(tmp_path / "job.toml"))
     assert passes == ["firms.csv"]

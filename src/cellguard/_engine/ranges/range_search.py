@@ -208,7 +208,7 @@ class _RangeSearch:
         """Reach most levels of a large part by movements of a few variables, without a program over all of them."""
         from cellguard._engine.ranges.small_movements import SmallMovements
 
-        moves = SmallMovements(self.part.N, self.part.down, self.part.up)
+        moves = SmallMovements(self.part.N, self.part.down, self.part.up, self.part.deadline)
         while not self.part.deadline.passed:
             wanted = [(side, *self._missing(side)) for side in (1, -1)]
             before = sum(len(variables) for _, variables, _ in wanted)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, SolveStatus
 from cellguard._types import FloatArray, IntArray
 
@@ -32,9 +33,9 @@ class SmallMovements:
         How far each variable can move.
     """
 
-    def __init__(self, N: csr_array, down: FloatArray, up: FloatArray) -> None:
+    def __init__(self, N: csr_array, down: FloatArray, up: FloatArray, deadline: Deadline = NEVER) -> None:
         self.by_variable, self.by_column = csr_array(N), csc_array(N)
-        self.down, self.up = down, up
+        self.down, self.up, self.deadline = down, up, deadline
         self.length = np.diff(self.by_column.indptr)
         self.rng = np.random.default_rng(0)
 
@@ -73,7 +74,9 @@ class SmallMovements:
             far[place] = min(far[place], level)
             limits = (-down, far) if side > 0 else (-far, up)
             cost = side * csr_array(N[[place]]).toarray()[0]
-            found = LinearProgram(LinearModel(N, *limits, -free, free, cost)).solve(maximize=True)
+            found = LinearProgram(LinearModel(N, *limits, -free, free, cost)).solve(
+                maximize=True, time_limit_s=self.deadline.at_least()
+            )
             if found.status is not SolveStatus.OPTIMAL:
                 return movement
             v = N @ found.x

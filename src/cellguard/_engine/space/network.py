@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from cellguard._engine.space.groups import groups
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
@@ -62,9 +62,7 @@ class Network:
         return network if network._rank() == len(cells) - reduction.degrees_of_freedom else None
 
     def _rank(self) -> int:
-        one = np.ones(len(self.tail), np.bool_)
-        graph = csr_array((one, (self.tail, self.head)), shape=(self.n_nodes, self.n_nodes))
-        return int(self.n_nodes - connected_components(graph, directed=False)[0])
+        return self.n_nodes - len(np.unique(groups(self.tail, self.head, self.n_nodes)))
 
     @cached_property
     def arcs(self) -> tuple[IntArray, IntArray]:
@@ -129,8 +127,7 @@ def _turned(n: int, one: IntArray, other: IntArray, opposed: BoolArray) -> IntAr
     # two copies of every relation, as it is and turned; which copies go together
     start = np.concatenate([one, one + n])
     end = np.concatenate([np.where(opposed, other, other + n), np.where(opposed, other + n, other)])
-    graph = csr_array((np.ones(len(start), np.bool_), (start, end)), shape=(2 * n, 2 * n))
-    group = connected_components(graph, directed=False)[1]
+    group = groups(start, end, 2 * n)
     if (group[:n] == group[n:]).any():
         return None
     return np.where(group[:n] < group[n:], 1, -1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cellguard._engine.space.groups import groups
 from cellguard._types import ByteArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
 
@@ -205,9 +206,6 @@ def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: 
     n
         How many common cells there are.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     if any(table.contributors is None for table in tables):
         return None
     known = [np.asarray(table.contributors) for table in tables]
@@ -221,9 +219,7 @@ def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: 
             _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
             pairs.append((alike[j][0][mine] + start[j], alike[k][0][theirs] + start[k]))
     one, other = (np.concatenate([np.zeros(0, np.int64), *(pair[side] for pair in pairs)]) for side in (0, 1))
-    graph = coo_array((np.ones(len(one), np.int8), (one, other)), shape=(start[-1], start[-1]))
-    person = connected_components(graph, directed=False)[1].astype(np.int64)
-    person = np.append(person, -1)
+    person = np.append(groups(one, other, int(start[-1])), -1)
     return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start[:-1], strict=True)]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from cellguard._engine.space.groups import groups
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, IntArray
 
@@ -119,13 +120,9 @@ def _candidates(classes: IntArray) -> Iterator[BoolArray]:
 
 def _areas(T: csr_array, between: BoolArray) -> IntArray:
     """Number the areas: cells that relations within areas connect."""
-    from scipy.sparse.csgraph import connected_components
-
     within = T[~between]
     first = np.repeat(within.indices[within.indptr[:-1]], np.diff(within.indptr))
-    n = T.shape[1]
-    graph = csr_array((np.ones(within.nnz, np.int8), (first, within.indices)), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], np.int64)
+    return groups(first, within.indices, T.shape[1])
 
 
 def _factoring(T: csr_array, between: BoolArray) -> _Factoring | None:
