@@ -125,7 +125,7 @@ def _proofs(release: Any, figures: Counter[str]) -> Iterable[Violation]:
             other = replace(release, lower=lower, upper=upper)
         elif release.method == "adjust":
             values = np.array(release.values)
-            values[np.unique(table.relations.indices)[:1]] += 1e6
+            values[np.unique(table.relations.indices)[:1]] += 1e6 + 1e-3 * np.abs(values).max()  # to be noticed
             if not table.n_relations:
                 return
             other = replace(release, values=values)

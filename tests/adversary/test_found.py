@@ -21,6 +21,7 @@ from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
 from cellguard.cli import main
+from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
 
 
@@ -164,6 +165,35 @@ def test_halves_and_doubles_without_bounds(tmp_path):
 def test_a_level_of_next_to_nothing_is_no_cut():
     """What slides was divided as all and 1e-13: the flow fell short of that by less than counts, and it crashed."""
     assert cg.intervals(case(20261201, 236).table, position="narrowest").published
+
+
+@pytest.fixture
+def thousands_beside_millions_of_millions():
+    """Two indicators that share nothing but a publication."""
+    by = {"r": ["r0", "r1"], "a": ["a1", "a2"]}
+    leaves = {
+        "one": [[6374.193359375, 81.17578125], [35.5556640625, 17.271484375]],
+        "other": [[1096.716796875, 42.9482421875], [2286.09375, 11603317881.873047]],
+    }
+    parts = [Part(name=n, indicator=n, table=cg.Table.from_leaves(by, x)) for n, x in leaves.items()]
+    table = cg.Publication.of(parts).table
+    a, cells = table.values, [0, 4, 7, 8, 14, 15]
+    sliding = np.zeros(len(a))
+    sliding[cells] = 4615.48078669812, 2625.84025415223, 107.5556640625, 52.271484375, 128.9482421875, 9170100230.35999
+    return table.with_(sensitive=sliding > 0, sliding=sliding, ub=a + np.ceil(2 * a)).with_weights("sqrt")
+
+
+def test_small_widths_beside_large_ones_are_not_taken_for_nothing(thousands_beside_millions_of_millions, tmp_path):
+    """The audit looked for both ends of 50 in units of 1e10, and refused what was safe."""
+    assert not found(thousands_beside_millions_of_millions, "intervals", tmp_path, position="narrowest")
+
+
+def test_sets_of_a_publication_are_those_of_its_clusters(thousands_beside_millions_of_millions):
+    """The sets of one cluster stood for all of them."""
+    release = cg.intervals(thousands_beside_millions_of_millions, seed=3)
+    low, high = (release.internal[f"inner_{side}"] for side in ("lower", "upper"))
+    assert len(low) == release.table.n_cells
+    assert ((release.lower <= low) & (low <= high) & (high <= release.upper)).all()
 
 
 def test_ends_of_counts_are_whole(tmp_path):

@@ -150,7 +150,7 @@ def _options(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict
 
 def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
     """Put the releases of clusters together: one of the whole system."""
-    from cellguard.nouns.release import Adjustment, Status
+    from cellguard.nouns.release import Status
 
     first = made[0][0]
     if len(made) == 1:
@@ -173,7 +173,7 @@ def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
             for release, cells in made:
                 whole[cells] = getattr(release, f.name)
             changed[f.name] = whole
-    if isinstance(first, Adjustment):
+    if hasattr(first, "internal"):
         changed["internal"] = _joined_columns(table, made)
     steps = [getattr(release, "step", 1) for release, _ in made]
     if hasattr(first, "step"):
@@ -182,7 +182,7 @@ def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
 
 
 def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
-    """Put together what made adjusted clusters, cell by cell."""
+    """Put together what made the releases of clusters, cell by cell."""
     out: dict[str, Any] = {}
     for release, cells in made:
         for name, column in getattr(release, "internal", {}).items():

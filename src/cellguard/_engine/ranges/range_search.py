@@ -245,9 +245,17 @@ class _RangeSearch:
     # ------------------------------------------------------------------ one variable per component, to the end
 
     def _settle_all(self, variables: IntArray) -> None:
-        """Find both ends of the variables, one of each component at a time."""
-        if len(variables) == 0:
-            return
+        """Find both ends of the variables; what is small apart from what is large, which would take it for nothing."""
+        size = np.maximum(self.enough_high, self.enough_low)[variables]
+        size = np.where(size > 0, size, self.unit)
+        while len(variables):
+            unit = float(size.max())
+            alike = size >= unit / _MAGNITUDE
+            self._settle_alike(variables[alike], unit)
+            variables, size = variables[~alike], size[~alike]
+
+    def _settle_alike(self, variables: IntArray, unit: float) -> None:
+        """Find both ends of variables of similar size, one of each component at a time."""
         component = self.part.component[variables]
         order = np.argsort(component, kind="stable")
         first = np.concatenate([[0], np.flatnonzero(np.diff(component[order])) + 1])
@@ -258,7 +266,7 @@ class _RangeSearch:
             for chosen in rounds:
                 if self.part.deadline.passed:
                     return
-                self._settle(chosen, side, self.unit)
+                self._settle(chosen, side, unit)
 
     def _settle(self, chosen: IntArray, side: int, unit: float) -> None:
         """Solve for variables of different components to the end, and prove bounds for them."""
