@@ -3,6 +3,7 @@
 import { h, t, written } from "./dom.js";
 
 const ROW = 30, GROUP = 26, HEAD = 230, COLUMN = 132, INTERVAL = 190, AROUND = 6, AHEAD = 40, MOST = 400000;
+const LETTER = 9, WIDEST = 360; // pixels of a digit, and of the widest column
 let grids = 0;
 
 class Axis {
@@ -216,8 +217,17 @@ export class Grid {
       if (this.cache.size > MOST) this.cache.clear();
       down.forEach((k, i) => across.forEach((c, j) => this.cache.set(this.keyOf(k, c), [written(found.texts[i][j]), found.kinds[i][j]])));
       this.asked.delete(key);
+      this.widen(Math.max(...found.texts.flat().map((words) => words.length)));
       this.draw();
     } catch (error) { this.failed?.(error); }
+  }
+
+  /** Make room for the longest number that was met: a number that is cut off is a wrong one. */
+  widen(letters) {
+    const needed = Math.min(WIDEST, letters * LETTER + 18);
+    if (!(needed > this.column)) return;
+    this.column = needed;
+    this.size();
   }
 
   // ------------------------------------------------------------ moving about
