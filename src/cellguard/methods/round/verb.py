@@ -399,7 +399,7 @@ def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], ste
             f"its levels against attacker {attacker.name!r} ask for a wider range than rounding can leave: "
             f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}, "
             "less a unit on both sides.",
-            "take a larger base for it, or lower its levels.",
+            "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits.",
             LevelError,
         )
 

@@ -118,7 +118,9 @@ function draw(box, rows, methods) {
     h("figure", {}, h("figcaption", {}, t("compare.picture_deviation")), bars(safe.map((row) => [methodName(row.method, methods), row.deviation_pct ?? 0, `${figure(row.deviation_pct, 1)} %`]), { second: true })),
     h("figure", {}, h("figcaption", {}, t("compare.picture_range")), bars(safe.map((row) => [methodName(row.method, methods), row.range_pct ?? 0, row.range_pct === null ? "–" : `${figure(row.range_pct, 0)} %`]), { second: true })),
     h("figure", {}, h("figcaption", {}, t("compare.picture_seconds")), bars(safe.map((row) => [methodName(row.method, methods), row.seconds ?? 0, `${figure(row.seconds, 1)} s`]))));
-  box.replaceChildren(h("h3", {}, t("method.compare_result")), pictures,
+  const late = rows.filter((row) => !row.safe && row.status === "time_limit");
+  const more = safe.length && late.length ? note("warn", h("p", {}, t("method.compare_late", { methods: late.map((row) => methodName(row.method, methods)).join(", ") }))) : "";
+  box.replaceChildren(h("h3", {}, t("method.compare_result")), more, pictures,
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("method.compare_result") }, h("table", { class: "plain compact", id: "comparison" },
       h("thead", {}, h("tr", {}, ["method", ...COLUMNS].map((key) => h("th", { scope: "col", class: key === "method" || words(key) ? null : "number" }, t(`compare.${key}`))))),
       h("tbody", {}, rows.map((row) => h("tr", { class: row.safe ? null : "quiet" }, h("th", { scope: "row" }, methodName(row.method, methods)), COLUMNS.map((key) => h("td", { class: key === "note" ? "remark" : words(key) ? null : "number" }, shown(row, key)))))))));
