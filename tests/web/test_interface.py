@@ -1,5 +1,6 @@
 """The HTTP interface: it edits the job, runs it, and gives the bytes that the command gives."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -187,6 +188,33 @@ def test_several_files_make_a_publication_whose_cells_are_decided_by_hand(client
         assert again["decision"] == decision
         assert again["sensitive"] == (decision == "protect")
         assert again["fixed"] == (decision == "publish")
+
+
+SIZES = "region,size,n_obs,turnover\nS,large,9,500\nN,small,2,40\nN,Total,2,40\nS,small,8,200\nTotal,small,10,240\n"
+SIZES += "Total,Total,19,740\nS,Total,17,700\nTotal,large,9,500\n"  # no line for N, large: nobody is there
+FORMS = "region,form,n_obs,turnover\nTotal,Total,19,740\nS,Total,17,700\nN,Total,2,40\nS,a,9,450\nS,b,8,250\nN,a,1,30\n"
+FORMS += "N,b,1,10\nTotal,a,10,480\nTotal,b,9,260\n"
+
+
+def test_a_publication_is_shown_as_it_was_published_in_any_order_of_rows(client, place):
+    (place / "sizes.csv").write_text(SIZES)
+    (place / "forms.csv").write_text(FORMS)
+    client.post("/api/projects", json={"name": "orders"})
+    assert client.post("/api/projects/orders/data", json={"files": ["sizes.csv", "forms.csv"]}).status_code == 200
+    assert client.post("/api/projects/orders/work/protect").status_code == 202
+    assert wait_for(client, "orders")["state"] == "done"
+    [name] = [entry["name"] for entry in client.get("/api/projects/orders/releases").json()]
+    views = client.post("/api/projects/orders/table", json={"release": name}).json()["views"]
+    for number, view in enumerate(views):
+        down, across = view["axes"]
+        asked = {"release": name, "view": number, "rows": down["index"], "columns": across["index"]}
+        asked |= {"down": down["id"], "across": across["id"]}
+        texts = client.post("/api/projects/orders/table/window", json=asked).json()["texts"]
+        with (place / "orders" / name / "public" / f"{view['name']}.csv").open(newline="") as stream:
+            rows = {(row[down["name"]], row[across["name"]]): row["value"] or "x" for row in csv.DictReader(stream)}
+        shown = {(r, c): texts[i][j] for i, r in enumerate(down["code"]) for j, c in enumerate(across["code"])}
+        assert {place: shown[place] for place in rows} == rows
+        assert {text for place, text in shown.items() if place not in rows} <= {"–"}
 
 
 def test_what_can_be_chosen_is_what_the_program_has(client):

@@ -13,7 +13,7 @@ from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import DimensionGuess, Guess, guess
-from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, ready
+from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, ready, tree_beside
 
 __all__ = ["Draft", "draft"]
 
@@ -49,7 +49,7 @@ def draft(path: Path, folder: Path) -> Draft:
     about += "".join(f"\n# {line}" for line in _twice(found, columns))
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
     parts = [head, _DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about), _data(found, columns)]
-    parts += [_dimension(d, path.parent, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
+    parts += [_dimension(d, path, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
     parts.append(_REST.format(folder=toml_value(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
     return Draft("\n".join(parts), told, tuple(found.unconfirmed))
 
@@ -218,23 +218,25 @@ def _gap(gaps: int, line: str) -> str:
     return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
 
 
-def _dimension(guessed: DimensionGuess, beside: Path, folder: Path, *, active: bool) -> str:
-    """Return a section; a hierarchy file of the column's name beside the data is used."""
+def _dimension(guessed: DimensionGuess, path: Path, folder: Path, *, active: bool) -> str:
+    """Return a section; a hierarchy beside the data is used: of the column's name, or with all its codes."""
     off = "" if active else "# "
     lines = [f"{off}[dimensions.{toml_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
-    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, beside, folder)]
+    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, path, folder)]
     gaps = guessed.column.gaps
     if gaps:
         lines.append(f'{off}missing = ["unknown"]    # a code of their own for {gaps:,} records without one')
     return "\n".join(lines) + "\n"
 
 
-def _hierarchy(guessed: DimensionGuess, beside: Path, folder: Path) -> Iterator[tuple[str, bool]]:
+def _hierarchy(guessed: DimensionGuess, path: Path, folder: Path) -> Iterator[tuple[str, bool]]:
     """Yield the lines that say how the codes add up, and whether they are switched on."""
-    name = guessed.column.name
+    name, beside = guessed.column.name, path.parent
     found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
+    if found is None and not guessed.levels:
+        found = tree_beside(path, guessed.column, leaves=True)
     if found is not None:
-        yield f"hierarchy = {toml_value(os.path.relpath(found, folder))}", True
+        yield f"hierarchy = {toml_value(os.path.relpath(found, folder))}    # it has all codes of the column", True
     elif guessed.levels:
         listed = ", ".join(toml_value(level) for level in guessed.levels)
         yield f"levels = [{listed}]    # columns from coarse to fine: one hierarchy, never crossed", True

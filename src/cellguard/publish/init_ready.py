@@ -14,13 +14,15 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
 from cellguard.publish.guess import TOTALS, VALUES, identifies, strays_of, words_of
 
-__all__ = ["Ready", "ReadyDimension", "is_ready", "ready"]
+__all__ = ["Ready", "ReadyDimension", "is_ready", "ready", "tree_beside"]
 
 _COUNTS = ("nobs", "obs", "freq", "frequency", "count", "counts", "contributors", "n", "nb", "number", "units", "firms")
 _TOPS = ("max", "top", "largest", "maxscore", "dominant")
 _AMOUNTS = ("tot", "total", "sum", "response", "y")
 _MANY = 200
 """Files beside the table that are looked at for a hierarchy."""
+_LARGEST = 1 << 20
+"""Bytes of such a file: larger ones hold data."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,7 @@ def ready(path: Path, columns: Sequence[Column]) -> Ready:
     dims = []
     for c in found:
         total = totals[c.name]
-        tree = _tree(path, c, total)
+        tree = tree_beside(path, c, total)
         dims.append(ReadyDimension(name=c.name, total=total, hierarchy=tree))
         why[c.name] = f"dimension: {c.distinct} codes, " + (f"total {total!r}" if total else "their total is computed")
         why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
@@ -175,17 +177,21 @@ def _number(code: str) -> float:
         return float("nan")
 
 
-def _tree(path: Path, column: Column, total: str) -> Path | None:
-    """Return the file beside the table whose hierarchy has all codes of a column, the smallest first."""
+def tree_beside(path: Path, column: Column, total: str = "", *, leaves: bool = False) -> Path | None:
+    """Return the file beside the data whose hierarchy has all codes of a column, the smallest first.
+
+    `leaves` asks that all of them are leaves, as those of records are.
+    """
     codes = {code for code in column.codes if code != total}
     names = (".hrc", ".txt", ".csv")
     files = sorted(f for f in path.parent.iterdir() if f.suffix.lower() in names and f.is_file() and f != path)
     found = []
-    for file in files[:_MANY]:
+    for file in [f for f in files if f.stat().st_size <= _LARGEST][:_MANY] if codes else ():
         try:
             tree = Hierarchy.read(file, total=total or "Total")
         except (CellguardError, OSError, ValueError):
             continue
-        if codes <= set(tree.codes) and tree.n_levels > 2:
+        known = {tree.codes[i] for i in tree.leaves} if leaves else set(tree.codes)
+        if codes <= known and tree.n_levels > 2:
             found.append((len(tree), file))
     return min(found)[1] if found else None

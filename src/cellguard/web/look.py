@@ -354,13 +354,15 @@ def _published(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], I
     names = _COLUMNS.get(job.method.name, ("value",))
     if not table.parts:
         return _marked(table, _columns(folder, job.name, names, table.n_cells))
+    nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row
     columns: dict[str, Any] = {
-        name: np.full(table.n_cells, "", dtype=object) if name == "status" else np.full(table.n_cells, np.nan)
+        name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
         for name in names
     }
     for part in table.parts:
-        for name, column in _columns(folder, file_name(part.name), names, part.table.n_cells).items():
-            columns[name][part.cells] = column
+        rows = part.rows()
+        for name, column in _columns(folder, file_name(part.name), names, len(rows)).items():
+            columns[name][part.cells[rows]] = column
     return _marked(table, columns)
 
 

@@ -325,3 +325,15 @@ def test_a_workbook_with_days_lost_zeros_and_text_among_numbers(tmp_path, capsys
     told = capsys.readouterr().err
     assert "turnover: value: numbers, and by its name an amount; 1 entry is no number, in line 6 first" in told
     assert "days, by which few tables are made (switched off)" in told
+
+
+def test_the_hierarchy_beside_records_is_found_by_its_codes(tmp_path, capsys):
+    lines = [f"{town},{'sl'[k % 2]},{k + 1}" for k, town in enumerate(["Aa", "Bb", "Cc"] * 20)]
+    (tmp_path / "firms.csv").write_text("\n".join(["town,size,turnover", *lines]))
+    (tmp_path / "places.hrc").write_text("North\n@Aa\n@Bb\nSouth\n@Cc\n@Dd\n")
+    (tmp_path / "others.hrc").write_text("North\n@Aa\n@Bb\nSouth\n@Dd\n")  # has not all of them
+    (tmp_path / "above.hrc").write_text("Aa\n@a1\n@a2\nBb\n@b1\nCc\n@c1\n")  # the towns are no leaves there
+    assert main(["init", str(tmp_path / "firms.csv")]) == 0
+    job = read_job(tmp_path / "job.toml").job
+    assert job.dimensions["town"].hierarchy == "places.hrc"
+    assert job.dimensions["size"].hierarchy is None
