@@ -73,6 +73,9 @@ class FormatError(InputError):
 class AdditivityError(InputError):
     """A relation of the table does not hold."""
 
+    totals: tuple[tuple[str, ...], ...] = ()
+    """Codes of the totals that are not the sums of their parts, the worst first: for whoever knows their lines."""
+
 
 class LevelError(InputError):
     """A protection level that no release can meet."""

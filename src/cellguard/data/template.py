@@ -96,6 +96,27 @@ class Template:
             period and indicator unless given.
         totals
             Dimension -> code of the total, where it is not one of the usual ones (:data:`TOTALS`).
+
+        Raises
+        ------
+        PublicationError
+            With everything that is wrong in the file, each with its line.
+        """
+        found, wrong = cls.looked_at(path, dimensions=dimensions, totals=totals)
+        if wrong:
+            raise PublicationError.of(wrong)
+        return found
+
+    @classmethod
+    def looked_at(
+        cls, path: str | Path, *, dimensions: Sequence[str] = (), totals: Mapping[str, str] | None = None
+    ) -> tuple[Template, list[CellguardError]]:
+        """Return what the rows in order ask for, and what is wrong with the others: who goes on tells all at once.
+
+        Raises
+        ------
+        PublicationError
+            Where the columns are not those of a template.
         """
         from cellguard._io.frames import encode, read_frame
 
@@ -121,13 +142,14 @@ class Template:
             for row in np.flatnonzero(index < 0)[:_MOST].tolist()
         ]
         wrong += _twice(path, [index for _, index in columns.values()])
-        if wrong:
-            raise PublicationError.of(wrong)
+        cells = np.column_stack([index for _, index in columns.values()])
+        rows = np.sort(np.unique(cells, axis=0, return_index=True)[1])
+        rows = rows[(cells[rows] >= 0).all(axis=1)]
+        columns = {c: (seen, index[rows]) for c, (seen, index) in columns.items()}
         found = {c: _total(columns[c][0], (totals or {}).get(c)) for c in named}
-        tables = _tables(columns, named, found, period, indicator)
-        return cls(
-            source=path.name, tables=tables, totals={c: t for c, t in found.items() if t is not None}, period=period
-        )
+        tables = _tables(columns, rows + 2, found, period, indicator)
+        shown = {c: t for c, t in found.items() if t is not None}
+        return cls(source=path.name, tables=tables, totals=shown, period=period), wrong
 
 
 def _total(codes: Sequence[str], given: str | None) -> str | None:
@@ -146,12 +168,13 @@ def _twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
 
 def _tables(
     columns: Mapping[str, tuple[list[str], IntArray]],
-    named: Sequence[str],
+    lines: IntArray,
     totals: Mapping[str, str | None],
     period: str | None,
     indicator: str | None,
 ) -> tuple[TemplateTable, ...]:
     """Find the tables: for each period and indicator the largest sets of dimensions that are not at their total."""
+    named = list(totals)
     away = np.column_stack([_is_not(columns[c], totals[c]) for c in named])
     codes = {c: np.array(listed, object)[index] for c, (listed, index) in columns.items()}
     n = len(away)
@@ -166,7 +189,9 @@ def _tables(
             rows = np.flatnonzero(mine & ~(away & ~pattern).any(axis=1))
             used = [c for c, on in zip(named, pattern.tolist(), strict=True) if on] or list(named[:1])
             cells = tuple(zip(*(codes[c][rows].tolist() for c in used), strict=True))
-            out.append(TemplateTable(indicator=what, period=when, dimensions=tuple(used), codes=cells, lines=rows + 2))
+            out.append(
+                TemplateTable(indicator=what, period=when, dimensions=tuple(used), codes=cells, lines=lines[rows])
+            )
     return tuple(out)
 
 

@@ -113,13 +113,25 @@ class Check:
         residual, allowed = residuals(t.relations, t.rhs, t.values)
         bad = np.abs(residual) > allowed
         if bad.any():
-            worst = int(np.argmax(np.abs(residual) - allowed))
-            raise AdditivityError(
+            order = np.argsort(allowed - np.abs(residual), kind="stable")[: int(bad.sum())]
+            worst = int(order[0])
+            error = AdditivityError(
                 f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is {t.relation_label(worst)}.",
                 hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
                 # where a part is missing, the difference is its value
                 internal=f"the worst is off by {abs(residual[worst]):.6g}.",
             )
+            error.totals = tuple(self._total(relation) for relation in order.tolist())
+            raise error
+
+    def _total(self, relation: int) -> tuple[str, ...]:
+        """Return the codes of the one total of a relation; none where it has several, or cells have no codes."""
+        t, T = self.t, self.t.relations
+        span = slice(T.indptr[relation], T.indptr[relation + 1])
+        total = T.indices[span][T.data[span] < 0]
+        if len(total) != 1 or not t.dimensions:
+            return ()
+        return tuple(codes[i] for codes, i in zip(t.codes, t.coordinates[int(total[0])].tolist(), strict=True))
 
     def _levels(self) -> None:
         t = self.t

@@ -109,9 +109,16 @@ def _of_template(file: JobFile, hierarchy: Callable[[str], Any], options: dict[s
 
     job = file.job
     totals = {name: entry.total for name, entry in job.dimensions.items() if entry.total is not None}
-    template = Template.read(file.file(str(job.data.template)), dimensions=list(job.dimensions), totals=totals)
+    path = file.file(str(job.data.template))
+    template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=totals)
     by = {name: hierarchy(name) for name in job.dimensions}
-    return parts_of_template(str(file.file(str(job.data.file))), by, template, _measured(job), **options)
+    try:
+        parts = parts_of_template(str(file.file(str(job.data.file))), by, template, _measured(job), **options)
+    except CellguardError as error:
+        raise PublicationError.of([*wrong, error]) from None
+    if wrong:
+        raise PublicationError.of(wrong)
+    return parts
 
 
 def _dated(parts: Sequence[Part]) -> list[Part]:

@@ -68,9 +68,11 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
                 frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
                 tolerance=job.tolerance, name=name, integer=entry.count == value,
             )  # fmt: skip
+        except AdditivityError as error:
+            wrong += _sums(path, frame, list(dims), error, lines, value)
+            continue
         except CellguardError as error:
-            hint = _NOT_ADDITIVE if isinstance(error, AdditivityError) else error.hint
-            wrong.append(type(error)(f"{path.name}: {error.message}", hint=hint))
+            wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
             continue
         parts.append(
             Part(
@@ -146,6 +148,24 @@ def _numbers(
             bad = np.array([i for i, t in enumerate(texts) if not _is_number(t) and (t or column in needed)], np.int64)
         for row in bad[:_MOST].tolist():
             yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.", hint=NUMBERS_ARE)
+
+
+def _sums(
+    path: Path, frame: Mapping[str, Any], columns: Sequence[str], error: AdditivityError, lines: IntArray, value: str
+) -> Iterator[CellguardError]:
+    """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
+    codes_of = [np.array([*seen, ""], object)[index].tolist() for seen, index in (encode(frame[c]) for c in columns)]
+    line_of = dict(zip(zip(*codes_of, strict=True), lines.tolist(), strict=True))
+    told = [codes for codes in dict.fromkeys(error.totals) if codes in line_of]
+    if not told:
+        yield AdditivityError(f"{path.name}: {error.message}", hint=_NOT_ADDITIVE)
+    for codes in told[:_MOST]:
+        cell = ", ".join(f"{c}={code}" for c, code in zip(columns, codes, strict=True))
+        yield AdditivityError(
+            f"{path.name}: line {line_of[codes]}: {value} of ({cell}) is not the sum of its parts.", hint=_NOT_ADDITIVE
+        )
+    if len(told) > _MOST:
+        yield AdditivityError(f"{path.name}: {len(told) - _MOST} more totals are not the sums of their parts.")
 
 
 def _is_number(text: Any) -> bool:

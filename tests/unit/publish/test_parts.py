@@ -236,11 +236,12 @@ def test_everything_that_is_wrong_is_told_at_once(folder):
     with pytest.raises(PublicationError) as caught:
         tabulated(job(folder))
     text = str(caught.value)
-    assert len(caught.value.mistakes) == 4
+    assert len(caught.value.mistakes) == 5
     assert "sector.csv: line 3: no number in column 'turnover'" in text
     assert "sector.csv: line 4: no code in column 'sector'" in text
     assert "sector.csv: line 9: code 'Eest' of column 'region' is not in its hierarchy" in text
-    assert "size.csv" in text
+    assert "size.csv: line 5: turnover of (NUTS=East, size=Total) is not the sum of its parts" in text
+    assert "size.csv: line 2: turnover of (NUTS=Ensemble, size=Total) is not the sum of its parts" in text
     assert "713" not in text
     assert not (folder / "out").exists()
 
@@ -249,6 +250,48 @@ def test_cells_listed_twice_name_both_lines(folder):
     edit(folder / "size.csv", 6, "East,Total,1,40")
     with pytest.raises(CellguardError, match=r"size.csv: line 6: cell \(NUTS=East, size=Total\).* in line 5"):
         tabulated(job(folder))
+
+
+def test_totals_that_are_not_sums_name_their_lines_in_every_file(folder):
+    size, sector = read(folder / "size.csv"), read(folder / "sector.csv")
+    at = next(i for i, row in enumerate(size) if (row["NUTS"], row["size"]) == ("East", "Total"))
+    size[at]["turnover"] = "1"
+    leaf = next(i for i, row in enumerate(sector) if row["region"] == "W2" and row["sector"] != "Total")
+    sector[leaf]["turnover"] = "1e6"
+    write(folder / "size.csv", size)
+    write(folder / "sector.csv", sector)
+    with pytest.raises(PublicationError) as caught:
+        tabulated(job(folder))
+    text = str(caught.value)
+    assert f"size.csv: line {at + 2}: turnover of (NUTS=East, size=Total) is not the sum of its parts." in text
+    whole = next(i for i, row in enumerate(sector) if (row["region"], row["sector"]) == ("W2", "Total"))
+    assert f"sector.csv: line {whole + 2}: turnover of (region=W2, sector=Total) is not" in text
+    assert "tolerance" in text
+    assert "1000000" not in text
+
+
+def test_everything_that_is_wrong_in_a_template_is_told_at_once(records):
+    rows = ["x,Total,Total", "x,E1,Total", "x,,Total", "x,E9,Total", "z,E1,Total", "x,E1,Total"]
+    (records / "cells.csv").write_text("\n".join(["indicator,region,sector", *rows]) + "\n")
+    text = """
+[data]
+file = "firms.csv"
+template = "cells.csv"
+[[indicators]]
+name = "x"
+value = "turnover"
+[dimensions.region]
+hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
+[dimensions.sector]
+[[rules]]
+rule = "min_frequency"
+n = 3
+"""
+    (records / "template.toml").write_text(text)
+    with pytest.raises(PublicationError) as caught:
+        tabulated(read_job(records / "template.toml"))
+    told = sorted(m.removeprefix("cells.csv: ").split(": ")[0] for m in caught.value.mistakes)
+    assert told == ["line 4", "line 5", "line 6", "line 7"]
 
 
 def test_columns_that_are_not_there_get_hints(folder):
@@ -323,7 +366,7 @@ def rounded(folder: Path, unit: float) -> None:
 
 def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
     rounded(folder, 4.0)
-    with pytest.raises(CellguardError, match="do not hold"):
+    with pytest.raises(CellguardError, match="is not the sum of its parts"):
         tabulated(job(folder))
     file = job(folder, head="tolerance = 0.1")
     table = flagged(tabulated(file), file)

@@ -191,7 +191,7 @@ def parts_of_template(
         where = {str(template.period): table.period} if len(periods) > 1 else {}
         asked = Asked(name=table.name, dimensions=table.dimensions, where=where, indicators=(indicator,))
         wanted.append((table, asked))
-    if wrong:
+    if wrong and not wanted:
         raise PublicationError.of(wrong)
     made = parts_of_records(data, by, [asked for _, asked in wanted], indicators, **options)
     whole = {(part.indicator, part.table.name): part for part in made}
