@@ -96,3 +96,17 @@ def test_kinds_of_weights_know_priorities():
     found = three(priority=5.0)
     release = cg.suppress(found, method="heuristic", rounds=1, weights="unit")
     assert release.objective == 5.0 * release.secondary.sum()
+
+
+@pytest.mark.parametrize(("verb", "options"), [("round", {"base": 60}), ("perturb", {"base": 60})])
+def test_attacks_know_releases_of_several_clusters(verb, options):
+    one = three().parts[0]
+    table = cg.Table.from_leaves(
+        {"region": list("abcde"), "size": list("wxyz")},
+        one.table.values[one.table.coordinates.all(axis=1)].reshape(5, 4),
+    )
+    table = table.with_(sensitive=one.table.sensitive, lower=one.table.lower, upper=one.table.upper)
+    twice = Publication.of([Part(name=name, table=table, indicator=name) for name in ("cattle", "sheep")])
+    assert len(twice.clusters) == 2
+    alone, both = (cg.attack(getattr(cg, verb)(given, seed=1, **options)) for given in (table, twice))
+    assert both.width == pytest.approx(alone.width, rel=1e-6)
