@@ -106,8 +106,8 @@ def _by_identity(table: Table) -> Knowledge:
     cells: CellStatistics = table.statistics
     contributors = np.asarray(cells.contributors)
     cell, column = np.nonzero(contributors >= 0)
-    who = contributors[cell, column]
     alone = cells.count[cell] == 1
+    who = _one_person(table, contributors[cell, column].astype(np.int64), cell, alone)
     # his own share; a contribution to another variable says nothing about this one
     own = np.zeros(len(cell)) if cells.shadow else cells.top[cell, column]
     if cells.top_weights is not None:
@@ -146,21 +146,37 @@ def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: Flo
     return amount
 
 
+def _one_person(table: Table, who: IntArray, cell: IntArray, alone: BoolArray) -> IntArray:
+    """Give one number to those who must be one: who is alone in the turnover of a cell is alone in its exports.
+
+    Indicators are added up one by one, and number their respondents each for itself.
+    """
+    people, person = np.unique(who, return_inverse=True)
+    lone = _lone_groups(table)[cell[alone]]
+    n = len(people)
+    return groups(person[alone], n + lone, n + int(lone.max(initial=-1)) + 1)[:n][person]
+
+
+def _lone_groups(table: Table) -> IntArray:
+    """Return for each cell a number; lone cells one of which is the total of the other have the same one."""
+    T = table.relations.tocoo()
+    lone = _counts(table) == 1
+    relation, cell = (x[lone[T.coords[1]]] for x in T.coords)
+    totals = T.coords[0][lone[T.coords[1]] & (T.data < 0)]
+    mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
+    n = table.n_cells
+    size = n + table.n_relations
+    return groups(cell[mine], n + relation[mine], size)[:n]
+
+
 def _by_counts(table: Table) -> Knowledge:
     """Whoever must be there by the numbers alone: one for each lone cell, two for each cell of two.
 
     Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
     """
     count = _counts(table)
-    T = table.relations.tocoo()
-    lone = count == 1
-    relation, cell = (x[lone[T.coords[1]]] for x in T.coords)
-    totals = T.coords[0][lone[T.coords[1]] & (T.data < 0)]
-    mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
-    n = table.n_cells
-    size = n + table.n_relations
-    group = groups(cell[mine], n + relation[mine], size)[:n]
-    alone = np.flatnonzero(lone)
+    size, group = table.n_cells + table.n_relations, _lone_groups(table)
+    alone = np.flatnonzero(count == 1)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
     if knows_shares(table):
         top = table.statistics.top
@@ -213,7 +229,9 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
 
 
 def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
-    order = np.lexsort((cell, who))
+    order = np.lexsort((-amount, cell, who))
+    same = (np.diff(who[order]) == 0) & (np.diff(cell[order]) == 0)  # taken for one, by mistake: he has the larger part
+    order = order[np.append(True, ~same)] if len(order) else order
     return who[order], cell[order].astype(np.int64), amount[order], alone[order]
 
 

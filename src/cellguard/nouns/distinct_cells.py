@@ -73,7 +73,8 @@ def assemble(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
     # what a cell tells is lost in every table that shows it
-    fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add)
+    measured = [part.indicator for part in parts]
+    fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add, measured=measured)
     if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
         fields["integer"] = False  # rounded values that were moved are counts no more
     fields["flags"] = _joined_flags(tables, place)

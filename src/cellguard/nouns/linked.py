@@ -127,9 +127,17 @@ def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatA
 
 
 def merged_fields(
-    tables: Sequence[Table], place: Sequence[IntArray], values: FloatArray, *, weights: Any = np.maximum
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    values: FloatArray,
+    *,
+    weights: Any = np.maximum,
+    measured: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of the joined cells: the tightest bounds, the widest levels, weights joined as asked for."""
+    """Return the fields of the joined cells: the tightest bounds, the widest levels, weights joined as asked for.
+
+    `measured` names what each table measures, where they differ in it.
+    """
     n = len(values)
     joins = {
         "lb": (np.maximum, -np.inf), "ub": (np.minimum, np.inf), "weights": (weights, 0.0),
@@ -147,7 +155,7 @@ def merged_fields(
             out["counts"][p] = t.counts
     known = [t.statistics for t in tables]
     if all(statistics is not None for statistics in known):  # who contributed is as confidential, and as much known
-        out["statistics"] = known[0].joined(known[1:], place, values)
+        out["statistics"] = known[0].joined(known[1:], place, values, measured)
     out["integer"] = all(t.integer for t in tables)
     given = [t.smallest_width for t in tables if t.smallest_width is not None]
     out["smallest_width"] = max(given) if given else None

@@ -153,3 +153,32 @@ def test_what_somebody_gave_of_one_indicator_says_nothing_of_another():
     least = dict(zip((found.table.label(int(cell)) for cell in insider.cells), insider.lb.tolist(), strict=True))
     assert least["(indicator=exports, region=Total)"] == 10
     assert least["(indicator=turnover, region=Total)"] == 90
+
+
+def test_a_lone_respondent_is_one_person_in_all_indicators():
+    # alone in the north; in the south somebody exports for 90, as much as he sells for
+    firms = {
+        "region": ["N", "S", "S", "S", "S"],
+        "size": ["a", "b", "b", "a", "a"],
+        "domestic": [80.0, 200, 35, 44, 51],
+        "exports": [10.0, 90, 7, 6, 5],
+    }
+    firms["turnover"] = [a + b for a, b in zip(firms["domestic"], firms["exports"], strict=True)]
+    parts = [
+        cg.Part(name=f"{by} {x}", indicator=x, table=cg.tabulate(firms, [by], x, top=2).apply(cg.MinFrequency(2)))
+        for x in ("turnover", "domestic", "exports")
+        for by in ("region", "size")
+    ]
+    found = cg.Publication.of(parts, equations=["turnover = domestic + exports"])
+    north = [
+        a
+        for a in cg.insiders(found.table)
+        if any("region=N" in found.table.label(int(c)) for c in a.cells[a.lb == a.ub])
+    ]
+    assert len(north) == 1
+    known = {found.table.label(int(c)): low for c, low in zip(north[0].cells, north[0].lb, strict=True)}
+    for name, value in {"turnover": 90, "domestic": 80, "exports": 10}.items():
+        assert known[f"(indicator={name}, region=N, size=Total)"] == value
+    assert not any("exports" in label and "region=S" in label for label in known)
+    assert len(north[0].sensitive) == 0  # what he knows himself is not asked of him
+    assert cg.suppress(found, time_limit_s=5).published

@@ -143,7 +143,13 @@ class CellStatistics:
         changed = {f.name: getattr(self, f.name) for f in fields(self)}
         return CellStatistics(**{k: v[index] if isinstance(v, np.ndarray) else v for k, v in changed.items()})
 
-    def joined(self, others: Sequence[CellStatistics], place: Sequence[IntArray], value: FloatArray) -> Any:
+    def joined(
+        self,
+        others: Sequence[CellStatistics],
+        place: Sequence[IntArray],
+        value: FloatArray,
+        measured: Sequence[str] | None = None,
+    ) -> Any:
         """Return the statistics of tables that share cells, as one; None where they do not know the same.
 
         Parameters
@@ -154,6 +160,8 @@ class CellStatistics:
             For each table, this one first, the cells of the joined one that its own are.
         value
             The published values of the joined cells.
+        measured
+            What each table measures, where they differ in it.
         """
         tables = (self, *others)
         if len({table.shadow for table in tables}) > 1:
@@ -161,7 +169,7 @@ class CellStatistics:
         width = max(table.top.shape[1] for table in tables)
         whole = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
         out: dict[str, Any] = {}
-        who = same_people(tables, place, len(value))
+        who = same_people(tables, place, len(value), measured)
         for field in fields(self):
             columns = [getattr(table, field.name) for table in tables]
             if not any(isinstance(column, np.ndarray) for column in columns):
@@ -189,7 +197,9 @@ def _spread(columns: Sequence[NDArray[Any]], place: Sequence[IntArray], n: int, 
     return out
 
 
-def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: int) -> list[IntArray] | None:
+def same_people(
+    tables: Sequence[CellStatistics], place: Sequence[IntArray], n: int, measured: Sequence[str] | None = None
+) -> list[IntArray] | None:
     """Return the contributors of every table under common numbers; None where a table does not know them.
 
     Numbers mean nothing outside their table. But a cell that two tables share has the same contributors in both: who
@@ -205,6 +215,8 @@ def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: 
         For each table which of `n` common cells its own are; -1 for none of them.
     n
         How many common cells there are.
+    measured
+        What each table measures, where they differ in it: who exports for 7 is nobody's image who sells for 7.
     """
     if any(table.contributors is None for table in tables):
         return None
@@ -213,7 +225,7 @@ def same_people(tables: Sequence[CellStatistics], place: Sequence[IntArray], n: 
     pairs: list[tuple[IntArray, IntArray]] = []
     alike = [_single_amounts(table) for table in tables]
     for k in range(len(tables)):
-        for j in range(k):
+        for j in (j for j in range(k) if measured is None or measured[j] == measured[k]):
             one, other = _in_shared_cells(tables[j], tables[k], place[j], place[k], n)
             pairs.append((one + start[j], other + start[k]))
             _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
