@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.clock import Deadline, now
+from cellguard._engine.ranges.shown import remembering
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -265,6 +266,10 @@ class Audit:
         write_proofs(path, self.release, list(self.witnesses.values()), integer=self.integer)
 
 
+_AT_ONCE = 5_000_000
+"""Questions of attackers that are answered together: each takes a quarter of a kilobyte meanwhile."""
+
+
 @on_one_blas_thread
 def audit(
     release: Release,
@@ -333,9 +338,23 @@ def _findings(
         single, many = [*single, *many], []
     options: dict[str, Any] = {"exact": exact, "jobs": jobs}
     findings = _apart(release, single, integer, options | {"time_limit_s": deadline.left}) if single else []
-    if many:
-        findings += _together(release, many, {"jobs": jobs, "time_limit_s": deadline.left})
+    with remembering():  # what shows a level kept from one group of attackers is tried for the next
+        for group in _groups(many):
+            findings += _together(release, group, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings
+
+
+def _groups(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
+    """Put attackers together whose questions fit into memory: thousands of respondents have thousands each."""
+    out: list[list[tuple[Attacker, Levels]]] = []
+    questions = _AT_ONCE
+    for one in asked:
+        if questions + len(one[1].cells) > _AT_ONCE:
+            out.append([])
+            questions = 0
+        out[-1].append(one)
+        questions += len(one[1].cells)
+    return out
 
 
 def _apart(

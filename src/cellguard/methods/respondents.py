@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from cellguard._engine.ranges.shown import remembering
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
 from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
@@ -42,12 +43,16 @@ _AGAIN = 0.5
 """Share of the time left for a round whose share was too short for any pattern to be confirmed."""
 _CLOSED = 1e-9
 """Relative distance to the bound at which a release counts as the best."""
+_VAST = 10_000_000
+"""Cells times attackers from which on a round goes on from the pattern of the last one."""
 _LEAST_S = 0.5
 _WORTHWHILE_S = 3.0
 """With less time left, a safe release that the limit cut short is not looked for again."""
 
 
-def against_respondents(*, near: bool, quick: Mapping[str, Any] | None = None) -> Callable[[Verb], Verb]:
+def against_respondents(
+    *, near: bool, quick: Mapping[str, Any] | None = None, repairs: str = ""
+) -> Callable[[Verb], Verb]:
     """Let a verb withstand the respondents of its table everywhere.
 
     Parameters
@@ -58,11 +63,13 @@ def against_respondents(*, near: bool, quick: Mapping[str, Any] | None = None) -
     quick
         Options with which the verb finds a rough release soon, where the caller has not given them: what respondents
         can still compute shows in it as well, and it is there when the time is short.
+    repairs
+        Option that names cells to be withheld in any case: of a vast table a round keeps what the last one withheld.
     """
-    return lambda verb: _careful(verb, near=near, quick=quick or {})
+    return lambda verb: _careful(verb, near=near, quick=quick or {}, repairs=repairs)
 
 
-def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any]) -> Verb:
+def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any], repairs: str) -> Verb:
     @wraps(verb)
     def careful(table: Table, *args: Any, **options: Any) -> Release:
         table = with_respondents(table)
@@ -70,9 +77,11 @@ def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any]) -> Verb:
             return verb(table, *args, **options)
         limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
         rounds = _Rounds(verb, args, options, limits)
+        rounds.repairs = repairs
         if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
             rounds.quick = quick
-        return rounds.run(table if near else _without_plans(table), near=near)
+        with remembering():
+            return rounds.run(table if near else _without_plans(table), near=near)
 
     return cast("Verb", careful)
 
@@ -88,6 +97,7 @@ class _Rounds:
         self.audited_s = 0.0
         self.bound = float("-inf")
         self.quick: Mapping[str, Any] = {}
+        self.repairs = ""
 
     def run(self, table: Table, *, near: bool) -> Release:
         """Return the best release that the audit accepts, or one that says why there is none."""
@@ -122,7 +132,7 @@ class _Rounds:
             if best is not None and self.deadline.passed:
                 break
             share = _BETTER if best is not None else _SHARE if number else _FIRST if near else 1.0
-            release = self._protect(table, share)
+            release = self._protect(table, share, self._repair(release) if number and best is None else None)
             cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
             if not release.published:
                 if cut and best is None and share < 1.0:  # the share was too short, not the limit
@@ -158,6 +168,14 @@ class _Rounds:
         release = self.verb(table, *self.args, **options)
         self.bound = max(self.bound, release.bound)  # NaN is not larger
         return release
+
+    def _repair(self, release: Release | None) -> Mapping[str, Any]:
+        """Return options with which a round goes on from the last one, where starting anew would take too long."""
+        withheld = getattr(release, "suppressed", None)
+        if release is None or withheld is None or not self.repairs:
+            return {}
+        table = release.table
+        return {self.repairs: withheld} if table.n_cells * len(table.attackers) > _VAST else {}
 
     def _proven(self, release: Release) -> Release:
         """Return a release with the best bound of all rounds: what is proven with fewer requests holds with more."""

@@ -6,14 +6,15 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import expand
-from cellguard._engine.ranges.ranges import entries, ranges
+from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
+from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
 from cellguard._types import FloatArray, IntArray
 
@@ -66,30 +67,44 @@ def fitted(found: FoundMovements, proof: ExactMovements, point: FloatArray, outs
     `outside` are cells whose true value lies beyond its interval, by rounding.
     """
     views, movements = found.views, proof.as_floats()
+    pairs, limit = _limits(views, movements, point)
     shares = found.shares.copy()
     for side in (0, 1):
-        used = np.flatnonzero(found.rows[side] >= 0)
-        request, place = expand(views.known_ptr, views.view[used], used)
-        cell = views.known_cell[place]
-        z = entries(movements, found.rows[side][request], cell)
-        end = np.where(z > 0, views.known_hi[place], views.known_lo[place])
-        room = np.maximum(np.abs(end - point[cell]), 0.0)
-        moving = z != 0
-        limit = np.full(len(z), np.inf)
-        limit[moving] = room[moving] * (1 - _MARGIN) / np.abs(z[moving])
-        # a difference of large numbers may be off by more than the margin
-        blurred = (
-            moving & np.isfinite(end) & (room * _MARGIN < 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell]))))
-        )
-        for i in np.flatnonzero(blurred).tolist():
-            exactly = _exact(end[i]) - _exact(point[cell[i]])
-            limit[i] = float(abs(exactly / Fraction(float(z[i])))) * (1 - _MARGIN)
-        np.minimum.at(shares[side], request, limit)
+        used = found.rows[side] >= 0
+        pair = views.view[used] * movements.shape[0] + found.rows[side][used]
+        place = np.minimum(np.searchsorted(pairs, pair), max(len(pairs) - 1, 0))
+        if len(pairs):
+            shares[side][used] = np.minimum(shares[side][used], np.where(pairs[place] == pair, limit[place], np.inf))
     shares = np.where(shares < 1.0, np.floor(shares * _DIGITS) / _DIGITS, shares)
     if len(outside):  # between a table and a truth beyond its interval by a hair lies nothing that is certain
         strays = np.append(np.diff(csr_array(movements[:, outside]).indptr) > 0, False)
         shares[(shares < 1.0) & strays[found.rows]] = 0.0
     return replace(found, shares=shares)
+
+
+def _limits(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return ``view * movements + movement`` where a view knows of a cell that moves, and how much of it he allows.
+
+    A view has millions of questions and few movements move a cell that it knows: all others fit it as they are.
+    """
+    by_cell = csc_array(movements)
+    entry, place = expand(by_cell.indptr, views.known_cell, np.arange(len(views.known_cell)))
+    z, row = by_cell.data[place], by_cell.indices[place].astype(np.int64)
+    moving = z != 0
+    z, row, entry = z[moving], row[moving], entry[moving]
+    cell = views.known_cell[entry]
+    end = np.where(z > 0, views.known_hi[entry], views.known_lo[entry])
+    room = np.maximum(np.abs(end - point[cell]), 0.0)
+    limit = room * (1 - _MARGIN) / np.abs(z)
+    # a difference of large numbers may be off by more than the margin
+    blurred = np.isfinite(end) & (room * _MARGIN < 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell]))))
+    for i in np.flatnonzero(blurred).tolist():
+        exactly = _exact(end[i]) - _exact(point[cell[i]])
+        limit[i] = float(abs(exactly / Fraction(float(z[i])))) * (1 - _MARGIN)
+    pairs, at = np.unique(views.known_view[entry] * movements.shape[0] + row, return_inverse=True)
+    least = np.full(len(pairs), np.inf)
+    np.minimum.at(least, at, limit)
+    return pairs, least
 
 
 def _exact(number: float) -> Fraction:

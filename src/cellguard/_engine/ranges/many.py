@@ -17,11 +17,13 @@ from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
 from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
 from cellguard._engine.ranges.range_search import search
+from cellguard._engine.ranges.shown import LARGE, both_ways, remember, shown
 from cellguard._engine.ranges.sight import Sight
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
+from cellguard._tolerances import RELATION
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
@@ -70,6 +72,7 @@ def ranges_for(
     coalitions.run()
     programs += coalitions.programs + _one_by_one(tally, deadline)
     movements = csr_array(tally.movements() @ system.space.lift.T)
+    remember(movements)
     found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
     return certified(found, sight, deadline) if certify else found.verdicts(point)
 
@@ -79,11 +82,29 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
     reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable
     tally.bound(np.arange(len(variable)), -reach.low_bound[variable], reach.high_bound[variable])
-    for row in range(pool.shape[0]):
-        if deadline.passed:
+    _shown(tally, deadline)
+    # what moves few variables is in few views' way: after it, little is left for what moves thousands
+    for row in np.argsort(np.diff(pool.indptr), kind="stable").tolist():
+        if deadline.passed or not len(tally.open):
             break
         tally.learn(pool[[row]].toarray()[0])
     return reach.programs
+
+
+def _shown(tally: Tally, deadline: Deadline) -> None:
+    """Tick off what movements prove that were found before: views of large systems take a program each otherwise."""
+    s = tally.system
+    known = shown(len(s.free), s.space.cells) if len(s.up) > LARGE else None
+    if known is None:
+        return
+    size = abs(s.space.relations)
+    for row in range(known.shape[0]):
+        if deadline.passed or not len(tally.open):
+            return
+        v = both_ways(known[[row]].toarray()[0], (s.down, s.up), s.component, s.n_components)[0]
+        v = np.clip(v, -s.down, s.up)
+        if (np.abs(s.space.relations @ v) <= RELATION * (size @ np.abs(v))).all():
+            tally.learn(v)
 
 
 def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import implied_room
 from cellguard._engine.ranges.range_search import RangePart, Reach, search
+from cellguard._engine.ranges.shown import LARGE, shown
 from cellguard._engine.ranges.system import System
 from cellguard._engine.space.space import members_of, per_variable
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -86,6 +87,8 @@ def _parts(
     for variables, asked in zip(*members, strict=True):
         needs = (need_high[asked], need_low[asked], need_width[asked])
         part = replace(part_of(system, variables, request.variable[asked], needs, deadline), exact=exact)
+        if len(variables) > LARGE:
+            part = replace(part, shown=shown(len(system.free), system.space.cells[variables]))
         parts += [(chunk, variables) for chunk in _chunks(part)]
     return parts
 

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
+from cellguard._engine.ranges.shown import LARGE, both_ways
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
@@ -18,8 +19,8 @@ __all__ = ["RangePart", "Reach", "search"]
 
 _KEEP = 1.0 - LEVEL_SHARE / 2
 """What the search asks for: half of the tolerance is left for making witnesses exact."""
-_LARGE, _HUGE = 2000, 4000
-"""Parts with so many variables are asked without a program first, and then by small ones around single cells."""
+_HUGE = 4000
+"""Parts with so many variables, if levels are still open, are asked by small programs around single cells."""
 _DENSE = 1_000_000
 """Large parts with so few entries in an echelon form are asked by the compiled simplex: programs may stall on them."""
 _AT_ONCE, _FAILURES = 8, 5
@@ -60,6 +61,8 @@ class RangePart:
     """Whether both ends are wanted, not only verdicts."""
     deadline: Deadline
     """When the search stops with what it has."""
+    shown: csr_array | None = None
+    """Movements that were shown possible before, one row each; whether they still are is checked."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -128,7 +131,8 @@ class _RangeSearch:
         self.program = MovementProgram(part.A, part.N, part.down, part.up, unit=self.unit)
 
     def run(self) -> Reach:
-        if len(self.part.up) > _LARGE:
+        if len(self.part.up) > LARGE:
+            self._shown()
             if np.prod(self.part.N.shape) <= _DENSE:
                 self._compiled()
             self._small_movements()
@@ -183,6 +187,17 @@ class _RangeSearch:
                 continue
             self._each_component(missing, level, side)
             together = True
+
+    def _shown(self) -> None:
+        """Tick off what movements prove that were found before."""
+        part, shown = self.part, self.part.shown
+        if shown is None:
+            return
+        for row in range(shown.shape[0]):
+            if part.deadline.passed:
+                return
+            for v in both_ways(shown[[row]].toarray()[0], (part.down, part.up), part.component, self.n_components):
+                self._learn(Push.of(self.program.checked(v)))
 
     def _compiled(self) -> None:
         """Reach levels by the compiled simplex in the null space: the fewer degrees of freedom the faster."""

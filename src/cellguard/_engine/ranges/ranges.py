@@ -18,6 +18,7 @@ from cellguard._engine.ranges.attacker_program import AttackerProgram
 from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
 from cellguard._engine.ranges.range_search import Reach
+from cellguard._engine.ranges.shown import remember
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
@@ -104,6 +105,7 @@ def ranges(
     else:
         reach, pool = search_all(system, request, exact=exact, deadline=deadline, jobs=jobs)
     movements = csr_array(pool @ system.space.lift.T)
+    remember(movements)
     exact = exact or sight.integer
     if not certify:
         return _result(system, request, reach, movements, point, exact=exact)

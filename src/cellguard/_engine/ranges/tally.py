@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
 from cellguard._tolerances import CALM_MOVEMENT, LEVEL_SHARE
@@ -37,28 +38,39 @@ class Tally:
         self.known_view = q.known.key // q.known.n_variables
         self.known_variable = q.known.key % q.known.n_variables
         self.n_views = int(max(q.view.max(initial=-1), self.known_view.max(initial=-1))) + 1
-        self.open = np.arange(n)
+        # a movement of a few variables is no answer to questions about others: there may be millions of those
+        self._questions_on = _Listed(q.variable, len(system.up))
+        self._known_on = _Listed(self.known_variable, len(system.up))
+        self._is_open = np.ones(n, bool)
+        self._open: IntArray | None = None
         self.update()
 
     # ------------------------------------------------------------------ where it stands
 
     @property
-    def unmet(self) -> BoolArray:
-        """Questions without a witness for every level."""
-        q = self.questions
-        short = (self.high < q.need_high * _KEEP) | (self.low < q.need_low * _KEEP)
-        return short | (self.high + self.low < q.need_width * _KEEP)
+    def open(self) -> IntArray:
+        """Questions that are neither answered nor proven to have no answer."""
+        if self._open is None:
+            self._open = np.flatnonzero(self._is_open)
+        return self._open
 
-    @property
-    def out_of_reach(self) -> BoolArray:
-        """Questions with a level beyond a proven bound."""
-        q, keep = self.questions, 1 - LEVEL_SHARE
-        beyond = (self.high_bound < q.need_high * keep) | (self.low_bound < q.need_low * keep)
-        return beyond | (self.high_bound + self.low_bound < q.need_width * keep)
+    def _unmet(self, some: IntArray | slice) -> BoolArray:
+        """Which questions have no witness for every level."""
+        q, high, low = self.questions, self.high[some], self.low[some]
+        short = (high < q.need_high[some] * _KEEP) | (low < q.need_low[some] * _KEEP)
+        return np.asarray(short | (high + low < q.need_width[some] * _KEEP))
 
-    def update(self) -> None:
-        """Find out again which questions are open."""
-        self.open = np.flatnonzero(self.unmet & ~self.out_of_reach)
+    def _out_of_reach(self, some: IntArray | slice) -> BoolArray:
+        """Which questions have a level beyond a proven bound."""
+        q, keep, high, low = self.questions, 1 - LEVEL_SHARE, self.high_bound[some], self.low_bound[some]
+        beyond = (high < q.need_high[some] * keep) | (low < q.need_low[some] * keep)
+        return np.asarray(beyond | (high + low < q.need_width[some] * keep))
+
+    def update(self, some: IntArray | None = None) -> None:
+        """Find out again which questions are open: all, or some of those that were."""
+        which = slice(None) if some is None else some
+        self._is_open[which] = self._unmet(which) & ~self._out_of_reach(which)
+        self._open = None
 
     def still_open(self, some: IntArray) -> IntArray:
         """Return which of some questions are open, without a look at all others."""
@@ -69,7 +81,7 @@ class Tally:
         """Take proven bounds of some questions: none goes further down or up."""
         self.low_bound[some] = np.minimum(self.low_bound[some], low)
         self.high_bound[some] = np.minimum(self.high_bound[some], high)
-        self.update()
+        self.update(some)
 
     # ------------------------------------------------------------------ movements
 
@@ -89,21 +101,22 @@ class Tally:
 
     def _shares(self, v: FloatArray) -> FloatArray:
         """Return for each view how much of a movement lies inside its bounds, at most all of it."""
-        known = self.questions.known
-        c = v[self.known_variable]
+        known, some = self.questions.known, self._known_on.of(np.flatnonzero(v))
+        c, up, down = v[self.known_variable[some]], known.up[some], known.down[some]
         share = np.ones(len(c))
-        over, under = c > known.up, -c > known.down
-        share[over] = known.up[over] / c[over]
-        share[under] = known.down[under] / -c[under]
+        over, under = c > up, -c > down
+        share[over] = up[over] / c[over]
+        share[under] = down[under] / -c[under]
         out = np.ones(self.n_views)
-        np.minimum.at(out, self.known_view, share)
+        np.minimum.at(out, self.known_view[some], share)
         return out
 
     def _tick(self, v: FloatArray) -> bool:
-        q, some = self.questions, self.open
+        v, q = self._without_noise(v), self.questions
+        some = self._questions_on.of(np.flatnonzero(v))
+        some = some[self._is_open[some]]
         if not len(some):
             return False
-        v = self._without_noise(v)
         moved = v[q.variable[some]]
         share = self._shares(v)[q.view[some]]
         reached = share * moved
@@ -122,7 +135,7 @@ class Tally:
             return False
         moving = np.flatnonzero(v)
         self.pool.append((moving, v[moving]))
-        self.update()
+        self.update(some)
         return True
 
     def _without_noise(self, v: FloatArray) -> FloatArray:
@@ -143,6 +156,18 @@ class Tally:
         value = np.concatenate([np.zeros(0), *(v for _, v in self.pool)])
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         return csr_array((value, column, indptr), shape=(len(self.pool), len(self.system.up)))
+
+
+class _Listed:
+    """The numbers of entries, variable by variable."""
+
+    def __init__(self, variable: IntArray, n_variables: int) -> None:
+        self._order = np.argsort(variable, kind="stable")
+        self._start = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n_variables))])
+
+    def of(self, variables: IntArray) -> IntArray:
+        """Return the entries of some variables."""
+        return self._order[expand(self._start, variables, variables)[1]]
 
 
 def _with_slack(most: FloatArray, enough: FloatArray) -> FloatArray:

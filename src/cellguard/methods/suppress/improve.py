@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline, now
+from cellguard._engine.ranges.shown import remember
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
@@ -96,6 +97,7 @@ class Search(Incumbent):
                 self.protector, self.forced_rows, bank, largest_first=largest_first,
                 deadline=deadline.part(share),
             )  # fmt: skip
+            remember(self.space.lifted(np.array([*bank, *found])))
             if not failed and self.offer(self.space.pattern(rows)):
                 best = np.array([*bank, *found])
         if self.best is None or best is None:
@@ -141,7 +143,9 @@ class Search(Incumbent):
         return True
 
     def remember(self, found: list[FloatArray]) -> None:
-        """Keep movements for recombination; the oldest are forgotten."""
+        """Keep movements for recombination, the oldest are forgotten; the range engine is told of them, too."""
+        if found:
+            remember(self.space.lifted(np.array(found)))
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - POOL)]
 
@@ -177,6 +181,8 @@ class Search(Incumbent):
         self, pattern: BoolArray, hints: Movements | None = None, *, deadline: Deadline = NEVER
     ) -> Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
+        if hints is not None:
+            remember(hints[0].lifted(hints[1]))
         proof = prove(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
         if (cost < self.cost and not self.offer(pattern)) or not proof.safe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cellguard._tolerances import MET
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -35,6 +36,15 @@ class Ledger:
     def pattern(self) -> BoolArray:
         """The suppressed cells."""
         return (self._use > 0) | self.problem.forced
+
+    @property
+    def movements(self) -> csr_array:
+        """The movements in use, as movements of all cells, one line each."""
+        used = [movement for number, movement in self._moves.items() if self._served[number]]
+        ptr = np.cumsum([0, *(len(cells) for cells, _ in used)])
+        cells = np.concatenate([np.zeros(0, np.int64), *(cells for cells, _ in used)])
+        z = np.concatenate([np.zeros(0), *(z for _, z in used)])
+        return csr_array((z, cells, ptr), shape=(len(used), len(self.price)))
 
     def add(self, movement: Movement) -> int:
         """Take a movement in; it counts for nothing until it serves a request."""

@@ -14,11 +14,13 @@ from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
 from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.shown import remember
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import AskedMovement, cheapest, plans
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
 from cellguard.methods.suppress.pattern import clean, prove
+from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["LargeSearch"]
 
@@ -56,12 +58,14 @@ class LargeSearch(Incumbent):
             for q in np.argsort(-level, kind="stable"):
                 if not met[q] and (deadline.passed or not self._protect(int(q), first)):
                     return self.start_from_everything()
+            remember(self.ledger.movements)
             met, _ = p.verdicts(self.ledger.pattern, self.limit)
             if met.all():
                 break
         if not met.all():
             return self.start_from_everything()
-        self.offer(self.ledger.pattern)
+        self.best, self.cost = self.ledger.pattern, p.cost(self.ledger.pattern)
+        self.limits.tell(self.cost, self.bound)
         if not deadline.passed:
             self._again(np.arange(len(r)), deadline)
         return True
@@ -134,11 +138,16 @@ class LargeSearch(Incumbent):
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
             if told.passed:
+                remember(self.ledger.movements)
                 self.offer(self.ledger.pattern)
                 told = Deadline.after(_OFTEN_S)
+        remember(self.ledger.movements)
         self.offer(self.ledger.pattern)
         if self.best is not None:
-            proof = prove(self.problem, self.best, deadline=deadline)
+            moves = self.ledger.movements
+            space = PatternSpace.of(self.problem, self.best)
+            hints = (space, space.rows_of(moves.toarray())) if moves.shape[0] else None
+            proof = prove(self.problem, self.best, hints, deadline)
             if proof.safe:
                 self.offer(clean(proof, deadline)[0])
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._engine.space.space import Space, least_room, per_variable
@@ -145,6 +146,10 @@ class PatternSpace:
         if not movements.shape[1]:  # nothing moves there, as in a table without sensitive cells
             return np.zeros((len(movements), len(row)))
         return np.ascontiguousarray(movements[:, row] * np.where(row >= 0, other.reduction.ratio[self.cells], 0.0))
+
+    def lifted(self, movements: FloatArray) -> csr_array:
+        """Movements of the rows as movements of all cells, one line each."""
+        return csr_array(csr_array(movements) @ self.variables.lift.T)
 
     def pattern(self, rows: BoolArray) -> BoolArray:
         """The pattern in which these rows and the forced cells are suppressed."""

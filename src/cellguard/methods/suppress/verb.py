@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.shown import remembering
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
@@ -30,7 +31,7 @@ _METHODS = ("auto", "heuristic", "exact")
 
 
 @takes_publications
-@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20})
+@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, repairs="already_suppressed")
 @on_one_blas_thread
 def suppress(
     table: Table,
@@ -117,13 +118,16 @@ def suppress(
         counted = _count_table(table, forced, seed, resist=resist is not None)
         if counted is not None:
             return counted
-    return _SuppressionRun(table=table, forced=forced, method=method, rounds=rounds, limits=limits).run()
+    with remembering():
+        return _SuppressionRun(table=table, forced=forced, method=method, rounds=rounds, limits=limits).run()
 
 
 _QUICK, _CONFIRM = 2_000, 0.15
 """With more cells, counted once for each attacker, this share of the time is left for confirming the last pattern."""
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
+_MANY = 10_000
+"""Requests beyond which none is: programs over the whole table take seconds where respondents know much."""
 _NOT_DECIDED = (
     "no pattern was shown safe within the limit, nor proven that none is: "
     "the time was too short, or the values are of too different a size."
@@ -183,7 +187,8 @@ class _SuppressionRun:
         from cellguard.methods.suppress.neighbourhoods import LargeSearch
         from cellguard.methods.suppress.proving import search_and_prove
 
-        kind = Search if int(problem.usable.sum()) <= _LARGE else LargeSearch
+        large = int(problem.usable.sum()) > _LARGE or len(problem.requests) > _MANY
+        kind = LargeSearch if large else Search
         search = kind(problem=problem, limits=self.limits)
         reduced = self.limits.spent_s
         try:

@@ -1,0 +1,85 @@
+"""Movements that were shown possible before: where programs are large, they are tried before any is solved.
+
+Whoever searches a pattern has a movement for every level that it must meet, and asks for verdicts on one pattern
+after the other. What a movement shows is checked anew by whoever is asked, relation by relation; so it may come from
+anywhere, and a wrong one is of no use but does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellguard._types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, sparray
+
+__all__ = ["LARGE", "both_ways", "remember", "remembering", "shown"]
+
+
+LARGE = 2000
+"""Systems with fewer variables are asked at once: their programs take no longer than trying what is remembered."""
+_MOST = 20_000_000
+"""Entries that are remembered; the oldest are forgotten first."""
+_STRETCH = 4.0
+"""A movement without a bound is stretched by this."""
+
+_SHOWN: ContextVar[list[csr_array] | None] = ContextVar("shown", default=None)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Let everything in this context profit from movements that were shown in it."""
+    if _SHOWN.get() is not None:
+        yield
+        return
+    token = _SHOWN.set([])
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
+def remember(movements: sparray) -> None:
+    """Keep movements of all cells, one row each, if anybody is remembering."""
+    kept = _SHOWN.get()
+    if kept is None or not movements.shape[0]:
+        return
+    from scipy.sparse import csr_array
+
+    kept.append(csr_array(movements))
+    while len(kept) > 1 and sum(block.nnz for block in kept) > _MOST:
+        kept.pop(0)
+
+
+def shown(n_cells: int, cells: IntArray) -> csr_array | None:
+    """Return the movements of some cells that are remembered of tables with so many cells, the latest first."""
+    kept = [block for block in reversed(_SHOWN.get() or ()) if block.shape[1] == n_cells]
+    if not kept:
+        return None
+    from scipy.sparse import csr_array, vstack
+
+    return csr_array(csr_array(vstack(kept))[:, cells])
+
+
+def both_ways(
+    v: FloatArray, room: tuple[FloatArray, FloatArray], component: IntArray, n_components: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return a movement as far as the room, below and above, allows, and turned around; each component by itself."""
+    down, up = room
+    moving = np.flatnonzero(v)
+    c, part = v[moving], component[moving]
+    out = []
+    for sign in (1.0, -1.0):
+        factor = np.full(n_components, np.inf)
+        np.minimum.at(factor, part, np.where(sign * c > 0, up[moving], down[moving]) / np.abs(c))
+        factor[np.isinf(factor)] = _STRETCH
+        whole = np.zeros(len(v))
+        whole[moving] = sign * c * factor[part]
+        out.append(whole)
+    return out[0], out[1]
