@@ -19,6 +19,8 @@ from adversary.generator import Case
 from adversary.programs import exact
 from adversary.written import Written
 
+MANY = 1e6
+"""Numbers of a set: more make no difference."""
 NEAR = Fraction(1, 1000)
 """A guess hits when it is this close to the truth, relatively."""
 
@@ -76,7 +78,7 @@ def _one_of_the_positions(made: Case, release: Any, cell: int) -> Fraction:
     width = float(sets[1][cell] - sets[0][cell])
     if not 0 < width < inf:
         return Fraction(0)
-    numbers = width / _grid(made) if made.decimals is not None else inf  # steps from one to the next
+    numbers = min(width / _grid(made), MANY) if made.decimals is not None else MANY  # steps from one to the next
     return Fraction(1, 1 + int(numbers if numbers <= 4 else min(max(numbers // 8, 4), 32)))
 
 

@@ -114,6 +114,14 @@ def test_intervals_do_not_tell_the_values_they_hide(tmp_path, position):
     assert bool(told) is (position == "narrowest")
 
 
+def test_values_without_a_grid_are_attacked_too(tmp_path):
+    """The adversary stumbled over sets of endlessly many numbers."""
+    figures = Counter()
+    table = square(np.array([[100, 200], [400, 50]]) / 7, sensitive=[4]).with_levels(0.1, 0.1)
+    assert not found(table, "intervals", tmp_path, figures=figures, seed=1)
+    assert figures["intervals[default]: tables"] == 1
+
+
 def test_sliding_levels_are_not_split_evenly(tmp_path):
     """An even split of a sliding level was called optimal where bounds make another one cheaper."""
     lb = [0, 0, 18, 0, 0, 0]
