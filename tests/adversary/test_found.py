@@ -342,6 +342,14 @@ def test_the_command_line_is_judged_by_what_it_was_told(tmp_path):
     assert not list(command(made, "suppress", {"must_publish": withheld}, tmp_path, Counter()))
 
 
+def test_an_attacker_from_whom_nothing_is_kept(tmp_path):
+    """Who has no questions came first, and the audit crashed."""
+    nobody = cg.Attacker(name="nobody", cells=[1], lb=[0.0], ub=[99.0], sensitive=[], lower=[], upper=[], sliding=[])
+    table = square([[20, 50], [8, 19]], sensitive=[4], lower=3, upper=3)
+    table = table.with_(attackers=(nobody, cg.Attacker(name="external", cells=[], lb=[], ub=[])))
+    assert not found(table, "suppress", tmp_path)
+
+
 def test_withheld_cells_are_marked_alike(tmp_path):
     table = square([[20, 50, 10], [8, 19, 22], [17, 32, 12]], sensitive=[10], lower=4, upper=4)
     assert not found(table, "suppress", tmp_path, rounds=1)

@@ -347,9 +347,9 @@ def _findings(
 def _groups(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
     """Put attackers together whose questions fit into memory: thousands of respondents have thousands each."""
     out: list[list[tuple[Attacker, Levels]]] = []
-    questions = _AT_ONCE
+    questions = 0
     for one in asked:
-        if questions + len(one[1].cells) > _AT_ONCE:
+        if not out or questions + len(one[1].cells) > _AT_ONCE:
             out.append([])
             questions = 0
         out[-1].append(one)
