@@ -254,7 +254,7 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
         error = UnsafeReleaseError(
-            f"no release: {release.status}. {release.explanation}".strip(),
+            f"no release: {_word(release.status)}. {release.explanation}".strip(),
             hint=f"{_more_time(outcome)}lower levels, or another method may find one.",
         )
     else:
@@ -268,6 +268,10 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
         error.kept = True
     error.summary = outcome.summary()
     return error
+
+
+def _word(status: Status) -> str:
+    return str(status).replace("_", " ")
 
 
 def _more_time(outcome: Outcome) -> str:

@@ -61,7 +61,7 @@ class Work {
     this.clock = h("span", { class: "quiet", id: "clock" });
     this.phases = h("ol", { class: "phases" });
     this.figures = h("p", { class: "quiet" });
-    this.picture = h("div");
+    this.picture = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("protect.curve"), hidden: true });
     this.result = h("div");
     this.box = h("section", { class: "card" }, h("h2", {}, t("protect.progress")), h("p", { id: "method" }), h("div", { class: "row" }, this.start, this.stop, h("span", { class: "help" }, t("protect.stop_help"))),
       this.state, this.result, this.phases, this.figures, this.picture);
@@ -131,6 +131,7 @@ class Work {
       if (last.bound) words.push(`${t("protect.bound")} ${figure(last.bound, 0)}`, `${t("protect.gap")} ${figure((100 * (last.best - last.bound)) / Math.abs(last.best || 1), 2)} %`);
     }
     this.figures.replaceChildren(...[...notes, words.join(" · ")].filter(Boolean).map((line) => h("span", { class: "line" }, line)));
+    this.picture.hidden = points.length < 2;
     this.picture.replaceChildren(...(points.length > 1 ? [h("p", { class: "help" }, `${t("protect.curve")}. ${t("protect.curve_help")}`), curve(points)] : []));
     this.end(state, this.events.at(-1) ?? {});
   }
