@@ -350,6 +350,16 @@ def test_an_attacker_from_whom_nothing_is_kept(tmp_path):
     assert not found(table, "suppress", tmp_path)
 
 
+def test_a_sensitive_margin_of_counts_is_withheld(tmp_path):
+    """Small two-way counts are protected by looking at all patterns of inner cells: margins were published."""
+    table = square([[4, 2], [1, 1], [1, 3]], integer=True, insiders=False, sensitive=[5, 6, 7, 8, 10], sliding=2)
+    assert table.values[6] == 2
+    assert not found(table, "suppress", tmp_path)
+    assert cg.suppress(table).suppressed[6]
+    with pytest.raises(cg.CellguardError, match="sensitive margin"):
+        cg.suppress(table, resist="matching")
+
+
 def test_withheld_cells_are_marked_alike(tmp_path):
     table = square([[20, 50, 10], [8, 19, 22], [17, 32, 12]], sensitive=[10], lower=4, upper=4)
     assert not found(table, "suppress", tmp_path, rounds=1)

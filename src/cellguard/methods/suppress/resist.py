@@ -259,6 +259,11 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
         )
     inner = np.zeros(table.n_cells, bool)
     inner[grid.cells] = True
+    if (table.sensitive & ~inner).any():
+        raise InputError(
+            f"{table.label(int(np.argmax(table.sensitive & ~inner)))}: a sensitive margin, which would be published.",
+            hint="suppression of count tables by enumeration withholds inner cells only; leave `resist` out.",
+        )
     need = required_levels(table)
     if rule is None:
         sliding = np.zeros(table.n_cells)
