@@ -127,7 +127,7 @@ _QUICK, _CONFIRM = 2_000, 0.15
 _LARGE = 20_000
 """Cells beyond which no program over the whole table is solved, and no bound is proven."""
 _MANY = 10_000
-"""Requests beyond which none is: programs over the whole table take seconds where respondents know much."""
+"""Requests beyond which none is in half as large a table: where respondents know much, one takes seconds."""
 _NOT_DECIDED = (
     "no pattern was shown safe within the limit, nor proven that none is: "
     "the time was too short, or the values are of too different a size."
@@ -187,7 +187,8 @@ class _SuppressionRun:
         from cellguard.methods.suppress.neighbourhoods import LargeSearch
         from cellguard.methods.suppress.proving import search_and_prove
 
-        large = int(problem.usable.sum()) > _LARGE or len(problem.requests) > _MANY
+        usable = int(problem.usable.sum())
+        large = usable > _LARGE or (usable > _LARGE // 2 and len(problem.requests) > _MANY)
         kind = LargeSearch if large else Search
         search = kind(problem=problem, limits=self.limits)
         reduced = self.limits.spent_s
