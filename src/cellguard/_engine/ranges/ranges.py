@@ -19,7 +19,7 @@ from cellguard._engine.ranges.integer import search_whole
 from cellguard._engine.ranges.parts import RangeRequest, search_all
 from cellguard._engine.ranges.range_search import Reach
 from cellguard._engine.ranges.shown import remember
-from cellguard._engine.ranges.sight import AskedRanges, Sight
+from cellguard._engine.ranges.sight import AskedRanges, ShownRanges, Sight
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.witness import ExactMovements, Inexact, exact_movements, refine
 from cellguard._tolerances import LEVEL_SHARE
@@ -29,37 +29,15 @@ __all__ = ["AskedRanges", "AttackerProgram", "Ranges", "Sight", "entries", "rang
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ranges:
+class Ranges(ShownRanges):
     """What an attacker can compute of the cells that were asked for."""
 
     cells: IntArray
     """The cells that were asked for."""
-    low: FloatArray
-    """The least value that was attained by a feasible table; the exact end when `exact`."""
-    high: FloatArray
-    """The greatest value that was attained by a feasible table; the exact end when `exact`."""
-    low_bound: FloatArray
-    """Proven: no feasible table has a smaller value."""
-    high_bound: FloatArray
-    """Proven: no feasible table has a greater value."""
-    safe: BoolArray
-    """Cells whose levels are met, shown by the witnesses."""
-    unsafe: BoolArray
-    """Cells of which a proven bound lies inside a level. A cell may be neither: unknown."""
     disclosed: BoolArray
     """For every cell of the table: not published, and still known exactly, without any linear program."""
     exact: bool
-    """Whether whole ranges were asked for, not only verdicts."""
-    witnesses: csr_array
-    """Feasible movements of the whole table, one row each."""
-    exact_witnesses: ExactMovements | None
-    """The same as exact fractions, when `certify`."""
-    low_witness: IntArray
-    """The row of `witnesses` in which each asked cell reaches its lower level; -1: the true table."""
-    high_witness: IntArray
-    """The row of `witnesses` in which each asked cell reaches its upper level; -1: the true table."""
-    programs: int
-    """How many linear programs were solved."""
+    """Whether whole ranges were asked for, not only verdicts: low and high are then their ends."""
 
 
 def ranges(

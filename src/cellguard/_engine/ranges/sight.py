@@ -1,17 +1,21 @@
-"""What an attacker sees around the true table, and what is asked of some cells."""
+"""What an attacker sees around the true table, what is asked of some cells, and what is shown of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.system import System, free_cells
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["AskedRanges", "Sight"]
+if TYPE_CHECKING:
+    from cellguard._engine.ranges.witness import ExactMovements
+
+__all__ = ["AskedRanges", "ShownRanges", "Sight"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +67,31 @@ class AskedRanges:
             np.zeros(n) if x is None else np.asarray(x, np.float64) for x in (self.lower, self.upper, self.sliding)
         )
         return down, up, slide
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShownRanges:
+    """What an attacker can compute of what was asked for, in its order."""
+
+    low: FloatArray
+    """The least value that a feasible table attains."""
+    high: FloatArray
+    """The greatest value that a feasible table attains."""
+    low_bound: FloatArray
+    """Proven: no feasible table has a smaller value."""
+    high_bound: FloatArray
+    """Proven: no feasible table has a greater value."""
+    safe: BoolArray
+    """Where levels are met, shown by the witnesses."""
+    unsafe: BoolArray
+    """Where a proven bound lies inside a level. It may be neither: unknown."""
+    witnesses: csr_array
+    """Feasible movements of the whole table, one row each."""
+    exact_witnesses: ExactMovements | None
+    """The same as exact fractions, when `certify`."""
+    low_witness: IntArray
+    """The row of `witnesses` in which a cell reaches its lower level; -1: the true table."""
+    high_witness: IntArray
+    """The row of `witnesses` in which a cell reaches its upper level; -1: the true table."""
+    programs: int
+    """How many linear programs were solved."""

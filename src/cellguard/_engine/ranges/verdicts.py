@@ -8,48 +8,28 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.ranges import entries
+from cellguard._engine.ranges.sight import ShownRanges
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._tolerances import LEVEL_SHARE
-from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard._types import FloatArray, IntArray
 
 __all__ = ["FoundMovements", "Verdicts"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Verdicts:
-    """What is found for every request of the views, in their order."""
+class Verdicts(ShownRanges):
+    """What is found for every request of the views; feasible is what a view holds possible."""
 
-    low: FloatArray
-    """The least value shown possible."""
-    high: FloatArray
-    """The greatest value shown possible."""
-    low_bound: FloatArray
-    """Proven: no table that the view holds possible has a smaller value."""
-    high_bound: FloatArray
-    """Proven: none has a greater one."""
-    safe: BoolArray
-    """Requests whose levels are met, shown by the witnesses."""
-    unsafe: BoolArray
-    """Requests of which a proven bound lies inside a level; one may be neither: unknown."""
     disclosed: IntArray
     """Cells that are not published, and that everybody still knows, seen without a program."""
     disclosed_to: tuple[IntArray, IntArray]
     """Views, and cells that their own knowledge discloses to them besides."""
-    witnesses: csr_array
-    """Movements of the whole table that everybody's bounds allow, one row each."""
-    exact_witnesses: ExactMovements | None
-    """The same as exact fractions, when `certify`."""
-    low_witness: IntArray
-    """The row of `witnesses` in which each cell reaches its lower level; -1: the true table."""
-    high_witness: IntArray
     low_share: FloatArray
-    """How much of that movement the view's own bounds allow: a share of at most 1."""
+    """How much of the movement of its witness the view's own bounds allow: a share of at most 1."""
     high_share: FloatArray
-    programs: int
-    """How many linear programs were solved."""
 
     def of(self, requests: slice) -> Verdicts:
         """Return the verdicts on some requests."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -92,6 +92,15 @@ def attacked_cells(release: Release) -> IntArray:
     return cells
 
 
+class _Guess(NamedTuple):
+    """Cells that he takes for sensitive, the room of all cells, and how far those rose or sank at least."""
+
+    chosen: IntArray
+    room: tuple[FloatArray, FloatArray]
+    raise_by: FloatArray
+    lower_by: FloatArray
+
+
 class ProgramIntruder:
     """What does not change between replications: the structure, the published table, the knowledge."""
 
@@ -151,14 +160,12 @@ class ProgramIntruder:
         rng = np.random.default_rng(seed)
         guess = self.x * rng.uniform(1 - self.beta, 1 + self.beta, len(self.x))
         chosen = self._chosen(rng)
-        room = self._room(guess)
-        raise_by, lower_by = self._levels(chosen, guess, rng)
+        believed = _Guess(chosen, self._room(guess), *self._levels(chosen, guess, rng))
         weight = self._weights(guess)
         absolute, square = (weight, None) if self.norm == "l1" else (None, weight)
         distance = Distance.of(len(weight), absolute=absolute, square=square)
-        up = self._senses(chosen, room, raise_by, lower_by, distance, rng)
-        lower, upper = self._bounds(chosen, room, up, raise_by, lower_by)
-        target, z = Target(lower, upper, distance), None
+        up = self._senses(believed, distance, rng)
+        target, z = Target(*self._bounds(believed, up), distance), None
         if not self.soft:
             found = self.adjuster.solve(target, tolerance=1e-10)
             solved = found.feasible and found.certificate is not None and found.certificate.gap <= _SOLVED
@@ -210,51 +217,29 @@ class ProgramIntruder:
         lower, upper = guess - t.ub, guess - t.lb
         return (np.minimum(lower, 0.0), np.maximum(upper, 0.0)) if self.k.may_stay else (lower, upper)
 
-    def _senses(
-        self,
-        chosen: IntArray,
-        room: tuple[FloatArray, FloatArray],
-        raise_by: FloatArray,
-        lower_by: FloatArray,
-        distance: Distance,
-        rng: Generator,
-    ) -> np.ndarray:
+    def _senses(self, guess: _Guess, distance: Distance, rng: Generator) -> np.ndarray:
         """Which of the chosen cells he takes to have risen."""
-        drawn = rng.random(len(chosen)) < 0.5
+        drawn = rng.random(len(guess.chosen)) < 0.5
         if self.way == "known" and self.k.sensitive:
             return self.senses
-        return self._free_senses(chosen, room, raise_by, lower_by, distance, drawn) if self.way == "free" else drawn
+        return self._free_senses(guess, distance, drawn) if self.way == "free" else drawn
 
-    def _free_senses(
-        self,
-        chosen: IntArray,
-        room: tuple[FloatArray, FloatArray],
-        raise_by: FloatArray,
-        lower_by: FloatArray,
-        distance: Distance,
-        drawn: np.ndarray,
-    ) -> np.ndarray:
+    def _free_senses(self, guess: _Guess, distance: Distance, drawn: np.ndarray) -> np.ndarray:
         """The senses that make his own program (9) least; a coin where they leave no table."""
         from cellguard._engine.closest.directions import Senses, choose
 
-        low, high = np.minimum(room[0], 0.0), np.maximum(room[1], 0.0)
+        chosen, (below, above) = guess.chosen, guess.room
+        low, high = np.minimum(below, 0.0), np.maximum(above, 0.0)
         down, up = np.zeros(len(low)), np.zeros(len(low))
         can = ~self.adjuster.reduction.determined[chosen]
-        down[chosen], up[chosen] = np.where(can, lower_by, 0.0), np.where(can, raise_by, 0.0)
+        down[chosen], up[chosen] = np.where(can, guess.lower_by, 0.0), np.where(can, guess.raise_by, 0.0)
         search = Senses(self.adjuster, (low, high), down, up, distance)
         choice = choose(search, time_limit_s=_CHOICE_S, gap=1e-2)
         return np.asarray(choice.up[chosen]) if np.isfinite(choice.objective) else drawn
 
-    def _bounds(
-        self,
-        chosen: IntArray,
-        room: tuple[FloatArray, FloatArray],
-        up: np.ndarray,
-        raise_by: FloatArray,
-        lower_by: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        s = chosen
-        lower, upper = room[0].copy(), room[1].copy()
+    def _bounds(self, guess: _Guess, up: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        s, raise_by, lower_by = guess.chosen, guess.raise_by, guess.lower_by
+        lower, upper = (side.copy() for side in guess.room)
         lower[s] = np.where(up, raise_by, lower[s])
         upper[s] = np.where(up, np.maximum(upper[s], raise_by), -lower_by)
         lower[s] = np.where(up, lower[s], np.minimum(lower[s], -lower_by))
