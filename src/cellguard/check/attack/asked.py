@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Release
 
-__all__ = ["Asked", "asked_cells"]
+__all__ = ["Asked", "MethodKnowledge", "asked_cells"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +39,26 @@ class Asked:
     def seconds(self) -> float:
         """How long it has taken so far."""
         return time.perf_counter() - self.begin
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MethodKnowledge:
+    """What an attacker who knows a method is left with of some sensitive cells."""
+
+    knowledge: str
+    """What he added to what the release says."""
+    cells: IntArray = field(repr=False)
+    """The sensitive cells that were attacked."""
+    low: FloatArray = field(repr=False)
+    """Least value that he holds possible; NaN when no table fits what he believes."""
+    high: FloatArray = field(repr=False)
+    """Greatest value that he holds possible."""
+    seconds: float = 0.0
+    """How long it took."""
+
+    def share(self, which: BoolArray) -> float:
+        """Some of the cells in per cent of all."""
+        return 100.0 * float(which.sum()) / max(1, len(self.cells))
 
 
 def asked_cells(

@@ -23,8 +23,8 @@ import numpy as np
 
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.asked import Asked, asked_cells
+from cellguard._types import BoolArray, FloatArray
+from cellguard.check.attack.asked import Asked, MethodKnowledge, asked_cells
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Intervals
@@ -40,17 +40,9 @@ _SLACK = 1e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class IntervalAttack:
-    """What an attacker who knows the method is left with of each sensitive cell."""
+class IntervalAttack(MethodKnowledge):
+    """What an attacker who knows levels, formulas or sets of intervals is left with of each sensitive cell."""
 
-    knowledge: str
-    """What he added: levels, formulas or sets."""
-    cells: IntArray = field(repr=False)
-    """The sensitive cells that were attacked."""
-    low: FloatArray = field(repr=False)
-    """Least value that he holds possible."""
-    high: FloatArray = field(repr=False)
-    """Greatest value that he holds possible."""
     recovered: BoolArray = field(repr=False)
     """Cells whose value he guesses to within a thousandth: the middle of what is left, or a formula."""
     asked: FloatArray = field(repr=False)
@@ -61,8 +53,6 @@ class IntervalAttack:
     """Cells of which both levels are left, below the value and above it: measured, nobody can promise it."""
     blind: float
     """So many cells a guess anywhere in what is left would recover, on average."""
-    seconds: float = 0.0
-    """How long it took."""
 
     @property
     def verdict(self) -> str:
@@ -86,10 +76,10 @@ class IntervalAttack:
             "method": "intervals",
             "knowledge": self.knowledge,
             "cells": len(self.cells),
-            "recovered_pct": 100.0 * float(self.recovered.sum()) / n,
+            "recovered_pct": self.share(self.recovered),
             "blind_pct": 100.0 * self.blind / n,
-            "kept_pct": 100.0 * float(self.kept.sum()) / n,
-            "both_pct": 100.0 * float(self.both.sum()) / n,
+            "kept_pct": self.share(self.kept),
+            "both_pct": self.share(self.both),
             "width_to_level": float(np.median(ratio)) if len(ratio) else float("nan"),
             "verdict": self.verdict,
             "seconds": {"total": self.seconds},

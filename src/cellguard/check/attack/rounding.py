@@ -35,7 +35,7 @@ from cellguard._engine.numbers.multiples import off_base
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.asked import Asked, asked_cells
+from cellguard.check.attack.asked import Asked, MethodKnowledge, asked_cells
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Perturbation, Rounding
 
@@ -48,19 +48,11 @@ _FAR = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MethodAttack:
-    """What an attacker who knows the method believes of the sensitive cells."""
+class MethodAttack(MethodKnowledge):
+    """What an attacker who knows the method, or the levels, believes of the sensitive cells."""
 
     method: str
     """round or perturb."""
-    knowledge: str
-    """What he added: nearest or levels."""
-    cells: IntArray = field(repr=False)
-    """The sensitive cells that were attacked."""
-    low: FloatArray = field(repr=False)
-    """Least value of each that fits his belief; NaN when no table does."""
-    high: FloatArray = field(repr=False)
-    """Greatest value of each that fits his belief."""
     held: BoolArray = field(repr=False)
     """Cells whose true value lies in between."""
     missed: BoolArray = field(repr=False)
@@ -71,8 +63,6 @@ class MethodAttack:
     """Mean width of what is left, as a share of what the release says."""
     within_half: float
     """Share of the sensitive cells that moved by at most half of what the release says."""
-    seconds: float = 0.0
-    """How long it took."""
 
     @property
     def fits(self) -> bool:
@@ -95,14 +85,13 @@ class MethodAttack:
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
-        n = max(1, len(self.cells))
         return {
             "method": self.method,
             "knowledge": self.knowledge,
             "cells": len(self.cells),
             "fits": self.fits,
-            "held_pct": 100.0 * float(self.held.sum()) / n,
-            "missed_pct": 100.0 * float(self.missed.sum()) / n,
+            "held_pct": self.share(self.held),
+            "missed_pct": self.share(self.missed),
             "exact": int(self.exact.sum()),
             "width_pct": 100.0 * self.width,
             "within_half_pct": 100.0 * self.within_half,
