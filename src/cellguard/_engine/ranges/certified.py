@@ -96,8 +96,9 @@ def _limits(views: Views, movements: csr_array, point: FloatArray) -> tuple[IntA
     end = np.where(z > 0, views.known_hi[entry], views.known_lo[entry])
     room = np.maximum(np.abs(end - point[cell]), 0.0)
     limit = room * (1 - _MARGIN) / np.abs(z)
-    # a difference of large numbers may be off by more than the margin
-    blurred = np.isfinite(end) & (room * _MARGIN < 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell]))))
+    # a difference of large numbers may be off by more than the margin; one of equal numbers is not
+    digits = 8 * np.spacing(np.maximum(np.abs(end), np.abs(point[cell])))
+    blurred = (room > 0) & np.isfinite(end) & (room * _MARGIN < digits)
     for i in np.flatnonzero(blurred).tolist():
         exactly = _exact(end[i]) - _exact(point[cell[i]])
         limit[i] = float(abs(exactly / Fraction(float(z[i])))) * (1 - _MARGIN)

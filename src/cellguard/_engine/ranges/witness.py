@@ -285,8 +285,9 @@ class _Maker:
         """Make one movement exact; components that resist stay where they are, and so do all cells that are held."""
         z = movement * self.denominator
         z = np.where(np.abs(z) < 2 * _LARGEST, z, 0.0)
-        hold = _Hold.of(basis, held) if len(held) else None
-        k, bad = self._pull(z, basis, hold)
+        k, bad = self._pull(z, basis)
+        if k[held].any():  # what rounding moved is taken back; mostly it moves none of them
+            k, bad = self._pull(z, basis, _Hold.of(basis, held))
         bad[self.components[held[k[held] != 0]]] = True
         if bad.any():  # a cell at an end without room: what the solver calls zero must be zero
             retry = bad[self.components]
