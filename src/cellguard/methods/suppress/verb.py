@@ -16,6 +16,7 @@ from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.suppress.confirm import judge
+from cellguard.nouns.levels import with_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
@@ -112,7 +113,7 @@ def suppress(
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
     if resist not in (None, "matching"):
         raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
-    table = _prepared(table, weights, power, prefer, must_publish)
+    table = with_respondents(_prepared(table, weights, power, prefer, must_publish))  # what changed may drop them
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _count_table(table, forced, seed, resist=resist is not None)
