@@ -13,6 +13,7 @@ def console() -> None:
 
     try:
         listen()
+        _keep_output()
         from cellguard.cli import main  # takes a while: Ctrl-C may come here too
 
         code = main()
@@ -23,6 +24,24 @@ def console() -> None:
     if code == INTERRUPTED:
         _leave(code)
     sys.exit(code)
+
+
+def _keep_output() -> None:
+    """Let nobody but ourselves write to standard output.
+
+    A solver's library prints where it stumbles, whatever it is told: a line among JSON, with a number of the table.
+    """
+    import os
+
+    try:
+        own = os.dup(1)
+    except OSError:  # closed by whoever started us
+        return
+    out = sys.stdout
+    sys.stdout = os.fdopen(own, "w", buffering=1, encoding=out.encoding, errors=out.errors)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
 
 
 def _leave(code: int) -> None:

@@ -1,0 +1,30 @@
+"""Standard output is ours: what a library prints there is lost."""
+
+import os
+import subprocess
+import sys
+
+
+def test_what_a_library_prints_is_not_among_the_output():
+    code = """
+import ctypes, sys
+from cellguard import __main__, cli
+def work():
+    libc = ctypes.CDLL(None)
+    libc.printf(b"an upper bound of 349.729\\n")
+    libc.fflush(None)
+    print("ours")
+cli._load = lambda name: work
+sys.argv = ["cellguard", "info"]
+__main__.console()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ran.stdout == "ours\n"
+    assert "349" not in ran.stderr
