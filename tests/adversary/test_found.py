@@ -509,3 +509,15 @@ def test_a_verified_manifest_means_these_files_this_audit_safe(office, folder, c
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     capsys.readouterr()
     assert main(["verify", str(path), "--json"]) != 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_prices_of_very_different_sizes_make_no_false_infeasible():
+    """Weights 1/a² of .002 and 9e10: Newton's step overflowed, HiGHS refused a number, then called it infeasible."""
+    leaves = np.array([90084597157.93555, 433879.7841796875, 0.001953125, 40594.8447265625, 0, 9291.4814453125, 0, 0])
+    leaves[7] = 315865199.8017578
+    table = cg.Table.from_leaves({d: ["a", "b"] for d in "xyz"}, leaves.reshape(2, 2, 2), sensitive=[4, 7, 21])
+    table = table.with_levels(0.5, 0.5)
+    release = cg.adjust(table, norm="linf", senses="optimal", weights="inverse_square", seed=2069093021, time_limit_s=5)
+    assert release.status is not cg.Status.INFEASIBLE
+    assert cg.adjust(table, norm="l2", seed=1).published

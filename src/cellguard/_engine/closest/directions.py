@@ -310,6 +310,11 @@ class Senses:
         """Return senses that some table satisfies, as many as possible as given; None when none were found."""
         m = self.k.movers
         votes = m.sums(np.where(up[m.cell], 1.0, -1.0) * np.sign(m.ratio) * (self.cell_up + self.cell_down > 0)[m.cell])
+        s = self.possible(votes, time_limit_s)
+        return None if s is None else self.rising(s)
+
+    def possible(self, votes: FloatArray, time_limit_s: float) -> ByteArray | None:
+        """Return senses that some table satisfies, near the votes of the movers; None when none were found."""
         s = self.start()
         if self.hopeless.any():
             return None
@@ -321,7 +326,7 @@ class Senses:
             rises, _ = program.solve(None, deadline.at_least(), gap, prefer=prefer)
             if rises is not None:
                 s[free] = np.where(rises, 1, -1)
-                return self.rising(s)
+                return s
         return None
 
 
@@ -376,6 +381,9 @@ class _SenseSearch(Standing[ByteArray]):
             found, bound = search.mixed(search.start(), self.senses, deadline, gap=gap)
         else:
             found, bound = search.branch(search.start(), self.senses, self.cost, deadline, gap=gap)
+        if bound == np.inf and not np.isfinite(self.cost):  # a claim; prices of many sizes can spoil its numbers
+            other = search.possible(np.zeros(search.k.movers.n), deadline.at_least())
+            found, bound = (found, bound) if other is None else (other, 0.0)
         self.prove(bound)
         if (found != self.senses).any():
             self._offer(found)

@@ -16,6 +16,8 @@ __all__ = ["MixedSenses"]
 
 _FAR = 1e6
 """From here on a limit is meant in typical levels, the same for all movers."""
+_DEAREST = 1e14
+"""HiGHS refuses coefficients from 1e15 on."""
 
 
 class MixedSenses:
@@ -35,8 +37,9 @@ class MixedSenses:
         # weights may be 1e11 or 1e-11: what moving usually costs is the price of everything
         all_weights = np.concatenate([self.cost, *self.largest])
         self.price = float(np.median(all_weights[all_weights > 0])) if all_weights.any() else 1.0
-        self.cost = self.cost / self.price
-        self.largest = [most / self.price for most in self.largest]
+        # less than the true price where the solver takes no larger number: a bound stays one
+        self.cost = np.minimum(self.cost / self.price, _DEAREST)
+        self.largest = [np.minimum(most / self.price, _DEAREST) for most in self.largest]
 
     def hold(self, mover: IntArray, sense: int, far: FloatArray) -> None:
         """Let movers go one way, at least so far."""

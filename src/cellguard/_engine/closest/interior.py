@@ -228,10 +228,11 @@ class InteriorPoint:
             if stalled > _PATIENCE or self.mu > _DIVERGED * first or deadline.passed:
                 break
             try:
-                self._condense(x.multiplier / x.slack)
-            except np.linalg.LinAlgError:
+                with np.errstate(over="raise", invalid="raise", divide="raise"):  # beyond what can be computed with
+                    self._condense(x.multiplier / x.slack)
+                    self._advance()
+            except (np.linalg.LinAlgError, FloatingPointError):
                 break
-            self._advance()
         self.point = replace(best, iterations=x.iterations)
         if x.iterations:
             self._rebalance(_BALANCED)
