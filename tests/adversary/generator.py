@@ -87,8 +87,8 @@ def draw_values(rng: Rng, kind: str, n: int) -> np.ndarray:
 
 
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return how many decimals the values have, if at most three."""
-    return next((d for d in range(4) if np.allclose(np.round(values, d), values, rtol=1e-12, atol=1e-12)), None)
+    """Return how many decimals the values have, if at most three, but for the last bits of sums."""
+    return next((d for d in range(4) if np.allclose(np.round(values, d), values, rtol=1e-15, atol=1e-12)), None)
 
 
 # ---------------------------------------------------------------------- structures
