@@ -55,7 +55,10 @@ def attackers(table: cg.Table) -> tuple[cg.Attacker, ...]:
 def too_close(
     table: cg.Table, intervals: list[Interval], who: cg.Attacker, what: str, *, missing: float = MISSING
 ) -> Iterator[Violation]:
-    """Find the cells of which the attacker learns more than the levels allow; a share of them may be missing."""
+    """Find the cells of which the attacker learns more than the levels allow; a share of them may be missing.
+
+    When nothing may be missing, what floats leave in doubt counts as missing: it is held against nobody who refuses it.
+    """
     world = possible(table, who, intervals)
     for need in asked(table, who):
         yield from _narrow(table, world, need, f"{what}, attacker {who.name!r}", 1 - Fraction(missing))
@@ -66,7 +69,8 @@ def _narrow(table: cg.Table, world: Possible, need: Asked, what: str, near: Frac
     short = False
     for name, sign, level in (("lower", -1, need.lower), ("upper", 1, need.upper)):
         found = reach(world, need.cell, sign, level)
-        if found.proven is not None and found.proven < level * near:
+        doubtful = near == 1 and found.share < 1 - 1e-9
+        if doubtful or (found.proven is not None and found.proven < level * near):
             short = True
             yield Violation("level", f"{what}: {label} reaches {found.share:.6g} of its {name} level")
     if need.width > 0 and (short or need.lower + need.upper < need.width):

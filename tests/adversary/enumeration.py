@@ -53,7 +53,10 @@ def roundings(table: cg.Table, base: Any, step: int) -> list[list[Fraction]] | N
 
 
 def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int, *, keep: bool) -> bool:
-    """Whether a rounding keeps every level, by what is really possible; sensitive cells stay only where that is asked."""
+    """Whether a rounding keeps every level, by what is really possible; sensitive cells stay only where that is asked.
+
+    Nothing may be missing: a method may refuse what is forgiven to who publishes.
+    """
     bases = [exact(b) for b in np.broadcast_to(base, table.n_cells)]
     if not keep and any(values[i] == exact(table.values[i]) for i in protected(table)):
         return False
@@ -61,7 +64,7 @@ def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int,
         (v, v) if fixed else rounded_interval(table, v, b, step)
         for v, b, fixed in zip(values, bases, table.fixed, strict=True)
     ]
-    return not any(v for who in attackers(table) for v in too_close(table, intervals, who, ""))
+    return not any(v for who in attackers(table) for v in too_close(table, intervals, who, "", missing=0))
 
 
 def cheaper_roundings(

@@ -521,3 +521,12 @@ def test_prices_of_very_different_sizes_make_no_false_infeasible():
     release = cg.adjust(table, norm="linf", senses="optimal", weights="inverse_square", seed=2069093021, time_limit_s=5)
     assert release.status is not cg.Status.INFEASIBLE
     assert cg.adjust(table, norm="l2", seed=1).published
+
+
+def test_a_dimension_of_one_code_is_no_grid_for_the_matching_attack():
+    """Each inner cell alone in a relation: the search for rows and columns looked for a second cell there."""
+    dims = {"x": {"g": ["a"], "h": ["b"], "i": ["c", "d", "e"]}, "y": ["p", "q"]}
+    table = cg.Table.from_leaves(dims, [[1, 3], [1, 3], [2, 2], [5, 4], [1, 3]], sensitive=[], integer=True)
+    table = table.apply(cg.MinFrequency(3))
+    with pytest.raises(cg.InputError, match="not a two-way table"):
+        cg.suppress(table, resist="matching")

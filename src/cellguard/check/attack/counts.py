@@ -147,7 +147,7 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
         return None
     lines = [np.sort(T.indices[a:b][T.data[a:b] > 0]) for a, b in zip(T.indptr[:-1], T.indptr[1:], strict=True)]
     lines = [line for line in lines if inner[line].any()]
-    if not all(inner[line].all() for line in lines):
+    if not all(inner[line].all() and len(line) > 1 for line in lines):
         return None
     cells = _crossed(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
