@@ -182,6 +182,7 @@ def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, An
     value = file.numbers("value")
     found = _moved(table, value, bounds=False)
     asked_for = set() if options.get("keep_multiples") else protected(table)
+    kept = _totals(table) if "keep" in options else set()
     intervals: list[Interval] = []
     for i, (v, a) in enumerate(zip(value, _truth(table), strict=True)):
         base = exact(release.base[i])
@@ -200,8 +201,19 @@ def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, An
             found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
         if table.fixed[i] and abs(v - a) > Fraction(1, 10**12) * max(1, abs(a)):
             found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
-        intervals.append((v, v) if table.fixed[i] else rounded_interval(table, v, base, release.step))
+        low, high = (v, v) if table.fixed[i] else rounded_interval(table, v, base, release.step)
+        if i in kept:  # the nearest multiple, as everybody knows
+            low, high = max(low, v - base / 2), min(high, v + base / 2)
+            if not low <= a <= high:
+                found.append(Violation("kept", f"{table.label(i)}: not the multiple nearest to it"))
+        intervals.append((low, high))
     return intervals, found
+
+
+def _totals(table: cg.Table) -> set[int]:
+    """Return the grand totals that can be kept: neither fixed nor sensitive."""
+    total = (table.coordinates == 0).all(axis=1) & ~table.fixed & ~table.sensitive
+    return set(total.nonzero()[0].tolist())
 
 
 def multiples(table: cg.Table, i: int, base: Fraction, step: int, *, inside: bool) -> list[Fraction]:

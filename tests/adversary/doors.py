@@ -100,7 +100,8 @@ def _damages(made: Case, release: Any, rng: np.random.Generator) -> list[Damage]
         if any((a / base) % 1 for a in table.values[~table.fixed]):
             return [("the truth as a rounded file", lambda i, r: r | {"value": truth[i]}, options)]
     if release.method == "adjust":
-        moved = lambda i, r: r | ({"value": repr(float(r["value"]) + 1e6)} if i == first else {})  # noqa: E731
+        much = 1e6 + 1e-3 * float(np.abs(release.values).max())  # more than what large values may miss by their digits
+        moved = lambda i, r: r | ({"value": repr(float(r["value"]) + much)} if i == first else {})  # noqa: E731
         out = [("the truth as an adjusted file", lambda i, r: r | {"value": truth[i]}, {"method": "adjust"})]
         related = np.unique(table.relations.indices)
         return out + ([("an adjustment that does not add up", moved, {"method": "adjust"})] if first in related else [])

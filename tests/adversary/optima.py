@@ -34,7 +34,7 @@ def honest(
         yield from _cheaper_pattern(release, options, figures)
     if release.method == "intervals":
         yield from _narrower_intervals(release, figures)
-    if release.method == "round":
+    if release.method == "round" and "keep" not in options:
         yield from _closer_rounding(release, options, figures)
     if release.method == "adjust":
         yield from _closer_adjustment(release, options, figures)
@@ -44,7 +44,7 @@ def nothing(release: Any, options: dict[str, Any], figures: Counter[str]) -> Ite
     """Nothing is published: if it is said that nothing can be, there must be nothing."""
     if release.status != "infeasible" or _known_beforehand(release.table):
         return
-    if release.method == "round":
+    if release.method == "round" and "keep" not in options:
         yield from _some_rounding(release, options, figures)
     if release.method == "adjust" and (options.get("senses") == "optimal" or options.get("repair") == "senses"):
         yield from _some_adjustment(release, options, figures)

@@ -91,6 +91,8 @@ def _round(rng: Rng, case: Case) -> dict[str, Any]:
     ):  # fmt: skip
         if rng.random() < share:
             out[name] = _one(rng, *values)
+    if case.table.dimensions and rng.random() < 0.1:
+        out["keep"] = ["total"]
     if case.table.integer and rng.random() < 0.3:
         out["objective"] = "unbiased"
         if np.isscalar(out["base"]) and ((out["base"] > 60 and rng.random() < 0.9) or out["base"] < 2):
