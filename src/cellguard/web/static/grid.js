@@ -61,6 +61,7 @@ export class Grid {
     this.columns = columns ? new Axis(columns) : null;
     if (this.columns && this.columns.id.length > 40) this.foldTo(this.columns, 1);
     this.cache.clear();
+    this.asked.clear();  // what is on its way belongs to the table before
     this.at = [0, 0];
     this.size();
     this.box.scrollTo(0, 0);
@@ -219,7 +220,10 @@ export class Grid {
       this.asked.delete(key);
       this.widen(Math.max(...found.texts.flat().map((words) => words.length)));
       this.draw();
-    } catch (error) { this.failed?.(error); }
+    } catch (error) {
+      this.asked.delete(key);
+      this.failed?.(error);
+    }
   }
 
   /** Make room for the longest number that was met: a number that is cut off is a wrong one. */
