@@ -27,7 +27,7 @@ from cellguard.testing import assert_additive
 
 def mending(what):
     """Known, and being mended."""
-    return pytest.mark.xfail(strict=False, reason=what)
+    return pytest.mark.xfail(strict=True, reason=what)
 
 
 def found(table, method, tmp_path, *, shares=None, figures=None, **options):
