@@ -51,8 +51,10 @@ class PatternInequalities:
         self._last: dict[tuple[int, int, int], FloatArray] = {}
         self._bank: dict[int, list[FloatArray]] = {}
         self._of_row: dict[int, list[Target]] = {}
+        self._targets_of: dict[int, list[Target]] = {}
         for target in self._targets:
             self._of_row.setdefault(target[1], []).append(target)
+            self._targets_of.setdefault(int(space.requests[0][target[0]]), []).append(target)
         d = space.reduction.degrees_of_freedom
         self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
         """Whether an echelon form of the whole space is worth keeping."""
@@ -214,8 +216,9 @@ class PatternInequalities:
             if clipped:
                 self._last[target[:3]] = z
             else:
-                self._keep(int(self.space.requests[0][q]), z * level)
-                shown |= self._shown(y, latest=True)
+                attacker = int(self.space.requests[0][q])
+                self._keep(attacker, z * level)
+                shown |= self._met(attacker, self._bank[attacker][-1:], y)
             if value < 1.0 - violation:
                 short = self._minimal(r, p, y) * direction if clipped and self.few_movements else r
                 cuts = (self._capacity(c, q, p, level) for c in (short, r))
@@ -250,26 +253,31 @@ class PatternInequalities:
         bank.append(z)
         del bank[:-_BANK]
 
-    def _shown(self, y: FloatArray, *, latest: bool = False) -> set[tuple[int, int, int]]:
-        """Targets that remembered movements meet at the point y, or the latest of them."""
+    def _shown(self, y: FloatArray) -> set[tuple[int, int, int]]:
+        """Targets that remembered movements meet at the point y."""
         met: set[tuple[int, int, int]] = set()
         for attacker, bank in self._bank.items():
-            low, high = self.space.bounds_of(attacker)
-            low, high = -_part(-low, y), _part(high, y)
-            Z = np.array(bank[-1:] if latest else bank)
-            size = np.abs(Z)
-            moves = size > NO_ROW * size.max(axis=1, keepdims=True)
-            size = np.where(moves, size, 1.0)
-            forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
-            back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
-            forth, back = (np.minimum(step, _FAR)[:, None] for step in (forth, back))  # rooms may be infinite
-            highest = np.maximum(Z * forth, -Z * back).max(axis=0)
-            lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
-            for q, p, direction, level in self._targets:
-                reach = highest[p] if direction > 0 else -lowest[p]
-                if self.space.requests[0][q] == attacker and reach >= level * MET_BY_PROGRAM:
-                    met.add((q, p, direction))
+            met |= self._met(attacker, bank, y)
         return met
+
+    def _met(self, attacker: int, movements: list[FloatArray], y: FloatArray) -> set[tuple[int, int, int]]:
+        """Targets of an attacker that some of his movements meet at the point y."""
+        low, high = self.space.bounds_of(attacker)
+        low, high = -_part(-low, y), _part(high, y)
+        Z = np.array(movements)
+        size = np.abs(Z)
+        moves = size > NO_ROW * size.max(axis=1, keepdims=True)
+        size = np.where(moves, size, 1.0)
+        forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
+        back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
+        forth, back = (np.minimum(step, _FAR)[:, None] for step in (forth, back))  # rooms may be infinite
+        highest = np.maximum(Z * forth, -Z * back).max(axis=0)
+        lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
+        return {
+            (q, p, direction)
+            for q, p, direction, level in self._targets_of.get(attacker, ())
+            if (highest[p] if direction > 0 else -lowest[p]) >= level * MET_BY_PROGRAM
+        }
 
     def _widths(self, y: FloatArray, violation: float) -> list[Row]:
         attacker, row, down, up, slide = self.space.requests
