@@ -96,7 +96,7 @@ class Finding:
         """
         columns = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
         cells, low, high = columns
-        shares = [None if x is None else [Fraction(repr(s)) for s in x[self.safe].tolist()] for x in self.shares]
+        shares = [None if x is None else _as_printed(x[self.safe]) for x in self.shares]
         return Proof(
             attacker=self.attacker.name,
             cells=cells,
@@ -111,9 +111,17 @@ class Finding:
         """Return the witnesses as tables of fractions: the cells that differ from the true table."""
         if self.witnesses is None:
             return []
-        a = table.values
-        rows = (self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0]))
-        return [{i: Fraction(repr(float(a[i]))) + m for i, m in moved.items()} for moved in rows]
+        rows = [self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0])]
+        moving = np.array(sorted({i for moved in rows for i in moved}), np.int64)
+        a = dict(zip(moving.tolist(), _as_printed(table.values[moving]), strict=True))
+        return [{i: a[i] + m for i, m in moved.items()} for moved in rows]
+
+
+def _as_printed(numbers: FloatArray) -> list[Fraction]:
+    """Return numbers as they are printed, so that 0.1 is a tenth; each different one is converted once."""
+    different, place = np.unique(numbers, return_inverse=True)
+    exact = [Fraction(repr(x)) for x in different.tolist()]
+    return [exact[k] for k in place.tolist()]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

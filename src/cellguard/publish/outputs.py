@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from cellguard._io.files import atomic_writer
 from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
@@ -19,11 +17,10 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
 from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
+from cellguard.publish.audit_file import write_audit
 
 if TYPE_CHECKING:
-    from cellguard._types import FloatArray, IntArray
     from cellguard.check.audit import Audit
-    from cellguard.nouns.table import Table
     from cellguard.publish.model import OutputSection
 
 Views = Sequence[tuple[str, Sequence[str]]]
@@ -167,34 +164,6 @@ def write_internal(
             write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:
         return
-    write_json(folder / "audit.json", _audit_facts(release, audit))
+    write_audit(folder / "audit.json", release.table, audit)
     if output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
         audit.save_witnesses(folder / "witnesses.json.gz")
-
-
-def _audit_facts(release: Release, audit: Audit) -> dict[str, Any]:
-    t = release.table
-    attackers = []
-    for found in audit.findings:
-        columns = {
-            "cell": _names_of(t, found.cells),
-            "lowest": _numbers(found.low),
-            "highest": _numbers(found.high),
-            "lower_level": _numbers(found.levels.lower),
-            "upper_level": _numbers(found.levels.upper),
-            "sliding_level": _numbers(found.levels.sliding),
-            "safe": found.safe.tolist(),
-            "exact": found.exact.tolist(),
-        }
-        rows = zip(*columns.values(), strict=True)
-        attackers.append({"name": found.attacker.name, "cells": [dict(zip(columns, row, strict=True)) for row in rows]})
-    return {"confidential": True, **audit.summary(), "attackers": attackers}
-
-
-def _names_of(table: Table, cells: IntArray) -> list[dict[str, str]]:
-    codes = table.cell_codes(cells)
-    return [dict(zip(codes, row, strict=True)) for row in zip(*codes.values(), strict=True)]
-
-
-def _numbers(values: FloatArray) -> list[float | None]:
-    return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -25,6 +25,7 @@ from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.sheets import file_name
 from cellguard.nouns.table import Table
+from cellguard.publish.audit_file import ranges_of
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.web.places import confined
@@ -218,11 +219,7 @@ class Look:
 
     def _ranges(self, codes: dict[str, str]) -> list[dict[str, Any]]:
         """Return what each attacker can compute of a cell, as the audit wrote it."""
-        found = []
-        written = _json(self.audit) if self.audit is not None and self.audit.is_file() else {}
-        for attacker in written.get("attackers", []):
-            found += [{"attacker": attacker["name"], **c} for c in attacker["cells"] if c.get("cell") == codes]
-        return found
+        return ranges_of(self.audit, codes) if self.audit is not None and self.audit.is_file() else []
 
     def suppression(self) -> Suppression | None:
         """Return the release, where cells were withheld."""

@@ -1,0 +1,99 @@
+"""The file of an audit: what every attacker can compute, each range once however many attackers share it.
+
+Respondents mostly know no more than everybody, so that the same range stands behind many of them. The file has
+columns, not objects: ``cells`` has the codes of every cell that somebody is asked about; ``ranges`` has each
+different finding once, ``cell`` being its place in ``cells``; an attacker has the places of his findings in
+``ranges``. All of it is confidential.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from cellguard._io.files import atomic_writer, read_bytes
+from cellguard.exceptions import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cellguard._types import FloatArray
+    from cellguard.check.audit import Audit, Finding
+    from cellguard.nouns.table import Table
+
+__all__ = ["FORMAT", "ranges_of", "write_audit"]
+
+FORMAT = "cellguard audit 2"
+_COLUMNS = ("lowest", "highest", "lower_level", "upper_level", "sliding_level", "safe", "exact")
+_TRUTHS = ("safe", "exact")
+
+
+def write_audit(path: Path, table: Table, audit: Audit) -> None:
+    """Write an audit's findings, atomically: a line for each column and each attacker."""
+    asked = np.unique(np.concatenate([np.zeros(0, np.int64), *(f.cells for f in audit.findings)]))
+    rows = [np.column_stack([np.searchsorted(asked, f.cells), _findings(f)]) for f in audit.findings]
+    ranges, place = np.unique(
+        np.concatenate([np.zeros((0, 1 + len(_COLUMNS))), *rows]), axis=0, return_inverse=True, equal_nan=True
+    )
+    ends = np.cumsum([len(found) for found in rows])[:-1]
+    places = np.split(place.ravel(), ends) if rows else []
+    head = {"format": FORMAT, "confidential": True, **audit.summary()}
+    columns = {"cell": ranges[:, 0].astype(int).tolist()}
+    columns |= {name: _column(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
+    people = [{"name": f.attacker.name, "ranges": own.tolist()} for f, own in zip(audit.findings, places, strict=True)]
+    lines = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
+    lines += [f'"cells": {_block("{}", table.cell_codes(asked).items())}']
+    lines += [f'"ranges": {_block("{}", columns.items())}']
+    lines += [f'"attackers": {_block("[]", people)}']
+    with atomic_writer(path, private=True) as stream:
+        cast("IO[str]", stream).write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def _findings(found: Finding) -> FloatArray:
+    """Return a row for each cell that the attacker is asked about, one column for each name."""
+    need = found.levels
+    return np.column_stack([found.low, found.high, need.lower, need.upper, need.sliding, found.safe, found.exact])
+
+
+def _column(name: str, values: FloatArray) -> list[Any]:
+    if name in _TRUTHS:
+        return (values != 0).tolist()  # type: ignore[no-any-return]
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _block(signs: str, entries: Any) -> str:
+    """Write a list, or an object given by its items, one entry a line."""
+    texts = [_text(e) if signs == "[]" else f"{_text(e[0])}: {_text(list(e[1]))}" for e in entries]
+    return signs[0] + "".join(f"\n{text}," for text in texts)[:-1] + "\n" + signs[1]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def ranges_of(path: Path, codes: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return what each attacker can compute of the cell with these codes, as the audit wrote it."""
+    try:
+        written = json.loads(read_bytes(path, max_bytes=1 << 30))
+        if written["format"] != FORMAT:
+            raise ValueError
+        cells, ranges = written["cells"], written["ranges"]
+        if set(cells) != set(codes):
+            return []
+        names = list(cells)
+        wanted = tuple(codes[name] for name in names)
+        its = [k for k, found in enumerate(zip(*(cells[n] for n in names), strict=True)) if found == wanted]
+        rows = {k for k, cell in enumerate(ranges["cell"]) if cell in its}
+        return [
+            {"attacker": person["name"], "cell": dict(codes), **{name: ranges[name][k] for name in _COLUMNS}}
+            for person in written["attackers"]
+            for k in person["ranges"]
+            if k in rows
+        ]
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        raise FormatError.at(
+            path, None, "is damaged, or of another version.", hint="protect the table again."
+        ) from None
