@@ -1,8 +1,13 @@
 """Many tables and indicators from one set of records: read once, each in its own tree, or for a part of everybody."""
 
 import csv
+from pathlib import Path
+from typing import Any
 
+import duckdb
+import ibis
 import numpy as np
+import pandas as pd
 import pytest
 
 import cellguard as cg
@@ -100,3 +105,60 @@ def test_a_publication_from_records():
         cg.tabulate_publication(firms(), BY, {"t": {"where": {}}})
     with pytest.raises(cg.InputError, match="not both"):
         cg.tabulate_publication(firms(), BY)
+
+
+def some_amounts(n: int = 90) -> dict[str, np.ndarray]:
+    """Firms with few different amounts: nobody is known by what he gave."""
+    rng = np.random.default_rng(3)
+    sizes = {"region": 12, "sector": 9, "size": 8, "form": 7}
+    made = {name: rng.choice([f"{name[0]}{name[1]}{k}" for k in range(m)], n) for name, m in sizes.items()}
+    x = rng.integers(1, 4, n).astype(float)
+    y = rng.integers(0, 3, n).astype(float)
+    return made | {
+        "x": x,
+        "y": y,
+        "z": x + y,
+        "group": np.where(rng.random(n) < 0.5, "", rng.choice(list("ABCDEF"), n)),
+    }
+
+
+CROSSED = tuple(
+    Asked(name=f"{a} {b} {where}", dimensions=(a, b), where=where)
+    for a, b in (("region", "sector"), ("region", "size"), ("sector", "form"))
+    for where in ({}, {"size": "si1"}, {"form": "fo2"})
+)
+
+
+def sources(rows: dict[str, np.ndarray], folder: Path) -> dict[str, Any]:
+    frame = pd.DataFrame(rows)
+    frame.to_csv(folder / "firms.csv", index=False)
+    connection, database = duckdb.connect(), ibis.duckdb.connect()
+    return {
+        "columns": rows,
+        "file": str(folder / "firms.csv"),
+        "relation": connection.from_df(frame),
+        "database": database.create_table("firms", frame),
+    }
+
+
+@pytest.mark.parametrize("source", ["columns", "file", "relation", "database"])
+@pytest.mark.parametrize("holding", [None, "group"])
+def test_a_respondent_has_one_number_in_all_tables_and_indicators(tmp_path, source, holding):
+    rows = some_amounts()
+    by = dict.fromkeys(("region", "sector", "size", "form"))
+    roles = {} if holding is None else {"holding": holding, "standalone": True}
+    parts = parts_of_records(sources(rows, tmp_path)[source], by, CROSSED, {"x": "x", "y": "y", "z": "z"}, **roles)
+    # who he is: a holding by its name, a record by all that is known of it
+    alike = list(zip(*(rows[name].tolist() for name in (*by, "x", "y", "z")), strict=True))
+    person = alike if holding is None else [h or one for h, one in zip(rows["group"].tolist(), alike, strict=True)]
+    number: dict[Any, set[int]] = {}
+    for part in parts:
+        cells = part.table.statistics
+        for cell, codes in enumerate(zip(*part.table.cell_codes().values(), strict=True)):
+            known = part.where | {d: c for d, c in zip(part.table.dimensions, codes, strict=True) if c != "Total"}
+            mine = np.logical_and.reduce([np.ones(len(person), bool), *(rows[d] == c for d, c in known.items())])
+            there = {person[k] for k in np.flatnonzero(mine)}
+            if cells.count[cell] == len(there) == 1:
+                number.setdefault(there.pop(), set()).add(int(cells.contributors[cell, 0]))
+    assert all(len(found) == 1 for found in number.values())
+    assert len(set.union(*number.values())) == len(number) > 30

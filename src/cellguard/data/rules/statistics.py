@@ -44,7 +44,9 @@ class CellStatistics:
     request: ByteArray | None = None
     """Which kind of protection the largest contributor asked for: 0 none, 1 or 2; None when nobody could ask."""
     contributors: IntArray | None = None
-    """Who gave `top`, as numbers without a meaning outside this table; -1 where there are no more."""
+    """Who gave `top`, as numbers of a list of `people`; -1 where there are no more."""
+    people: str = ""
+    """Which list the numbers are of: tables of the same list were made from the same records; "" for its own."""
     shadow: bool = False
     """Whether the contributions are those of another variable than the published one."""
     integer: bool = False
@@ -167,7 +169,8 @@ class CellStatistics:
         if len({table.shadow for table in tables}) > 1:
             return None
         width = max(table.top.shape[1] for table in tables)
-        whole = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
+        whole: dict[str, Any] = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
+        whole["people"] = self.people if len({table.people for table in tables}) == 1 else ""
         out: dict[str, Any] = {}
         who = same_people(tables, place, len(value), measured)
         for field in fields(self):
@@ -202,10 +205,10 @@ def same_people(
 ) -> list[IntArray] | None:
     """Return the contributors of every table under common numbers; None where a table does not know them.
 
-    Numbers mean nothing outside their table. But a cell that two tables share has the same contributors in both: who
-    gave the k-th largest amount, and nobody else as much, is the same person. And so is, as far as anybody can tell,
-    who gave an amount that occurs once in each table: to take two people for one costs some protection too much,
-    to take one for two leaves him unnoticed.
+    Numbers of the same list are the same people. Others mean nothing outside their table. But a cell that two tables
+    share has the same contributors in both: who gave the k-th largest amount, and nobody else as much, is the same
+    person. And so is, as far as anybody can tell, who gave an amount that occurs once in each table: to take two
+    people for one costs some protection too much, to take one for two leaves him unnoticed.
 
     Parameters
     ----------
@@ -221,18 +224,27 @@ def same_people(
     if any(table.contributors is None for table in tables):
         return None
     known = [np.asarray(table.contributors) for table in tables]
-    start = np.cumsum([0, *(int(ids.max(initial=-1)) + 1 for ids in known)])
+    lists = [table.people or str(k) for k, table in enumerate(tables)]
+    if len(set(lists)) == 1:
+        return known
+    size = dict.fromkeys(lists, 0)
+    for name, ids in zip(lists, known, strict=True):
+        size[name] = max(size[name], int(ids.max(initial=-1)) + 1)
+    first_of = dict(zip(size, np.cumsum([0, *size.values()]).tolist(), strict=False))
+    start = [first_of[name] for name in lists]
     pairs: list[tuple[IntArray, IntArray]] = []
     alike = [_single_amounts(table) for table in tables]
     for k in range(len(tables)):
-        for j in (j for j in range(k) if measured is None or measured[j] == measured[k]):
+        for j in range(k):
+            if lists[j] == lists[k] or (measured is not None and measured[j] != measured[k]):
+                continue
             one, other = _in_shared_cells(tables[j], tables[k], place[j], place[k], n)
             pairs.append((one + start[j], other + start[k]))
             _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
             pairs.append((alike[j][0][mine] + start[j], alike[k][0][theirs] + start[k]))
     one, other = (np.concatenate([np.zeros(0, np.int64), *(pair[side] for pair in pairs)]) for side in (0, 1))
-    person = np.append(groups(one, other, int(start[-1])), -1)
-    return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start[:-1], strict=True)]
+    person = np.append(groups(one, other, sum(size.values())), -1)
+    return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start, strict=True)]
 
 
 def _in_shared_cells(

@@ -13,6 +13,7 @@ from cellguard._engine.space.cell_grid import keys_of
 from cellguard._io.frames import encode
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
+from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Roles
 from cellguard.data.tabulate.rollup import Cells, Items
 from cellguard.exceptions import InputError, UnknownCodeError
@@ -22,7 +23,7 @@ from cellguard.nouns.trees import ABSENT, nearest_codes
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Decoded", "decode", "hierarchies_of", "holding_names", "in_order", "is_digits"]
+__all__ = ["Decoded", "decode", "hierarchies_of", "in_order", "is_digits", "meet"]
 
 _SHOWN = 5
 
@@ -146,7 +147,7 @@ def decode(
     roles: Roles,
     hierarchies: Sequence[Hierarchy],
     missing: Mapping[str, Sequence[str]],
-    holdings: pa.Array | None,
+    people: People,
 ) -> Decoded:
     """Turn what a database answered into arrays; codes that the hierarchies do not have are refused."""
     codes = _Codes(roles.dimensions, hierarchies, missing)
@@ -160,7 +161,7 @@ def decode(
     largest = np.full(len(keys), -1.0)
     if roles.waiver:
         largest = np.nan_to_num(_numbers(table, "protected"), nan=-1.0)
-    who_top, who_shared = _holders(finest, holdings)
+    who_top, who_shared = _contributors(finest, people)
     large = _large(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
@@ -193,34 +194,35 @@ def _numbers(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
 
-def holding_names(answers: Sequence[Finest]) -> pa.Array | None:
-    """Return the names of the holdings in all answers, in their order: each has one number, whatever is crossed."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    tables = [table for finest in answers if finest.shared is not None for table in (finest.top, finest.shared)]
-    columns = [_plain(table.column("h")) for table in tables if table is not None]
-    if not columns:
-        return None
-    names = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type).unique()
-    return names.take(pc.sort_indices(names))
+def meet(answers: Sequence[Finest], people: People) -> None:
+    """Number the contributors that answers name: each has one number, whatever is crossed."""
+    people.meet([column for finest in answers for column in _named(finest) if column is not None])
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _holders(finest: Finest, names: pa.Array | None) -> tuple[IntArray | None, IntArray | None]:
-    """Number the holdings by the order of their names, among the largest and among those in several cells."""
-    if finest.shared is None:
+def _named(finest: Finest) -> tuple[pa.ChunkedArray | None, pa.ChunkedArray | None]:
+    """Return who gave the largest contributions, and the holdings in several cells; None where nobody says so."""
+    if finest.shared is not None:
+        shared = finest.shared.column("h")
+        return shared.slice(0, 0) if finest.top is None else finest.top.column("h"), shared
+    if finest.top is not None:
+        return finest.top.column("i") if "i" in finest.top.column_names else None, None
+    if "top" not in finest.cells.column_names:
         return None, None
-    import pyarrow.compute as pc
+    kind = finest.cells.schema.field("top").type.value_type
+    return (_listed(finest, "i") if kind.num_fields else None), None
 
-    top = finest.top.column("h") if finest.top is not None else finest.shared.column("h").slice(0, 0)
-    numbers = (pc.index_in(_plain(column), value_set=names) for column in (top, finest.shared.column("h")))
-    one, other = (np.asarray(number.to_numpy(), np.int64) for number in numbers)
+
+def _listed(finest: Finest, name: str | None) -> pa.ChunkedArray:
+    """Return the lists of large contributions, one after the other; of each what is called so."""
+    import pyarrow as pa
+
+    flat = finest.cells.column("top").combine_chunks().flatten()
+    return pa.chunked_array([flat if name is None else flat.field(name)])
+
+
+def _contributors(finest: Finest, people: People) -> tuple[IntArray | None, IntArray | None]:
+    """Return the numbers of those who gave the largest contributions, and of holdings in several cells."""
+    one, other = (None if column is None else people.numbers(column) for column in _named(finest))
     return one, other
 
 
@@ -238,7 +240,7 @@ def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) 
     if "top" in finest.cells.column_names:
         lists = finest.cells.column("top").combine_chunks()
         key = np.repeat(keys, lists.value_lengths().to_numpy(zero_copy_only=False))
-        value = np.asarray(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+        value = np.asarray(_listed(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(), np.float64)
         return _Large(key, value, np.ones(len(key)), np.zeros(len(key)))
     table = finest.top
     if table is None:

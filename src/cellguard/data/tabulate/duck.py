@@ -12,11 +12,14 @@ from glob import glob
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
+
 from cellguard._io.facts import is_utf8
 from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.lines import first_line, refuse_broken_lines
+from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
 
@@ -32,6 +35,8 @@ _VIEW = "_cellguard_records"
 """What a query calls the records; unlikely to be the name of anything in a user's own database."""
 _KEPT = "_cellguard_kept"
 """Columns of files that were read once into a database of our own."""
+_NUMBER = "_cellguard_number"
+"""Which record it is, in the order of the frame or the file."""
 
 
 class DuckRecords:
@@ -41,10 +46,13 @@ class DuckRecords:
         self._relation = relation
         self._connection = connection
         self._types = {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
-        self._names: Sequence[str] = list(relation.columns)
+        self._names: Sequence[str] = [name for name in relation.columns if name != _NUMBER]
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._text: str | None = None
         """The one text file that they come from, if they do."""
+        self._who: str | None = None
+        """SQL for who gave a record, the same in every question; None as long as nobody asks for it."""
+        self.people = People()
 
     # ------------------------------------------------------------------ where from
 
@@ -74,6 +82,8 @@ class DuckRecords:
     def from_frame(cls, frame: Any, columns: Sequence[str], **options: Any) -> DuckRecords:
         """Take the records of a frame (pandas, polars, pyarrow, or a dict of columns)."""
         table, names = _arrow(frame, columns)
+        if len(table.column_names):
+            table = table.append_column(_NUMBER, [np.arange(len(table))])
         connection = cls.connect(**options)
         records = cls._spilling(connection, connection.from_arrow(table))
         records._names = names
@@ -127,8 +137,31 @@ class DuckRecords:
             return
         wanted = ", ".join(sql.name(column) for column in dict.fromkeys(columns) if column in self._types)
         if wanted:
+            # rows stay in the order of the file: their numbers are the same in every run
+            self._connection.execute("SET preserve_insertion_order = true")
             self._asked(lambda: self._relation.project(wanted).create(_KEPT))
-            self._relation = self._connection.table(_KEPT)
+            self._connection.execute("SET preserve_insertion_order = false")
+            self._relation = self._connection.table(_KEPT).project(f"*, rowid AS {_NUMBER}")
+            self._types[_NUMBER] = "BIGINT"
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a record is the same person in every question."""
+        return self._who is not None
+
+    def number(self, columns: Sequence[str]) -> None:
+        """Let every record be one person in all questions that follow.
+
+        In a database of our own it has a number; of another we do not know in which order it gives them, and take what
+        all questions together can know of a record, its columns: who is alike in all of them stands in the same cells.
+        """
+        if self._connection is None:
+            texts = ", ".join(f"coalesce(CAST({sql.name(c)} AS VARCHAR), '')" for c in dict.fromkeys(columns))
+            self._who = f"concat_ws(chr(31), {texts})"
+            return
+        if _NUMBER not in self._types:
+            self.keep_columns(columns)
+        self._who = _NUMBER
 
     def view(self) -> DuckRecords:
         """Return the same records for one question: what it leaves out is there for the next one."""
@@ -249,16 +282,18 @@ class DuckRecords:
         by = ", ".join(codes)
         sums = [*codes, *sql.measures(roles, scales)]
         plain = not (roles.weight or roles.request or roles.holding)
-        if units and plain:  # the largest numbers and nothing about them: they come along in the same pass
-            sums.append(f"max(x, {units}) AS top")
+        if units and plain:  # the largest numbers, and whose they are: they come along in the same pass
+            sums.append(f"max({'{x: x, i: i}' if self.numbered else 'x'}, {units}) AS top")
         cells = self._run(f"SELECT {', '.join(sums)} FROM {items} GROUP BY {by}")
         top = shared = None
         alone = "WHERE cells = 1" if roles.holding else ""
         if units and not plain:
-            order = "ORDER BY " + ", ".join(["x DESC", *roles.present(weight="w", request="r DESC", holding="h")])
+            person = ["i"] if self.numbered and not roles.holding else []
+            ties = [*roles.present(weight="w", request="r DESC", holding="h"), *person]
+            order = "ORDER BY " + ", ".join(["x DESC", *ties])
             window = f"OVER (PARTITION BY {by} {order} ROWS UNBOUNDED PRECEDING)"
             place = f"sum(w) {window} - w" if roles.weight else f"row_number() {window} - 1"
-            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
+            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h"), *person]
             top = self._run(
                 f"SELECT {', '.join(kept)} FROM (SELECT *, {place} AS place FROM {items} {alone}) WHERE place < {units}"
             )
@@ -285,6 +320,8 @@ class DuckRecords:
             columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")
         if roles.holding:
             columns.append(f"{self._holding(roles.holding) if roles.standalone else sql.name(roles.holding)} AS h")
+        elif self._who is not None:
+            columns.append(f"{self._who} AS i")
         if roles.waiver:
             columns.append(f"{self._truth(roles.waiver)} AS q")
         if roles.request:
@@ -298,8 +335,10 @@ class DuckRecords:
 
     def _holding(self, column: str) -> str:
         """Return SQL for the holding of a record; one without gets a holding of its own, by its number."""
-        name = sql.name(column)
-        return f"CASE WHEN {self._given(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || row_number() OVER () END"
+        name, number = sql.name(column), _NUMBER if _NUMBER in self._types else "row_number() OVER ()"
+        if self._who is not None and _NUMBER not in self._types:  # who are alike in everything are several all the same
+            number = f"{self._who} || chr(31) || row_number() OVER (PARTITION BY {self._who})"
+        return f"CASE WHEN {self._given(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || {number} END"
 
     def _truth(self, column: str) -> str:
         name = sql.name(column)
@@ -313,7 +352,7 @@ class _View(DuckRecords):
 
     def __init__(self, records: DuckRecords) -> None:
         super().__init__(records._relation, records._connection)
-        self._names, self._text = records._names, records._text
+        self._names, self._text, self._who, self.people = records._names, records._text, records._who, records.people
 
     def close(self) -> None:
         """Leave the database to the others."""

@@ -176,14 +176,11 @@ def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> Coordinates:
 
 
 def in_order(
-    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part], *, named: bool
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]
 ) -> tuple[CellStatistics, FloatArray | None]:
-    """Return the statistics (and costs) of the table's cells; cells without records are empty.
-
-    `named` says that contributors have the same numbers in all parts; otherwise they are recognised by what they gave.
-    """
+    """Return the statistics (and costs) of the table's cells; cells without records are empty."""
     where = _places(cells, sizes, parts)
-    people = None if named or len(parts) == 1 else _people(cells, sizes, parts)
+    people = None if len(parts) == 1 else _people(cells, sizes, parts)
     columns: dict[str, Any] = {}
     for field in fields(CellStatistics):
         given = [getattr(part.statistics, field.name) for part in parts]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.frames import library_of
+from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Records
 
 __all__ = ["Opened", "open_records"]
@@ -23,17 +24,24 @@ class Opened:
         from cellguard.data.tabulate.duck import DuckRecords
 
         self.library = library(data)
-        self._data, self._options = data, {"encoding": encoding, **options}
+        self._data, self._options, self._columns = data, {"encoding": encoding, **options}, columns
+        self.people = People()
         opened = open_records(data, columns, **self._options)
         self._shared = opened if isinstance(opened, DuckRecords) and opened.own else None
         if self._shared is not None and isinstance(data, (str, Path)):
             self._shared.keep_columns(columns)
+        if self._shared is not None and set(columns) <= set(self._shared.columns()):  # others are refused in a moment
+            self._shared.number(columns)
+            self._shared.people = self.people
 
     def view(self, columns: Sequence[str]) -> Records:
         """Return the records, all of them, for one question; whoever asks may close them."""
         if self._shared is not None:
             return self._shared.view()
-        return open_records(self._data, columns, **self._options)
+        records = open_records(self._data, columns, **self._options)
+        records.number(self._columns)
+        records.people = self.people
+        return records
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor, log2, log10
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from cellguard.data.tabulate.people import People
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -117,15 +118,26 @@ class Finest(NamedTuple):
 
     cells: pa.Table
     """records, n (contributors in one cell only), y (value), w (weights), x (total of contributions), c (cost),
-    protected (largest contribution without a waiver), top (a list of the largest ones, instead of the next table)."""
+    protected (largest contribution without a waiver), top (a list of the largest ones, instead of the next table;
+    where records are numbered, each with its own)."""
     top: pa.Table | None
-    """The largest contributions of each cell, a row for each: x, w, r (request), h (holding)."""
+    """The largest contributions of each cell, a row for each: x, w, r (request), h (holding) or i (record)."""
     shared: pa.Table | None
     """Holdings in several cells, a row for each: h, sx (signed), ax, wax (absolute), sw, n, q (waived), r."""
 
 
 class Records(Protocol):
     """Somewhere records are, and can be added up."""
+
+    people: People
+    """Who contributed, as far as somebody asks."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a record is the same person in every question."""
+
+    def number(self, columns: Sequence[str]) -> None:
+        """Let every record be one person in all questions that follow; `columns` are all that they look at."""
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""

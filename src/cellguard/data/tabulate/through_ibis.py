@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
 from cellguard.exceptions import InputError
 
@@ -24,6 +25,22 @@ class IbisRecords:
 
     def __init__(self, table: ir.Table) -> None:
         self._table = table
+        self._who: tuple[str, ...] | None = None
+        """Columns that say which record it is, in every question; None as long as nobody asks for it."""
+        self.people = People()
+
+    @property
+    def numbered(self) -> bool:
+        """Whether a record is the same person in every question."""
+        return self._who is not None
+
+    def number(self, columns: Sequence[str]) -> None:
+        """Let every record be one person in all questions that follow.
+
+        Rows of a database have no number. What all questions together can know of a record are its columns, and who is
+        alike in all of them stands in the same cells with the same amounts.
+        """
+        self._who = tuple(dict.fromkeys(columns))
 
     def columns(self) -> Sequence[str]:
         """Return the names of the columns."""
@@ -105,10 +122,11 @@ class IbisRecords:
             order = [alone.x.desc()]
             order += [alone.w] if roles.weight else []
             order += [alone.r.desc()] if roles.request else []
-            order += [alone.h] if roles.holding else []
+            person = ["i"] if self.numbered and not roles.holding else []
+            order += [alone.h] if roles.holding else [alone[name] for name in person]
             window = ibis.cumulative_window(group_by=codes, order_by=order)
             before = alone.w.sum().over(window) - alone.w if roles.weight else ibis.row_number().over(window)
-            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h")]
+            kept = [*codes, "x", *roles.present(weight="w", request="r", holding="h"), *person]
             ranked = alone.mutate(place=before)
             top = ranked.filter(ranked.place < units).select(kept)
         if roles.holding:
@@ -144,7 +162,9 @@ class IbisRecords:
         if roles.cost:
             columns["c"] = times(self._number(t, roles.cost, "cost"))
         if roles.holding:
-            columns["h"] = _standing_alone(t[roles.holding], looked_at) if roles.standalone else t[roles.holding]
+            columns["h"] = self._holding(t, roles, looked_at)
+        elif self._who is not None:
+            columns["i"] = _alike(t, self._who)
         if roles.waiver:
             columns["q"] = _truth(t[roles.waiver])
         if roles.request:
@@ -152,6 +172,28 @@ class IbisRecords:
             kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
             columns["r"] = ibis.cases(*kinds, else_=0)
         return t.select(**columns)
+
+    def _holding(self, t: ir.Table, roles: Roles, order: Any) -> Any:
+        """Return the holdings; a record without one has its own."""
+        import ibis
+
+        holding = t[roles.holding]
+        if not roles.standalone:
+            return holding
+        number = ibis.row_number()
+        if self._who is None:
+            own = number.over(ibis.window(order_by=order)).cast("string")
+        else:  # those who are alike in everything are several all the same
+            alike = _alike(t, self._who)
+            own = alike + "\x1f" + number.over(ibis.window(group_by=alike, order_by=order)).cast("string")
+        return ibis.ifelse(_gap(holding), ibis.literal("\x1f") + own, holding.cast("string"))
+
+
+def _alike(t: ir.Table, columns: Sequence[str]) -> Any:
+    """Return the columns of a record as one text."""
+    import ibis
+
+    return ibis.literal("\x1f").join([t[column].cast("string").fill_null("") for column in columns])
 
 
 def _rounded(x: Any, decimals: int | None) -> Any:
@@ -162,14 +204,6 @@ def _rounded(x: Any, decimals: int | None) -> Any:
 def _gap(holding: Any) -> Any:
     """Return where a record has no holding."""
     return holding.isnull() | (holding.strip() == "") if holding.type().is_string() else holding.isnull()
-
-
-def _standing_alone(holding: Any, order: Any) -> Any:
-    """Return the holdings; a record without gets one of its own, by a number."""
-    import ibis
-
-    number = ibis.row_number().over(ibis.window(order_by=order)).cast("string")
-    return ibis.ifelse(_gap(holding), ibis.literal("\x1f") + number, holding.cast("string"))
 
 
 def _truth(x: Any) -> Any:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard.data.tabulate.decode import decode, hierarchies_of, holding_names, is_digits
+from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits, meet
 from cellguard.data.tabulate.holdings import judge
 from cellguard.data.tabulate.margins import Part, Rolled, exact, in_order, statistics_of, with_records
 from cellguard.data.tabulate.opened import library, open_records
+from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.data.tabulate.rollup import roll_up
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
@@ -243,8 +244,10 @@ class _Tabulation:
     total: str | Mapping[str, str] | None
     drop: bool
     known_zeros: bool
-    holdings: Any = None  # pyarrow
+    people: People = field(default_factory=People)
     """Who the contributors are; known when the records are read."""
+    known: bool = False
+    """Whether they have the same numbers whatever is crossed."""
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
@@ -253,9 +256,12 @@ class _Tabulation:
         check_facts(facts, self.roles, records)
         scales = self._scales(facts)
         largest = _largest(tuple(self.dims), self.crossings)
+        if len(largest) > 1 and not records.numbered:
+            records.number(self.roles.columns)
         answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in largest]
         hierarchies = hierarchies_of(self.dims, self._seen(largest, answers), self.missing, self.total)
-        self.holdings = holding_names(answers)
+        self.people, self.known = records.people, records.numbered or self.roles.holding is not None
+        meet(answers, self.people)
         parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(largest, answers, strict=True)]
         negative = facts.negative.get("value", 0) > 0
         return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
@@ -283,7 +289,7 @@ class _Tabulation:
     ) -> Part:
         own = [hierarchies[name] for name in names]
         sizes = [len(h) for h in own]
-        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.holdings)
+        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.people)
         margins = roll_up(decoded.cells, own, decoded.items, self.units)
         keys = keys_of(margins.coordinates, sizes)
         order = np.argsort(keys)
@@ -296,7 +302,7 @@ class _Tabulation:
             units=self.units,
             judged=None if decoded.shared is None else judge(decoded.shared, own, self.units),
         )
-        statistics = statistics_of(self.roles, scales, rolled)
+        statistics = replace(statistics_of(self.roles, scales, rolled), people=self.people.list if self.known else "")
         cost = exact(sums, "c", scales["cost"]) if self.roles.cost else None
         return Part(
             dimensions=tuple(list(self.dims).index(name) for name in names),
@@ -310,7 +316,7 @@ class _Tabulation:
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
-        statistics, costs = in_order(cells, sizes, parts, named=self.holdings is not None)
+        statistics, costs = in_order(cells, sizes, parts)
         T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         table = Table.from_equations(
             statistics.value,
