@@ -164,6 +164,7 @@ def read_options(release: Any) -> dict[str, Any]:
     out: dict[str, Any] = {"method": release.method}
     if release.method == "round":
         out |= {"base": release.base, "step": release.step, "keep_multiples": release.keep_multiples}
+        out["keep"] = release.options.get("keep", [])
     elif release.method == "perturb":
         # cells that must stay are known to: any distance will do for them
         fixed = release.table.fixed

@@ -203,7 +203,7 @@ def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, An
             found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
         low, high = (v, v) if table.fixed[i] else rounded_interval(table, v, base, release.step)
         if i in kept:  # the nearest multiple, as everybody knows
-            low, high = max(low, v - base / 2), min(high, v + base / 2)
+            low, high = max(low, v - base / 2), min(high, v + base / 2 - unit_of(table))  # the middle goes up
             if not low <= a <= high:
                 found.append(Violation("kept", f"{table.label(i)}: not the multiple nearest to it"))
         intervals.append((low, high))

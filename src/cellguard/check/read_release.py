@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from cellguard._tolerances import ROUNDED_TRUTH
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.grid import known_empty
+from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table, residuals
@@ -38,16 +40,18 @@ def read_release(
     *,
     method: str | None = None,
     base: ArrayLike | None = None,
-    step: int = 1,
+    step: int | None = None,
     distance: ArrayLike | None = None,
     keep_multiples: bool = False,
+    keep: Iterable[Keep] = (),
     ignore: Collection[str] = (),
     marks_only: bool = False,
 ) -> Release:
     """Read a release of a table from a file that any program may have written.
 
     What stands in the file is published: a value beside the mark of a withheld cell, a second column of
-    numbers, or one that nothing explains is refused.
+    numbers, or one that nothing explains is refused. Base, step, distance and kept totals that are not given are
+    those that the manifest beside the file tells, if there is one.
 
     Parameters
     ----------
@@ -62,33 +66,55 @@ def read_release(
     method
         ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
     base, step
-        Of a rounded table: its base, or one per cell; cells moved by less than `step` bases.
+        Of a rounded table: its base, or one per cell; cells moved by less than `step` bases, 1 unless given.
     distance
         Of a perturbed table: how far, at most, cells moved; one number, or one per cell. Its base will do.
     keep_multiples
         Of a rounded table: sensitive multiples of the base were let stay (:func:`cellguard.round`).
+    keep
+        Of a rounded table: what went to its nearest multiple (:func:`cellguard.round`). Everybody knows it.
     ignore
         Columns that say nothing about the table's values.
     marks_only
         The file is an internal one: the values beside the marks of withheld cells will not be published.
     """
-    how = {"base": base, "step": step, "distance": distance, "keep_multiples": keep_multiples}
     if isinstance(table, Publication):
         table = table.table
+    how = Told(method=method, base=base, step=step, distance=distance, keep_multiples=keep_multiples, keep=keep)
+    if not isinstance(path, Mapping):
+        how = how.completed(Path(path))
+    release = _read(table, path, partial(_read_file, how=how, ignore=ignore, marks_only=marks_only))
+    return _with_kept(release, how.keep) if isinstance(release, Rounding) else release
+
+
+def _read(table: Table, path: str | Path | Mapping[str, str | Path], read: Callable[[Table, Path], Release]) -> Release:
+    """Read one file, or of a publication one for each table."""
     if isinstance(path, Mapping) or (table.parts and Path(path).is_dir()):
         from cellguard.check.read_tables import files_of_tables, read_tables
 
-        options: dict[str, Any] = {**how, "method": method, "ignore": ignore, "marks_only": marks_only}
-        files = files_of_tables(table.parts or (), path)
-        return read_tables(table, files, partial(read_release, **options))
-    text = Path(path)
-    if text.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
+        return read_tables(table, files_of_tables(table.parts or (), path), read)
+    return read(table, Path(path))
+
+
+def _read_file(table: Table, path: Path, *, how: Told, ignore: Collection[str], marks_only: bool) -> Release:
+    if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
         from cellguard._io.release_columns import read_columns
 
-        columns = read_columns(text, read_frame(path), table.dimensions, ignore=ignore)
-        return _Reader(table, text, columns, marks_only).release(method, how)
-    return _release(table, "suppress", suppressed=_answer_of_a_solver(table, text) | table.sensitive)
+        columns = read_columns(path, read_frame(path), table.dimensions, ignore=ignore)
+        return _Reader(table, path, columns, marks_only).release(how)
+    return _release(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
+
+
+def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
+    """Return a rounding of which everybody knows what went to its nearest multiple."""
+    table = release.table
+    kept = kept_cells(table, keep) & ~table.fixed
+    near = np.floor(table.values / release.base + 0.5) * release.base
+    off = np.abs(release.values - near) > release.base / 4
+    _refuse(table, kept & off, "is said to be kept, and is not the multiple nearest to it.")
+    options = {**release.options, "keep": as_plain(keep)}
+    return replace(release, table=known_nearest(table, release.base, kept), options=options)
 
 
 def _release(table: Table, method: str, **published: Any) -> Release:
@@ -141,8 +167,9 @@ class _Reader:
         self.status = ordered(columns.status, "published")
         self.value, self.lower, self.upper = (ordered(x, "0") for x in (columns.value, columns.lower, columns.upper))
 
-    def release(self, method: str | None, how: Mapping[str, Any]) -> Release:
-        """Return the release of a method, or of the one that the columns speak of."""
+    def release(self, how: Told) -> Release:
+        """Return the release of the method that is told, or of the one that the columns speak of."""
+        method = how.method
         if self.lower is not None or self.upper is not None:
             return self._intervals(method)
         blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank(self.value)
@@ -204,10 +231,10 @@ def _blank(words: list[str]) -> BoolArray:
     return np.array([word.lower() in BLANKS for word in words])
 
 
-def _guess(how: Mapping[str, Any]) -> str:
-    if how["base"] is not None:
+def _guess(how: Told) -> str:
+    if how.base is not None:
         return "round"
-    if how["distance"] is not None:
+    if how.distance is not None:
         return "perturb"
     raise InputError(
         "the file has a value for every cell, and nothing says how they were made.",
@@ -215,16 +242,17 @@ def _guess(how: Mapping[str, Any]) -> str:
     )
 
 
-def _moved(table: Table, method: str, values: FloatArray, how: Mapping[str, Any]) -> Release:
+def _moved(table: Table, method: str, values: FloatArray, how: Told) -> Release:
     """Make a release of values that differ from the true ones; `how` is what was published with them."""
     if method == "adjust":
         return _release(table, method, values=values)
     if method == "round":
-        base = _per_cell(table, how["base"], "a rounded table needs its base")
-        if how["step"] < 1:
-            raise InputError(f"step {how['step']!r}: a whole number of at least 1 is needed.")
-        return _release(table, method, values=values, base=base, step=how["step"], keep_multiples=how["keep_multiples"])
-    room = how["distance"] if how["distance"] is not None else how["base"]
+        base = _per_cell(table, how.base, "a rounded table needs its base")
+        step = 1 if how.step is None else how.step
+        if step < 1:
+            raise InputError(f"step {step!r}: a whole number of at least 1 is needed.")
+        return _release(table, method, values=values, base=base, step=step, keep_multiples=how.keep_multiples)
+    room = how.distance if how.distance is not None else how.base
     room = _per_cell(table, room, "a perturbed table needs the distance that was published with it")
     return _release(table, method, values=values, distance=room)
 

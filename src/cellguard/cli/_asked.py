@@ -57,12 +57,14 @@ class ReleaseAsked:
     """How it was made; found if not given."""
     base: str | None = None
     """Of a rounded table: a number, or a file with a line per cell."""
-    step: int = 1
+    step: int | None = None
     """A rounded table moved by less than so many bases."""
     distance: float | None = None
     """How far, at most, a perturbed table moved."""
     keep_multiples: bool = False
     """Sensitive multiples were let stay."""
+    keep: Sequence[str] | None = None
+    """What went to its nearest multiple, as it is typed."""
     ignore: Sequence[str] | None = None
     """Columns that say nothing about the values."""
     marks_only: bool = False
@@ -72,6 +74,7 @@ class ReleaseAsked:
         """Read what was published of the table."""
         from cellguard.check.read_release import read_release
         from cellguard.methods.bases import read_bases
+        from cellguard.methods.keep import margins
 
         return read_release(
             table,
@@ -81,6 +84,7 @@ class ReleaseAsked:
             step=self.step,
             distance=self.distance,
             keep_multiples=self.keep_multiples,
+            keep=margins(list(self.keep or ())),
             ignore=self.ignore or (),
             marks_only=self.marks_only,
         )

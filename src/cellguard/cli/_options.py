@@ -17,6 +17,7 @@ __all__ = [
     "Internal",
     "Json",
     "KeepMultiples",
+    "Kept",
     "Levels",
     "MarksOnly",
     "Method",
@@ -104,10 +105,22 @@ Base = Annotated[
     str | None,
     typer.Option("--base", metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell."),
 ]
-Step = Annotated[int, typer.Option("--step", metavar="N", min=1, help="A rounded table moved by less than N bases.")]
+Step = Annotated[
+    int | None,
+    typer.Option(
+        "--step", metavar="N", min=1, help="A rounded table moved by less than N bases; 1 if nothing is told."
+    ),
+]
 KeepMultiples = Annotated[
     bool, typer.Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
 ]
+Kept = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep", metavar="MARGIN",
+        help="Of a rounded table: what went to its nearest multiple (total, a dimension, or several with commas).",
+    ),
+]  # fmt: skip
 Distance = Annotated[
     float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
 ]

@@ -24,9 +24,10 @@ def command(
     release_path: options.ReleaseFile,
     method: options.Method = None,
     base: options.Base = None,
-    step: options.Step = 1,
+    step: options.Step = None,
     distance: options.Distance = None,
     keep_multiples: options.KeepMultiples = False,
+    keep: options.Kept = None,
     ignore: options.Ignore = None,
     marks_only: options.MarksOnly = False,
     bounds: options.Bounds = None,
@@ -61,7 +62,7 @@ def command(
     from cellguard.check.audit import audit
 
     start = time.perf_counter()
-    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, ignore, marks_only)
+    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, keep, ignore, marks_only)
     with printing.only_json_on_stdout(as_json):
         table = TableAsked(path=path, levels=levels, bounds=bounds, insiders=insiders, whole=integer).load()
         release = published.read(table)

@@ -32,9 +32,10 @@ def command(
     ] = None,
     method: options.Method = None,
     base: options.Base = None,
-    step: options.Step = 1,
+    step: options.Step = None,
     distance: options.Distance = None,
     keep_multiples: options.KeepMultiples = False,
+    keep: options.Kept = None,
     ignore: options.Ignore = None,
     marks_only: options.MarksOnly = False,
     bounds: options.Bounds = None,
@@ -63,7 +64,7 @@ def command(
     from cellguard.check.witnesses import read_proofs, verify
 
     start = time.perf_counter()
-    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, ignore, marks_only)
+    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, keep, ignore, marks_only)
     with printing.only_json_on_stdout(as_json):
         table = TableAsked(path=path, levels=levels, bounds=bounds, insiders=insiders, whole=integer).load()
         release = published.read(table)

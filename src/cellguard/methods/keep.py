@@ -1,87 +1,22 @@
-"""Totals and margins that an office wants to publish as they are."""
+"""The option by which totals and margins are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.methods.method import Option
+from cellguard.nouns.kept import Keep, kept_cells
 
-if TYPE_CHECKING:
-    from cellguard._types import BoolArray
-    from cellguard.nouns.table import Table
-
-__all__ = ["Keep", "as_plain", "keep_option", "kept_cells"]
-
-Keep = int | str | Sequence[str] | Mapping[str, str]
-"""A cell's index, its codes, ``"total"``, a dimension, or several: the margin of these."""
+__all__ = ["Keep", "keep_option", "kept_cells", "margins"]
 
 
-def _margins(typed: list[str] | None) -> list[list[str]]:
+def margins(typed: list[str] | None) -> list[list[str]]:
+    """Read margins as they are typed: dimensions with commas."""
     return [entry.split(",") for entry in typed or []]
 
 
 def keep_option(what: str) -> Option:
     """Return the option by which totals and margins are kept; `what` says how."""
     return Option(
-        name="keep", kind=list[str], metavar="MARGIN", read=_margins,
+        name="keep", kind=list[str], metavar="MARGIN", read=margins,
         job_kind=list[str | list[str] | dict[str, str]], job_default=(),
         help=f"{what}: total, a dimension, or several with commas (in a job a list); may be repeated.",
     )  # fmt: skip
-
-
-def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
-    """Return the cells to be kept; sensitive cells of a margin are left out, a sensitive cell by itself is refused.
-
-    >>> import numpy as np
-    >>> from cellguard.nouns.table import Table
-    >>> t = Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]], sensitive=[1])
-    >>> [t.label(i) for i in np.flatnonzero(kept_cells(t, ["total", ["region"]]))]
-    ['(region=Total, sex=Total)', '(region=N, sex=Total)', '(region=S, sex=Total)']
-    """
-    import numpy as np
-
-    out = np.zeros(table.n_cells, bool)
-    for entry in as_plain(keep):
-        single, cells = _cells(table, entry)
-        if single and table.sensitive[cells].any():
-            raise InputError(
-                f"keep: {table.label(int(np.argmax(cells)))} is sensitive and cannot stay as it is.",
-                hint="take it off the list.",
-            )
-        out |= cells
-    return out & ~table.sensitive
-
-
-def _cells(table: Table, entry: Any) -> tuple[bool, BoolArray]:
-    """Return whether an entry names one cell, and its cells."""
-    import numpy as np
-
-    out = np.zeros(table.n_cells, bool)
-    if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
-        if not 0 <= entry < table.n_cells:
-            raise InputError(f"keep: there is no cell {entry}; they are 0 to {table.n_cells - 1}.")
-        out[entry] = True
-        return True, out
-    if isinstance(entry, Mapping):
-        out[table.cell(entry)] = True
-        return True, out
-    names = [entry] if isinstance(entry, str) else list(entry)
-    if names == ["total"] and "total" not in table.dimensions:
-        names = []
-    if not table.dimensions:
-        raise InputError("keep: this table has no dimensions.", hint="give the indices of the cells.")
-    for name in names:
-        if name not in table.dimensions:
-            known = ["total", *table.dimensions]
-            raise UnknownCodeError(f"keep: there is no dimension {name!r}.", hint=did_you_mean(str(name), known))
-    inside = np.isin(table.dimensions, names)
-    out |= (table.coordinates[:, ~inside] == 0).all(axis=1)
-    return False, out
-
-
-def as_plain(keep: Iterable[Keep]) -> list[Any]:
-    """Return what is to be kept as plain entries, as a release records them; one is as good as a list of one."""
-    entries = [keep] if isinstance(keep, str | Mapping) or not isinstance(keep, Iterable) else keep
-    return [dict(e) if isinstance(e, Mapping) else e if isinstance(e, str | int) else list(e) for e in entries]

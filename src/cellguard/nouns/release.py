@@ -294,6 +294,10 @@ class Release:
         """Return what only this kind of release has to tell."""
         return {}
 
+    def published_with(self) -> dict[str, Any]:
+        """Return what readers are told of how the numbers were made, and may compute with."""
+        return {}
+
     def _require_published(self) -> None:
         if not self.published:
             raise ReleaseError(
@@ -481,8 +485,13 @@ class Rounding(Release):
     def _counted(self) -> str:
         return f", base {base_of(self.base)}, step {self.step}"
 
+    def published_with(self) -> dict[str, Any]:
+        told = {"base": base_of(self.base), "step": self.step}
+        said = {"keep": self.options.get("keep"), "keep_multiples": self.keep_multiples}
+        return told | {name: value for name, value in said.items() if value}
+
     def _own_figures(self) -> dict[str, Any]:
-        return {"base": base_of(self.base), "step": self.step}
+        return self.published_with()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -511,6 +520,9 @@ class Perturbation(Release):
 
     def point_values(self) -> FloatArray:
         return self.values
+
+    def published_with(self) -> dict[str, Any]:
+        return {"distance": base_of(self.distance[~self.table.fixed])}
 
     def _own_figures(self) -> dict[str, Any]:
         return {"base": None if self.base is None else base_of(self.base), "step": 1}

@@ -425,7 +425,8 @@ def _asked(outcome: Outcome) -> dict[str, str]:
 
 
 def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
-    """Return what everybody may know: no seed, no options, no hash of anything confidential."""
+    """Return what everybody may know: no seed, no hash of anything confidential, of options what readers are told."""
+    told = outcome.release.published_with()
     out = {
         "format": manifests.FORMAT,
         "name": outcome.file.job.name,
@@ -434,6 +435,7 @@ def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
         "audited": outcome.audit is not None,
         "safe": not outcome.unsafe,
         "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
+        **({"published_with": told} if told else {}),
     }
     return out | _remarks(outcome)
 

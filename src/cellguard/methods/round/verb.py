@@ -25,9 +25,9 @@ from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError
-from cellguard.methods.keep import Keep, as_plain, kept_cells
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Rounding, Status, unit_of_table
@@ -128,7 +128,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
     bases = _bases(table, base)
-    table = _kept(table, bases, keep)
+    table = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
     needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
     _check_levels(table, bases, needs, step or 1)
     options = {
@@ -352,18 +352,6 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
             hint="every value then is a multiple, or next to one; take a base with as many decimals at most.",
         )
     return bases
-
-
-def _kept(table: Table, bases: FloatArray, keep: Iterable[Keep]) -> Table:
-    """Return the table in which everybody knows the kept cells to within half a base of their nearest multiple."""
-    kept = kept_cells(table, keep) & ~table.fixed
-    if not kept.any():
-        return table
-    near, half = np.floor(table.values / bases + 0.5) * bases, bases / 2
-    return table.with_(
-        lb=np.where(kept, np.minimum(np.maximum(table.lb, near - half), table.values), table.lb),
-        ub=np.where(kept, np.maximum(np.minimum(table.ub, near + half), table.values), table.ub),
-    )
 
 
 def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -114,7 +114,19 @@ def _published_extra(content: Content) -> dict[str, str]:
         return {}
     base = summary["base"]
     shown = figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)
-    return {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
+    told = {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
+    return told | ({"at its nearest multiple": _kept(summary["keep"])} if summary.get("keep") else {})
+
+
+def _kept(keep: Sequence[Any]) -> str:
+    """Say what was kept in words: the total, margins by their dimensions, cells by their codes."""
+    names = []
+    for entry in keep:
+        if isinstance(entry, Mapping):
+            names.append(", ".join(f"{dimension} {code}" for dimension, code in entry.items()))
+        else:
+            names.append(str(entry) if isinstance(entry, str | int) else " x ".join(entry) or "total")
+    return "; ".join(names)
 
 
 def _parts(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
