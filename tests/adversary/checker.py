@@ -203,7 +203,7 @@ def _rounded(table: cg.Table, release: Any, file: Written, options: dict[str, An
             found.append(Violation("fixed", f"{table.label(i)}: changed, and must be published"))
         low, high = (v, v) if table.fixed[i] else rounded_interval(table, v, base, release.step)
         if i in kept:  # the nearest multiple, as everybody knows
-            low, high = max(low, v - base / 2), min(high, v + base / 2 - unit_of(table))  # the middle goes up
+            low, high = max(low, v - base / 2), min(high, _below(v + base / 2, unit_of(table)))  # the middle goes up
             if not low <= a <= high:
                 found.append(Violation("kept", f"{table.label(i)}: not the multiple nearest to it"))
         intervals.append((low, high))
@@ -228,6 +228,11 @@ def rounded_interval(table: cg.Table, v: Fraction, base: Fraction, step: int) ->
     """Return what is really possible of a rounded cell: less than step x base away, in the unit of the values."""
     room = step * base - unit_of(table)
     return v - room, v + room
+
+
+def _below(end: Fraction, unit: Fraction) -> Fraction:
+    """Return the largest value on the grid of the unit below an end; the end itself where there is no grid."""
+    return (ceil(end / unit) - 1) * unit if unit else end
 
 
 def unit_of(table: cg.Table) -> Fraction:

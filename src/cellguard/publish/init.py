@@ -95,6 +95,7 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
     names = ", ".join(toml_value(d.name) for d in found.dimensions)
     total = ", ".join(f"{toml_key(d.name)} = {toml_value(d.total)}" for d in found.dimensions if d.total)
     lines = ["[[tables]]", "# Columns found, and what they were taken for:", about]
+    lines += [f"name = {toml_value(path.name.partition('.')[0])}    # names its files"]
     lines += [f"file = {toml_value(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
     lines += [f"value = {toml_value(found.value)}"]
     lines += [f"total = {{{total}}}    # how the file calls the totals"] if total else []

@@ -279,6 +279,15 @@ def test_a_table_of_counts_with_all_some_or_no_totals(tmp_path, rows, capsys):
     assert (plan["cells"], plan["sensitive"]) == (9, 1)
 
 
+def test_the_release_of_a_ready_table_is_called_like_its_file(tmp_path, capsys):
+    (tmp_path / "crimes-2024.csv").write_text((CELLS + TOTALS).format(v="freq"))
+    assert main(["init", str(tmp_path / "crimes-2024.csv")]) == 0
+    assert main(["protect", str(tmp_path / "job.toml")]) == 0
+    public = tmp_path / "crimes-2024-release" / "public"
+    assert {f.name for f in public.iterdir()} >= {"crimes-2024.csv", "crimes-2024.xlsx"}
+    capsys.readouterr()
+
+
 def test_whole_numbers_without_contributors_are_counts_only_if_somebody_says_so(tmp_path, capsys):
     (tmp_path / "cells.csv").write_text((CELLS + TOTALS).format(v="value"))
     assert main(["init", str(tmp_path / "cells.csv")]) == 0
