@@ -116,10 +116,11 @@ class _Dimension:
         return len(self._under(first)) > 1 and self._under(first) == self._under(second)
 
     def _refuse_two_meanings(self, roots: Sequence[str], below: dict[str, set[str]]) -> None:
-        """A total that is an inner code elsewhere must have the same parts there."""
-        inner = {c for tree in self.trees for c in tree.codes if c != tree.root}
+        """A total that is an inner code elsewhere must have the same parts there, or be said to be that part."""
         for root in roots:
-            if root not in inner or root not in below:
+            totals = [tree for tree in self.trees if tree.root == root]
+            inner = [tree for tree in self.trees if tree.root not in (root, None) and root in tree.codes]
+            if not inner or root not in below:
                 continue
             sets = [
                 frozenset().union(*(self._under(c) for c in kids))
@@ -127,12 +128,19 @@ class _Dimension:
                 for code, kids in tree.families
                 if code == root
             ]
-            if any(s != self._under(root) for s in sets):
-                total = next(tree.place for tree in self.trees if tree.root == root)
-                other = next(tree.place for tree in self.trees if tree.root != root and root in tree.codes)
+            known = any(code == root for tree in inner for code, _ in tree.families)
+            guessed = [tree for tree in totals if not (tree.declared or known)]
+            if guessed:  # the same word, and nobody says what is below it there
                 raise InputError(
-                    f"dimension {self.name!r}: {root!r} is the total of {total} and an inner code of {other}, with "
-                    "other parts.",
+                    f"dimension {self.name!r}: {root!r} is the total of {guessed[0].place} and an inner code of "
+                    f"{inner[0].place}.",
+                    hint=f'if the table covers that part only, say where = {{{self.name} = "{root}"}}; '
+                    "otherwise give its total a code of its own.",
+                )
+            if any(s != self._under(root) for s in sets):
+                raise InputError(
+                    f"dimension {self.name!r}: {root!r} is the total of {totals[0].place} and an inner code of "
+                    f"{inner[0].place}, with other parts.",
                     hint="give the total a code of its own, or say which part of the population the table covers.",
                 )
 
@@ -149,6 +157,8 @@ class _Tree:
     families: tuple[Family, ...]
     place: str = ""
     """How messages call the table."""
+    declared: bool = False
+    """Whether its total is said to be a part of the population."""
     grand: tuple[str, float] | None = None
     """Its indicator and the value of its grand total, which tells whether it covers everybody."""
 
@@ -173,7 +183,9 @@ def _tree(part: Part, dimension: str) -> _Tree:
     if dimension in part.where:  # the total of a table for a part of the population is that part
         families = [(part.where[dimension] if c == root else c, kids) for c, kids in families]
         root = part.where[dimension]
-        return _Tree(root=root, spelt=codes, codes=(root, *codes[1:]), families=tuple(families), place=part.place(-1))
+        spelt, codes = codes, (root, *codes[1:])
+        named = part.place(-1)
+        return _Tree(root=root, spelt=spelt, codes=codes, families=tuple(families), place=named, declared=True)
     top = np.flatnonzero(~table.coordinates.any(axis=1))
     grand = (part.indicator, float(table.values[top[0]])) if len(top) and not part.where else None
     return _Tree(root=root, spelt=codes, codes=codes, families=tuple(families), place=part.place(-1), grand=grand)

@@ -1,5 +1,7 @@
 """Tables that share cells, as one system."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -58,6 +60,27 @@ def test_a_table_for_a_part_of_the_population():
     assert found.table.n_cells == 28
     other = Part(name="young", table=east, where={"age": "young"})
     assert Publication.of([Part(name="all", table=by_sector()), other]).table.n_cells == 28 + 4
+
+
+def test_a_total_that_is_an_inner_code_elsewhere_must_be_said_to_be_that_part():
+    coarse = cg.Table.from_leaves(
+        {"region": ["East", "West"], "sector": ["a", "b", "c"]}, [LEAVES[:2].sum(axis=0), LEAVES[2:].sum(axis=0)]
+    )
+    below = {"region": cg.Hierarchy.from_nested(["E1", "E2"], total="East"), "sector": ["a", "b", "c"]}
+    east = Part(name="east", table=cg.Table.from_leaves(below, LEAVES[:2]), source="east.csv")
+    every = Part(name="all", table=coarse, source="all.csv")
+    # the values agree, but North is not National because both are called N and happen to be equal
+    with pytest.raises(InputError) as caught:
+        Publication.of([every, east])
+    assert str(caught.value).splitlines() == [
+        "dimension 'region': 'East' is the total of 'east' (east.csv) and an inner code of 'all' (all.csv).",
+        'Hint: if the table covers that part only, say where = {region = "East"}; '
+        "otherwise give its total a code of its own.",
+    ]
+    told = Publication.of([every, replace(east, where={"region": "East"})])
+    assert told.shared() == {("all", "east"): 4}
+    # a third table that lists its parts says what it means
+    assert Publication.of([every, east, Part(name="fine", table=by_sector())]).shared()["all", "east"] == 4
 
 
 def test_extra_totals_that_do_not_nest():
