@@ -21,6 +21,7 @@ from cellguard._engine.ranges.shown import remembering
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.check.by_clusters import audited_by_clusters, several_clusters
 from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
 from cellguard.exceptions import InputError
@@ -317,11 +318,14 @@ def audit(
         integer = table.integer and table.n_cells <= WHOLE_CELLS
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
-    attackers = attackers_of(table)
+    options: dict[str, Any] = {"exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs}
+    options["time_limit_s"] = deadline.left
     if isinstance(release, Adjustment):
-        findings = [_adjustment_finding(release, attacker) for attacker in attackers]
+        findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of(table)]
+    elif cells_of := several_clusters(table):
+        findings = audited_by_clusters(release, cells_of, _judged, options)
     else:
-        findings = _findings(release, asked_of(release, everywhere=everywhere), exact, integer, jobs, deadline)
+        findings = _judged(release, **options)
     return Audit(
         release=release,
         findings=tuple(findings),
@@ -329,6 +333,15 @@ def audit(
         integer=integer,
         seconds=now() - begin,
     )
+
+
+@on_one_blas_thread
+def _judged(
+    release: Release, *, exact: bool, integer: bool, everywhere: bool, jobs: int | None, time_limit_s: float
+) -> list[Finding]:
+    """Find what the attackers can compute from a release whose tables hang together."""
+    deadline = Deadline.after(time_limit_s)
+    return _findings(release, asked_of(release, everywhere=everywhere), exact, integer, jobs, deadline)
 
 
 def _findings(

@@ -54,6 +54,8 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
     if scope not in ("near", "all"):
         raise InputError(f"scope={scope!r}: 'near' or 'all' is needed.")
     who, cell, amount, alone = _by_identity(table) if _knows_who(table) else _by_counts(table)
+    if table.parts is not None:
+        who, cell, amount, alone = _by_cluster(table, (who, cell, amount, alone))
     few = np.asarray(_counts(table))[cell] <= at_most
     chosen = np.unique(who[alone | (few & table.sensitive[cell])])
     near = _Neighbours(table) if scope == "near" else None
@@ -68,6 +70,17 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
 _NAME = "insider"
 Knowledge = tuple[IntArray, IntArray, FloatArray, BoolArray]
 """Who knows something of which cell, how much is his own, and whether he is alone there; ordered by who."""
+
+
+def _by_cluster(table: Table, known: Knowledge) -> Knowledge:
+    """Take a respondent for one in each cluster: what he knows of one tells nothing about another."""
+    from cellguard.nouns.distinct_cells import clusters
+
+    who, cell, amount, alone = known
+    cluster_of, names = clusters(table, table.parts or ())
+    _, apart = np.unique(who * len(names) + cluster_of[cell], return_inverse=True)
+    order = np.lexsort((cell, apart))
+    return apart[order].astype(np.int64), cell[order], amount[order], alone[order]
 
 
 def knows_contributors(table: Table) -> bool:

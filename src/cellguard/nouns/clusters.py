@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from cellguard.nouns.weights import WEIGHTS
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Keeper", "by_clusters", "joined", "kept_by"]
+__all__ = ["Keeper", "by_clusters", "joined", "kept_by", "run_clusters"]
 
-Task = tuple[int, Table, dict[str, Any]]
-"""A cluster's number, its table, and the options of the verb for it."""
+Found = TypeVar("Found")
 
 _CELLS = ("must_publish", "prefer", "already_suppressed")
 """Options of verbs that name cells of the whole system, by number or by truth values."""
@@ -73,7 +72,7 @@ def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any]
     left.sort(key=lambda k: (-int(system.sensitive[cells_of[k]].sum()), -len(cells_of[k]), k))
     tasks = ((k, restricted(system, cells_of[k]), _options(options, system, cells_of[k])) for k in left)
     effort = np.array([_effort(system, cells_of[k]) for k in left])
-    for number, release in _run(verb, args, tasks, effort, options):
+    for number, release in run_clusters(verb, args, tasks, effort, options):
         made[number] = release
         if keeper is not None:
             keeper.save(number, release)
@@ -85,14 +84,17 @@ def _effort(system: Table, cells: IntArray) -> float:
     return float(1.0 + system.sensitive[cells].sum() * np.log2(2.0 + len(cells)))
 
 
-def _run(
-    verb: Callable[..., Release],
+def run_clusters(
+    verb: Callable[..., Found],
     args: Sequence[Any],
-    tasks: Iterable[Task],
+    tasks: Iterable[tuple[int, Any, dict[str, Any]]],
     effort: FloatArray,
     options: Mapping[str, Any],
-) -> Iterator[tuple[int, Release]]:
-    """Yield the release of each cluster as it is finished."""
+) -> Iterator[tuple[int, Found]]:
+    """Yield what a verb makes of each cluster as it is finished, within the time limit of all of them.
+
+    A task is a cluster's number, what the verb is given of it, and its options.
+    """
     from joblib import Parallel, delayed, effective_n_jobs
 
     limit, begin = options.get("time_limit_s"), time.monotonic()
@@ -119,9 +121,9 @@ def _share(seconds: float, share: float, limit: float) -> float:
 
 
 def _one(
-    verb: Callable[..., Release], number: int, table: Table, args: Sequence[Any], options: Mapping[str, Any]
-) -> tuple[int, Release]:
-    return number, verb(table, *args, **options)
+    verb: Callable[..., Found], number: int, given: Any, args: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[int, Found]:
+    return number, verb(given, *args, **options)
 
 
 def _options(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict[str, Any]:

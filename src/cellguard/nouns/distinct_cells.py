@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.publication import Equation, Part, Publication
 
-__all__ = ["assemble", "clusters", "restricted"]
+__all__ = ["assemble", "clusters", "restricted", "restricted_attacker"]
 
 
 def assemble(
@@ -236,7 +236,7 @@ def restricted(table: Table, cells: IntArray) -> Table:
         "coordinates": table.coordinates[cells],
         "counts": None if table.counts is None else table.counts[cells],
         "statistics": None if table.statistics is None else table.statistics.take(cells),
-        "attackers": tuple(_restricted_attacker(a, place) for a in table.attackers if not a.derived),
+        "attackers": tuple(restricted_attacker(a, place) for a in table.attackers if not a.derived),
         "insiders": False if table.insiders is False else None,
         "flags": None,
         "parts": None,
@@ -244,7 +244,8 @@ def restricted(table: Table, cells: IntArray) -> Table:
     return replace(table, **changes)
 
 
-def _restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:
+def restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:
+    """Return what somebody knows of some cells; `place` is where they stand, -1 for the others."""
     known = place[attacker.cells] >= 0
     changes: dict[str, Any] = {
         "cells": place[attacker.cells[known]], "lb": attacker.lb[known], "ub": attacker.ub[known],

@@ -1,0 +1,164 @@
+"""Auditing a publication cluster by cluster: they share nothing, so that nothing known of one tells about another.
+
+A respondent is asked about his own cluster; in all others he is a stranger. Clusters are audited as many at a time
+as somebody says, and what is found is put together again, attacker by attacker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine.ranges.witness import ExactMovements
+from cellguard._types import IntArray
+from cellguard.nouns.clusters import run_clusters
+from cellguard.nouns.distinct_cells import clusters, restricted, restricted_attacker
+from cellguard.nouns.levels import Levels, attackers_of, smallest_width
+from cellguard.nouns.release import Release
+from cellguard.nouns.table import Table
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Finding
+
+__all__ = ["audited_by_clusters", "several_clusters"]
+
+_SEVERAL_CORES = 20_000
+"""Smaller publications are audited before another process has begun."""
+Judge = Callable[..., "Sequence[Finding]"]
+
+
+def several_clusters(table: Table) -> list[IntArray]:
+    """Return the cells of each cluster; none where there are not several."""
+    if table.parts is None:
+        return []
+    cluster_of, names = clusters(table, table.parts)
+    if len(names) < 2:
+        return []
+    return [np.flatnonzero(cluster_of == number) for number in range(len(names))]
+
+
+def audited_by_clusters(
+    release: Release, cells_of: Sequence[IntArray], judge: Judge, options: Mapping[str, Any]
+) -> list[Finding]:
+    """Return what every attacker can compute, from what he can compute of each cluster.
+
+    `judge` finds it for the release of one cluster.
+    """
+    from joblib import effective_n_jobs, parallel_config
+
+    table = release.table
+    width = smallest_width(table)
+    jobs = options["jobs"] if table.n_cells >= _SEVERAL_CORES else 1
+    work = [len(cells) * (1.0 + float(table.sensitive[cells].sum())) for cells in cells_of]
+    order = sorted(range(len(cells_of)), key=lambda k: (-work[k], k))
+    with parallel_config(n_jobs=jobs):
+        inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
+        tasks = ((k, _of_cluster(release, cells_of[k], width[cells_of[k]]), dict(inner)) for k in order)
+        found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))
+    return _put_together(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
+
+
+def _of_cluster(release: Release, cells: IntArray, width: Any) -> Release:
+    """Return what is published of one cluster, with those who know something of it."""
+    table = release.table
+    part = restricted(table, cells)
+    place = np.full(table.n_cells, -1, np.int64)
+    place[cells] = np.arange(len(cells))
+    known = (restricted_attacker(a, place) for a in table.attackers)
+    people = tuple(a for a in known if not a.derived or len(a.cells))
+    # whoever is not among them knows nothing here: nobody is looked for again
+    part = replace(part, attackers=people, insiders=any(a.derived for a in people))
+    object.__setattr__(part, "_smallest", width)
+    changed: dict[str, Any] = {"table": part}
+    for f in fields(release):
+        given = getattr(release, f.name)
+        if isinstance(given, np.ndarray) and given.shape[:1] == (table.n_cells,):
+            changed[f.name] = given[cells]
+    if hasattr(release, "internal"):
+        changed["internal"] = {}
+    return replace(release, **changed)
+
+
+def _put_together(table: Table, found: Sequence[tuple[Sequence[Finding], IntArray]]) -> list[Finding]:
+    """Return a finding for each attacker, in the table's cells, all with the same list of witnesses."""
+    movements: dict[int, tuple[ExactMovements, IntArray, int]] = {}
+    first = 0
+    for findings, cells in found:
+        for f in findings:
+            if f.witnesses is not None and id(f.witnesses) not in movements:
+                movements[id(f.witnesses)] = (f.witnesses, cells, first)
+                first += f.witnesses.numerators.shape[0]
+    whole = _stacked(list(movements.values()), table.n_cells) if movements else None
+    mine: dict[str, list[Finding]] = {}
+    for findings, cells in found:
+        for f in findings:
+            start = 0 if f.witnesses is None else movements[id(f.witnesses)][2]
+            mine.setdefault(f.attacker.name, []).append(_moved(f, cells, start, whole))
+    # in the table's order, and whole: a cluster knows what he knows of it
+    return [replace(_joined(mine[a.name]), attacker=a) for a in attackers_of(table) if a.name in mine]
+
+
+def _moved(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:
+    """Return a finding of a cluster in the cells of the whole table."""
+    return replace(
+        f,
+        levels=replace(f.levels, cells=cells[f.levels.cells]),
+        disclosed=cells[f.disclosed],
+        witnesses=whole,
+        low_witness=np.where(f.low_witness >= 0, f.low_witness + start, f.low_witness),
+        high_witness=np.where(f.high_witness >= 0, f.high_witness + start, f.high_witness),
+    )
+
+
+def _joined(several: Sequence[Finding]) -> Finding:
+    """Return what one attacker can compute of all clusters, in the order of the cells."""
+    first = several[0]
+    if len(several) == 1:
+        return first
+    order = np.argsort(np.concatenate([f.cells for f in several]), kind="stable")
+
+    def column(name: str, of: Callable[[Finding], Any]) -> Any:
+        return np.concatenate([getattr(of(f), name) for f in several])[order]
+
+    own = ("low", "high", "safe", "unsafe", "exact", "low_witness", "high_witness")
+    shares = []
+    for side in (0, 1):
+        given = [f.shares[side] for f in several]
+        whole = [np.ones(len(f.cells)) if x is None else x for x, f in zip(given, several, strict=True)]
+        shares.append(None if all(x is None for x in given) else np.concatenate(whole)[order])
+    return replace(
+        first,
+        levels=Levels(**{f.name: column(f.name, lambda one: one.levels) for f in fields(Levels)}),
+        disclosed=np.unique(np.concatenate([f.disclosed for f in several])),
+        shares=(shares[0], shares[1]),
+        programs=sum(f.programs for f in several),
+        **{name: column(name, lambda one: one) for name in own},
+    )
+
+
+def _stacked(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> ExactMovements:
+    """Return the movements of all clusters, one after the other, as movements of the whole table."""
+    rows: list[csr_array] = []
+    careful: dict[int, dict[int, Any]] = {}
+    denominator, counted = np.ones(n, np.int64), np.zeros(n, bool)
+    for made, cells, start in parts:
+        k = made.numerators
+        own = np.asarray(made.denominator)
+        # several lists of one cluster may count in different fractions: those that differ are written out
+        taken = np.isin(np.arange(len(cells)), k.indices)
+        if (taken & counted[cells] & (denominator[cells] != own)).any():
+            careful |= {start + r: _renamed(made.row(r), cells) for r in range(k.shape[0])}
+            rows.append(csr_array((k.shape[0], n), dtype=np.int64))
+            continue
+        denominator[cells[taken]], counted[cells[taken]] = own[taken], True
+        careful |= {start + r: _renamed(moved, cells) for r, moved in made.careful.items()}
+        rows.append(csr_array((k.data, cells[k.indices], k.indptr), shape=(k.shape[0], n)))
+    return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator, careful=careful)
+
+
+def _renamed(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
+    return {int(cells[cell]): by for cell, by in moved.items()}

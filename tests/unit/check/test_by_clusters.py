@@ -1,0 +1,86 @@
+"""The audit of a publication, cluster by cluster, is the audit of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import cellguard as cg
+from cellguard.check import audit as module
+from cellguard.check import by_clusters
+from cellguard.nouns.levels import attackers_of, with_respondents
+from cellguard.nouns.release import Suppression
+
+
+def firms(n: int = 60) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(11)
+    sizes = {"region": 6, "sector": 5, "size": 3}
+    made = {name: rng.choice([f"{name[:2]}{k}" for k in range(m)], n) for name, m in sizes.items()}
+    return made | {"x": np.ceil(np.exp(rng.normal(3, 1.5, n))), "y": np.ceil(np.exp(rng.normal(3, 1.5, n)))}
+
+
+@pytest.fixture(scope="module")
+def publication() -> cg.Publication:
+    """Two indicators with nothing between them: two clusters, with the same firms in both."""
+    tables = {"sectors": ["region", "sector"], "sizes": ["region", "size"]}
+    by = dict.fromkeys(("region", "sector", "size"))
+    found = cg.tabulate_publication(firms(), by, tables, indicators={"x": "x", "y": "y"})
+    return found.apply(cg.PPercent(10), cg.MinFrequency(2, percent=10))
+
+
+def whole_audit(release: cg.Release, monkeypatch: pytest.MonkeyPatch, **options):
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "several_clusters", lambda _: [])
+        return module.audit(release, **options)
+
+
+def patterns(publication: cg.Publication) -> dict[str, Suppression]:
+    safe = cg.suppress(publication, method="heuristic", rounds=0)
+    assert isinstance(safe, Suppression)
+    rng = np.random.default_rng(2)
+    fewer = safe.suppressed & ~(safe.secondary & (rng.random(publication.table.n_cells) < 0.4))
+    return {"safe": safe, "unsafe": replace(safe, suppressed=fewer)}
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_clusters_tell_what_the_whole_tells(publication, monkeypatch, exact):
+    assert len(publication.clusters) == 2
+    for kind, release in patterns(publication).items():
+        one, other = whole_audit(release, monkeypatch, exact=exact), module.audit(release, exact=exact)
+        assert one.safe is other.safe is (kind == "safe")
+        assert one.summary() == other.summary()
+        assert np.array_equal(one.disclosed, other.disclosed)
+        assert [f.attacker.name for f in one.findings] == [f.attacker.name for f in other.findings]
+        for a, b in zip(one.findings, other.findings, strict=True):
+            assert np.array_equal(a.cells, b.cells)
+            assert np.array_equal(a.safe, b.safe)
+            assert np.array_equal(a.unsafe, b.unsafe)
+            assert np.array_equal(a.levels.sliding, b.levels.sliding)
+            if exact and not a.attacker.derived:
+                assert np.allclose(a.low, b.low)
+                assert np.allclose(a.high, b.high)
+        verdict = cg.verify(other.release, list(other.witnesses.values()))
+        assert verdict.accepted is (kind == "safe")
+
+
+def test_a_respondent_is_one_in_each_cluster(publication):
+    table = with_respondents(publication.table)
+    cluster = publication.cluster_of
+    people = [a for a in attackers_of(table) if a.derived]
+    assert len(people) > 10
+    assert all(len(set(cluster[a.cells].tolist())) == 1 for a in people)
+    # they are those that the method of each cluster is held against
+    alone = [with_respondents(publication.cluster(k)[0]) for k in range(2)]
+    assert len(people) == sum(a.derived for t in alone for a in t.attackers)
+
+
+def test_clusters_are_audited_in_other_processes(publication, monkeypatch):
+    release = patterns(publication)["safe"]
+    monkeypatch.setattr(by_clusters, "_SEVERAL_CORES", 0)
+    one, other = module.audit(release), module.audit(release, jobs=2)
+    assert one.safe
+    assert other.safe
+    assert [f.attacker.name for f in one.findings] == [f.attacker.name for f in other.findings]
+    assert cg.verify(other.release, list(other.witnesses.values())).accepted
