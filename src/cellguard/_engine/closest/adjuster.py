@@ -9,16 +9,17 @@ weight and attack (castro2012 solves 2050 such problems on 25 structures).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.sparse.linalg import splu
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
-from cellguard._engine.closest.distance import Certificate, Target, certify
-from cellguard._engine.closest.interior import InteriorPoint, Projection
+from cellguard._engine.closest.distance import Certificate, Target, certify, contradicts
+from cellguard._engine.closest.interior import InteriorPoint, Point, Projection
 from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus
 from cellguard._engine.space.reduce import reduce
@@ -114,8 +115,6 @@ class Adjuster:
     @cached_property
     def _factors(self) -> Any:
         """LU factors of the independent relations on the basic cells: nearly triangular."""
-        from scipy.sparse.linalg import splu
-
         return splu(self.relations[self.reduction.rows][:, self._basic].tocsc())
 
     def complete(self, z: FloatArray) -> FloatArray:
@@ -176,7 +175,13 @@ class Adjuster:
         projection = self._projection_of(problem)
         with blas_threads(projection.threads):
             run = InteriorPoint(problem.program(), projection)
-            point = run.run(tolerance=tolerance or (1e-9 if to_vertex else 1e-12), deadline=deadline)
+            point = run.run(
+                tolerance=tolerance or (1e-9 if to_vertex else 1e-12),
+                deadline=deadline,
+                impossible=partial(self._contradicted, problem, target) if soft is None else None,
+            )
+            if point.impossible:
+                return self._nothing()
             v = problem.vertex(point, deadline) if to_vertex else None
             if v is not None:
                 point = replace(point, v=v) if point.converged else run.settle(v)
@@ -186,6 +191,11 @@ class Adjuster:
         if found.proven or soft is not None or self.feasible(problem, deadline):
             return found
         return self._nothing()
+
+    def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
+        """Whether the multipliers of a point prove that no movement satisfies the bounds."""
+        y = self.multipliers(problem.forces(point, np.zeros(self.n))[0])
+        return contradicts(self.relations, y, target.lower, target.upper)
 
     def feasible(self, problem: ClosestProblem, deadline: Deadline = NEVER) -> bool:
         """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""

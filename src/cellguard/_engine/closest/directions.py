@@ -10,6 +10,7 @@ further and proves how good it is.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem, ClosestRequest
 from cellguard._engine.closest.directions_mixed import MixedSenses
+from cellguard._engine.closest.directions_near import NearSenses
 from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
@@ -306,12 +308,34 @@ class Senses:
         cost = m.sums(self.d.absolute[m.cell] * m.size)
         return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), request)
 
-    def nearest(self, up: BoolArray, time_limit_s: float) -> BoolArray | None:
-        """Return senses that some table satisfies, as many as possible as given; None when none were found."""
+    def near(self, up: BoolArray, deadline: Deadline) -> Iterator[BoolArray]:
+        """Yield senses that may leave a table, most of them as given; the last ones do unless time was short."""
         m = self.k.movers
         votes = m.sums(np.where(up[m.cell], 1.0, -1.0) * np.sign(m.ratio) * (self.cell_up + self.cell_down > 0)[m.cell])
-        s = self.possible(votes, time_limit_s)
-        return None if s is None else self.rising(s)
+        if self.hopeless.any():
+            return
+        undecided = self.start()
+        search = NearSenses(
+            movers=m,
+            projection=self.k.projection,
+            room=(self.low, self.high),
+            request=ClosestRequest(mover=self.mover, down=self.down, up=self.up),
+            choice=undecided == 0,
+            weight=self._squares(),
+        )
+        s = np.where(undecided == 0, np.where(votes[self.mover] >= 0, 1, -1), undecided).astype(np.int8)
+        for found in search.proposals(s, deadline):
+            yield self.rising(found)
+        last = self.possible(votes, deadline.at_least())
+        if last is not None:
+            yield self.rising(last)
+
+    def _squares(self) -> FloatArray:
+        """What the square of each mover costs, roughly, whatever the distance counts."""
+        m, d = self.k.movers, self.d
+        size = np.maximum(np.median(self.up + self.down), 1e-300)
+        linear = (d.absolute + d.largest)[m.cell] * m.size / size
+        return m.sums(linear + d.square[m.cell] * m.size**2)
 
     def possible(self, votes: FloatArray, time_limit_s: float) -> ByteArray | None:
         """Return senses that some table satisfies, near the votes of the movers; None when none were found."""

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._tolerances import EXACT_RELATION
 from cellguard._types import FloatArray, IntArray
 
-__all__ = ["Certificate", "Distance", "Target", "certify"]
+__all__ = ["Certificate", "Distance", "Target", "certify", "contradicts"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -183,6 +184,23 @@ def certify(
         residual=float((np.abs(relations @ z) / np.maximum(abs(relations) @ np.abs(z), typical)).max(initial=0.0)),
         violation=float((hard * wrong / np.maximum(bounds, typical)).max(initial=0.0)),
     )
+
+
+def contradicts(relations: csr_array, y: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
+    """Whether multipliers of the relations prove that no movement satisfies them and the bounds (Farkas).
+
+    Every movement has ``(T'y) z = 0``; when nothing between the bounds has, there is none.
+
+    >>> T = csr_array(np.array([[-1.0, 1, 1]]))
+    >>> contradicts(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
+    True
+    """
+    force = relations.T @ y
+    acts = force != 0.0
+    ends = force[acts] * np.stack([lower[acts], upper[acts]])
+    least, most = float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
+    noise = EXACT_RELATION * float(np.abs(ends).max(axis=0).sum())
+    return least > noise or most < -noise
 
 
 def _best_bound(bound_at: Callable[[float], float]) -> float:

@@ -17,6 +17,7 @@ chapter 10). Movers start at 0 and never leave ``A v = 0``; only the inequalitie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -35,6 +36,8 @@ _CLOSE, _PATIENCE = 1e-6, 2
 """More iterations than this without progress, so close to the end, mean that rounding has the last word."""
 _BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
 """Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
+_STUCK = 0.8
+"""Rows that are violated by more than this share of the step before may be impossible together."""
 _NOTHING = 1e-40
 """Products that shrink by so much are 0."""
 _DIVERGED = 1e14
@@ -98,6 +101,8 @@ class Point:
     """Largest violation of a row."""
     iterations: int = 0
     converged: bool = False
+    impossible: bool = False
+    """Whether it was proven that nothing satisfies the rows."""
 
 
 class InteriorPoint:
@@ -209,9 +214,19 @@ class InteriorPoint:
         slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
-    def run(self, *, tolerance: float = 1e-12, max_iterations: int = 100, deadline: Deadline = NEVER) -> Point:
-        """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress."""
-        x, best, best_quality, stalled = self.point, replace(self.point), np.inf, 0
+    def run(
+        self,
+        *,
+        tolerance: float = 1e-12,
+        max_iterations: int = 100,
+        deadline: Deadline = NEVER,
+        impossible: Callable[[Point], bool] | None = None,
+    ) -> Point:
+        """Iterate until the gap is below the tolerance, relative to the objective, or rounding stops the progress.
+
+        While rows stay violated `impossible` is asked whether the multipliers prove that this cannot change.
+        """
+        x, best, best_quality, stalled, before = self.point, replace(self.point), np.inf, 0, np.inf
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
             self._residuals()
@@ -221,6 +236,10 @@ class InteriorPoint:
             if (self.relative_gap <= tolerance or nothing_left) and x.violation <= EXACT_RELATION:
                 best = replace(x, converged=True)
                 break
+            if impossible is not None and x.violation > max(_STUCK * before, EXACT_RELATION) and impossible(x):
+                self.point = replace(x, impossible=True)
+                return self.point
+            before = x.violation
             quality = self.relative_gap + x.violation
             stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
             if quality < best_quality:

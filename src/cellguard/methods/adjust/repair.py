@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance, Target
@@ -25,12 +28,12 @@ def flipped(
     need: Need,
     up: BoolArray,
     distance: Distance,
-    time_limit_s: float,
-) -> BoolArray | None:
-    """Return senses that some table satisfies, with as few flips as possible; None when none were found."""
+    deadline: Deadline,
+) -> Iterator[BoolArray]:
+    """Yield senses that may leave a table, with few flips: the quickest to find first, those of a program last."""
     if (need.cells & adjuster.reduction.determined).any():  # whichever way, such a cell cannot move
-        return None
-    return Senses(adjuster, room, need.lower, need.upper, distance).nearest(up, time_limit_s)
+        return
+    yield from Senses(adjuster, room, need.lower, need.upper, distance).near(up, deadline)
 
 
 def room_of(table: Table) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -14,7 +14,7 @@ from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.levels import attackers_of, movement_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Need", "fixed_senses", "identities", "needs"]
+__all__ = ["Need", "fixed_senses", "hashed", "identities", "needs"]
 
 _NAMED = ("upper", "lower", "key", "optimal")
 
@@ -75,20 +75,28 @@ def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     contributions. Without microdata it is where the cell stands: its codes that are no totals. Cells
     that can only move together take the sense of the one with the smallest key.
     """
-    cells, secret = table.sensitive_cells, str(seed).encode()
-    keys = [blake2b(text.encode(), key=secret, digest_size=16).digest() for text in identities(table, cells)]
+    cells = table.sensitive_cells
+    keys = hashed(identities(table, cells), seed, size=16)
+    rises = keys[:, 1] & 1 == 1
+    group, ratio = r.alias[cells], r.ratio[cells]
+    order = np.lexsort((keys[:, 1], keys[:, 0], group))
+    first = np.concatenate([[True], np.diff(group[order]) != 0]) if len(cells) else np.zeros(0, bool)
+    leader = np.empty(len(cells), np.int64)
+    leader[order] = order[first][np.cumsum(first) - 1]
+    same_way = (group < 0) | (ratio * ratio[leader] > 0)
     up = np.zeros(table.n_cells, bool)
-    up[cells] = [key[-1] & 1 == 1 for key in keys]
-    smallest: dict[int, tuple[bytes, int]] = {}
-    for key, cell in zip(keys, cells.tolist(), strict=True):
-        group = int(r.alias[cell])
-        if group >= 0 and (group not in smallest or key < smallest[group][0]):
-            smallest[group] = (key, cell)
-    for cell in cells.tolist():
-        if int(r.alias[cell]) >= 0:
-            leader = smallest[int(r.alias[cell])][1]
-            up[cell] = up[leader] if r.ratio[cell] * r.ratio[leader] > 0 else not up[leader]
+    up[cells] = np.where(group < 0, rises, rises[leader] == same_way)
     return up
+
+
+def hashed(names: list[str], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
+    """Return the keyed hash of each name, in words of eight bytes, the first ones first."""
+    begun, digests = blake2b(key=str(seed).encode(), person=person, digest_size=size), []
+    for name in names:
+        one = begun.copy()
+        one.update(name.encode())
+        digests.append(one.digest())
+    return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, size // 8)
 
 
 def identities(table: Table, cells: IntArray) -> list[str]:

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._types import FloatArray
 from cellguard.methods.adjust.repair import room_of
-from cellguard.methods.adjust.senses import Need, identities
+from cellguard.methods.adjust.senses import Need, hashed, identities
 from cellguard.nouns.table import Table
 
 __all__ = ["with_secret", "with_surplus"]
@@ -59,9 +58,10 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
     both = np.where(open_[0], levels[0], 0.0) + np.where(open_[1], levels[1], 0.0)
     ways = np.maximum(1, open_[0].astype(int) + open_[1]) if secret_senses else np.ones(len(cells))
     widest: FloatArray = share * both / ways
+    names = identities(table, cells) if share > 0 else []
     out = []
     for name, level, can, room in (("down", levels[0], open_[0], down), ("up", levels[1], open_[1], up)):
-        drawn = _drawn(table, cells, seed, name)
+        drawn = _drawn(names, seed, name) if share > 0 else np.zeros(len(cells))
         at_least = np.where(can, level, 0.0)
         if unit > 0:
             at_least = np.ceil(in_units(at_least, unit) - 1e-7)
@@ -77,8 +77,6 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
     return replace(need, lower=out[0], upper=out[1])
 
 
-def _drawn(table: Table, cells: np.ndarray, seed: int, purpose: str) -> FloatArray:
+def _drawn(names: list[str], seed: int, purpose: str) -> FloatArray:
     """Return a number of [0, 1) for each cell, by a keyed hash of what the cell is."""
-    key, person = str(seed).encode(), f"surplus {purpose}".encode()
-    hashes = (blake2b(text.encode(), key=key, person=person, digest_size=8) for text in identities(table, cells))
-    return np.array([int.from_bytes(h.digest(), "big") / 2.0**64 for h in hashes])
+    return hashed(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64

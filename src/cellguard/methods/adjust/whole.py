@@ -20,9 +20,9 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.solvers.lp import LinearModel
 from cellguard._engine.solvers.mip import Until, solve_mixed
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["whole_columns", "whole_movement"]
+__all__ = ["apart", "whole_columns", "whole_movement"]
 
 
 _REACH = (0, 1, 4)
@@ -170,14 +170,37 @@ class _Descent:
             better = np.flatnonzero(gain < -1e-12 * max(float(now.sum()), 1e-300))
             if not len(better) or deadline.passed:
                 break
-            touched = np.zeros(len(z), bool)
-            for j in better[np.argsort(gain[better], kind="stable")][:_STEPS].tolist():
-                span = slice(self.columns.indptr[j], self.columns.indptr[j + 1])
-                cells = self.columns.indices[span]
-                if not touched[cells].any():
-                    touched[cells] = True
-                    z[cells] += self.columns.data[span] * (step if up[j] < down[j] else -step)
+            best = better[np.argsort(gain[better], kind="stable")][:_STEPS]
+            steps = self.columns[:, best]
+            rank = np.repeat(np.arange(len(best)), np.diff(steps.indptr))
+            taken = apart(steps.indices, rank, len(z))[rank]
+            way = np.where(up[best] < down[best], step, -step)
+            z[steps.indices[taken]] += steps.data[taken] * way[rank[taken]]
         return z
+
+
+def apart(cell: IntArray, rank: IntArray, n_cells: int) -> BoolArray:
+    """Return which sets of cells are taken when each one is, in their order, that touches none taken before.
+
+    One cell and the number of its set per entry, set by set. A set that comes first in all its cells is taken whatever
+    the others do, and those it touches never are: so all of these are found at once, until no set is left.
+
+    >>> apart(np.array([0, 1, 1, 2, 2, 3]), np.array([0, 0, 1, 1, 2, 2]), 4).tolist()
+    [True, False, True]
+    """
+    n = int(rank[-1]) + 1 if len(rank) else 0
+    taken = np.zeros(n, bool)
+    first = np.empty(n_cells, np.int64)
+    while len(rank):
+        first[cell[::-1]] = rank[::-1]  # of several sets the first one is written last
+        present = np.bincount(rank, minlength=n) > 0
+        wins = present & (np.bincount(rank[first[cell] != rank], minlength=n) == 0)
+        taken |= wins
+        touched = np.zeros(n_cells, bool)
+        touched[cell[wins[rank]]] = True
+        left = np.bincount(rank[touched[cell]], minlength=n)[rank] == 0
+        cell, rank = cell[left], rank[left]
+    return taken
 
 
 def whole_columns(basis: csr_array) -> tuple[csr_array | None, FloatArray]:
