@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["SAME", "Method", "Option", "as_given"]
+__all__ = ["SAME", "Method", "Option", "as_given", "in_any_case"]
+
+Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 SAME: Any = type("Same", (), {"__repr__": lambda _: "SAME"})()
 """Stands for "as in the verb"."""
@@ -68,12 +71,35 @@ class Option:
 
     def typed(self, value: Any) -> Any:
         """Return what the verb takes for what was typed."""
-        return self.read(value) if self.read is not None else as_given(value)
+        return self.read(value) if self.read is not None else as_given(self.spelt(value))
+
+    def spelt(self, value: Any) -> Any:
+        """Return the word that was meant, however its letters were written: the papers' L2 is l2.
+
+        >>> Option(name="norm", help="Which distance.", choices=("l1", "l2")).spelt("L2")
+        'l2'
+        """
+        small = value.lower() if isinstance(value, str) else None
+        return next((word for word in self.choices if word.lower() == small), value)
 
 
 def as_given(value: Any) -> Any:
     """Return the value; the word ``none`` is None."""
     return None if isinstance(value, str) and value == "none" else value
+
+
+def in_any_case(method: Method) -> Callable[[Verb], Verb]:
+    """Let a verb take the words of its options as :meth:`Option.spelt` reads them."""
+
+    def decorate(verb: Verb) -> Verb:
+        @wraps(verb)
+        def spelt(*args: Any, **given: Any) -> Any:
+            meant = {o.name: o.spelt(given[o.name]) for o in method.options if o.choices and o.name in given}
+            return verb(*args, **{**given, **meant})
+
+        return cast("Verb", spelt)
+
+    return decorate
 
 
 @dataclass(frozen=True, kw_only=True)

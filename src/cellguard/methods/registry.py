@@ -18,6 +18,6 @@ METHODS: dict[str, Method] = {method.name: method for method in (SUPPRESS, ADJUS
 
 def method_called(name: str) -> Method:
     """Return the method of this name, or say which there are."""
-    if name not in METHODS:
+    if name.lower() not in METHODS:
         raise UnknownCodeError(f"method {name!r} is not known.", hint=did_you_mean(name, METHODS))
-    return METHODS[name]
+    return METHODS[name.lower()]

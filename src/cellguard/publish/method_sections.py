@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, create_model
+from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from cellguard.methods.method import SAME, Method, Option, as_given
 from cellguard.methods.registry import METHODS
@@ -52,7 +52,7 @@ class MethodSection(Section):
 def _field(option: Option) -> tuple[Any, Any]:
     kind = option.kind if option.job_kind is SAME else option.job_kind
     if option.choices:
-        kind = Literal[option.choices]
+        kind = Annotated[Literal[option.choices], BeforeValidator(option.spelt)]
     bounds: dict[str, Any] = {"gt": 0} if option.positive else {}
     bounds |= {name: limit for name, limit in (("ge", option.least), ("lt", option.below)) if limit is not None}
     if kind is float:

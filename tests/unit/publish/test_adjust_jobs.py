@@ -7,7 +7,9 @@ import json
 import numpy as np
 import pytest
 
+import cellguard as cg
 from cellguard.cli import main
+from cellguard.exceptions import UnknownCodeError
 from cellguard.publish import read_job
 from cellguard.publish.run import run
 
@@ -18,6 +20,19 @@ def adjusted(office, *options, extra=""):
     text = text.replace('name = "suppress"\nrounds = 2', method)
     (office / "job.toml").write_text(text + extra)
     return office / "job.toml"
+
+
+def test_words_are_known_in_any_case(office, capsys):
+    path = adjusted(office, 'norm = "L2"', 'senses = "Key"')
+    assert read_job(path).job.method.options()["norm"] == "l2"
+    table = cg.Table.from_equations([12, 8, 20], [[2, 0, 1]], sensitive=[2], upper=[4], lower=[4])
+    assert cg.adjust(table, norm="L2", seed=1).options["norm"] == "l2"
+    assert cg.suppress(table, method="Exact").published
+    table.write(office / "table.jj")
+    assert main(["adjust", str(office / "table.jj"), "--norm", "LINF", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["norm"] == "linf"
+    with pytest.raises(UnknownCodeError, match="'L3' is not known"):
+        cg.adjust(table, norm="L3")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.methods.adjust import METHOD
 from cellguard.methods.adjust.norms import distance_of
 from cellguard.methods.adjust.repair import REPAIRS
 from cellguard.methods.adjust.senses import needs
@@ -20,6 +21,7 @@ from cellguard.methods.adjust.surplus import with_secret
 from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
 from cellguard.methods.keep import Keep, kept_cells
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
+from cellguard.methods.method import in_any_case
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
@@ -30,6 +32,7 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
+@in_any_case(METHOD)
 @with_secret
 @takes_publications
 @on_one_blas_thread

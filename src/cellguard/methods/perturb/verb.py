@@ -20,6 +20,8 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError, LevelError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
+from cellguard.methods.method import in_any_case
+from cellguard.methods.perturb import METHOD
 from cellguard.methods.perturb.given import given_movements, refuse_given
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
@@ -37,6 +39,7 @@ __all__ = ["perturb"]
 _DRAWS = ("random", "nearest", "relaxation", "truth")
 
 
+@in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=False)
 @on_one_blas_thread

@@ -14,7 +14,9 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
+from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
+from cellguard.methods.suppress import METHOD
 from cellguard.methods.suppress.confirm import judge
 from cellguard.nouns.levels import with_respondents
 from cellguard.nouns.publication import takes_publications
@@ -31,6 +33,7 @@ __all__ = ["suppress"]
 _METHODS = ("auto", "heuristic", "exact")
 
 
+@in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, repairs="already_suppressed")
 @on_one_blas_thread
