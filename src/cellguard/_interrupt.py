@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import sys
 
-__all__ = ["INTERRUPTED", "interrupted", "listen", "was_interrupted"]
+__all__ = ["BEST_KEPT", "INTERRUPTED", "interrupted", "listen", "was_interrupted"]
 
 INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C ended: 128 and the number of the signal."""
+BEST_KEPT = "stopped by Ctrl-C: going on with the best release so far"
+"""What is said when a method had something to return."""
 _seen: list[int] = []
 """The signals that came: a library may turn the interrupt into an error of its own."""
 

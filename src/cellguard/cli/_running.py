@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.cli._asked import TableAsked
 from cellguard.cli._printing import NoSafeReleaseError, in_words, note, only_json_on_stdout, print_json, print_pairs
 from cellguard.exceptions import InputError
@@ -58,6 +59,8 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
         read = time.perf_counter()
         note(f"{asked.path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=wanted.quiet)
         release = method(table)
+        if was_interrupted() and release.published:
+            note(f"{BEST_KEPT}.", quiet=wanted.quiet)
         solved = time.perf_counter()
         audit = release.audit(jobs=wanted.threads) if release.published else None
         audited = time.perf_counter()

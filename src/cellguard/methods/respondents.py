@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from cellguard._engine.ranges.shown import remembering
+from cellguard._interrupt import was_interrupted
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
 from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
@@ -129,7 +130,7 @@ class _Rounds:
     def _best(self, table: Table, best: Release | None, *, near: bool) -> Release:
         release = best
         for number in range(_ROUNDS):
-            if best is not None and self.deadline.passed:
+            if best is not None and (self.deadline.passed or was_interrupted()):  # the verb took Ctrl-C for itself
                 break
             share = _BETTER if best is not None else _SHARE if number else _FIRST if near else 1.0
             release = self._protect(table, share, self._repair(release) if number and best is None else None)

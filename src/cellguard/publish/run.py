@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
@@ -144,6 +145,8 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     check_layout(table, file)
     limit = file.job.limits.time_limit_s
     release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
+    if was_interrupted() and release.published:
+        work.progress.note(BEST_KEPT)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
     jobs = file.job.limits.threads if table.n_cells >= _SEVERAL_CORES else None
     audit = work.step("audit", lambda: release.audit(exact=exact, jobs=jobs)) if release.published else None

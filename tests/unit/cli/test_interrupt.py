@@ -106,3 +106,16 @@ cli._load = lambda name: work"""
     finally:
         process.kill()
     assert (process.returncode, err) == (130, LINE)
+
+
+def test_a_best_release_that_is_kept_is_announced(tmp_path, monkeypatch, capsys):
+    import cellguard as cg
+
+    table = cg.Table.from_leaves({"a": list("xyz"), "b": list("uvw")}, [[9, 8, 7], [6, 5, 4], [3, 2, 9]])
+    table.apply(cg.Manual([5])).write(tmp_path / "table.csv")
+    ask = ["suppress", str(tmp_path / "table.csv"), "--out", str(tmp_path / "out.csv")]
+    assert main(ask) == 0
+    assert "Ctrl-C" not in capsys.readouterr().err
+    monkeypatch.setattr(_interrupt, "_seen", [signal.SIGINT])
+    assert main(ask) == 0
+    assert f"{_interrupt.BEST_KEPT}.\n" in capsys.readouterr().err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.solvers.lp import LinearModel, LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus
 
 
 def square() -> LinearProgram:
@@ -43,3 +45,21 @@ def test_infeasible_and_unbounded_are_told_apart() -> None:
     assert lp.solve().status is SolveStatus.INFEASIBLE
     free = LinearProgram(LinearModel(csr_array((0, 1)), 0, 0, np.zeros(1), np.full(1, np.inf), np.ones(1)))
     assert free.solve(maximize=True).status is SolveStatus.UNBOUNDED
+
+
+def knapsack(threads: int) -> LinearProgram:
+    rng = np.random.default_rng(0)
+    A = rng.integers(5, 60, (6, 40)).astype(float)
+    price = -rng.integers(10, 99, 40).astype(float)
+    whole = np.ones(40, bool)
+    model = LinearModel(csr_array(A), -np.inf, A.sum(axis=1) / 3, np.zeros(40), np.ones(40), price, integer=whole)
+    return LinearProgram(model, replace(ONCE, threads=threads))
+
+
+def test_programs_with_other_numbers_of_threads_are_solved_one_after_the_other() -> None:
+    found = [knapsack(threads).solve() for threads in (1, 2, 1)]
+    assert [s.status for s in found] == [SolveStatus.OPTIMAL] * 3
+    assert len({s.objective for s in found}) == 1
+    first = knapsack(1)
+    assert knapsack(2).solve().optimal
+    assert first.solve().optimal

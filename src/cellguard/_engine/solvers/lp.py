@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,8 @@ DUAL = Way(simplex="dual")
 """Bounds and rows change: the last multipliers stay good."""
 ONCE = Way(simplex="dual", presolve=True)
 """Solved once, or always from nothing."""
+_SCHEDULED = local()
+"""With how many threads HiGHS works in this thread of the interpreter."""
 
 
 class LinearProgram:
@@ -243,6 +246,7 @@ class LinearProgram:
         # the clock of HiGHS runs on over the solves of one model
         limit = min(time_limit_s, 3600.0) + self.solver.getRunTime()
         self.solver.setOptionValue("time_limit", limit)
+        self._schedule()
         self.solver.run()
         status = self._status(self.solver.getModelStatus())
         point = self.solver.getSolution()
@@ -257,6 +261,13 @@ class LinearProgram:
             reduced_cost=np.array(point.col_dual if duals else [], dtype=np.float64),
             bound=float(self.solver.getInfo().mip_dual_bound) if self.is_mip else float("nan"),
         )
+
+    def _schedule(self) -> None:
+        """Let HiGHS begin anew with its threads where their number changes: it refuses to solve otherwise."""
+        threads = self.solver.getOptionValue("threads")[1]
+        if getattr(_SCHEDULED, "threads", threads) != threads:
+            self._highs.Highs.resetGlobalScheduler(True)
+        _SCHEDULED.threads = threads
 
     @property
     def stalled(self) -> bool:
