@@ -12,6 +12,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.data.tabulate.duck import DuckRecords
+from cellguard.data.tabulate.gathered import Gathered
 from cellguard.data.tabulate.many import Asked, parts_of_records
 from cellguard.exceptions import PublicationError, UnknownCodeError
 from cellguard.nouns.publication import Publication
@@ -162,3 +163,52 @@ def test_a_respondent_has_one_number_in_all_tables_and_indicators(tmp_path, sour
                 number.setdefault(there.pop(), set()).add(int(cells.contributors[cell, 0]))
     assert all(len(found) == 1 for found in number.values())
     assert len(set.union(*number.values())) == len(number) > 30
+
+
+PARTS = (
+    *ASKED,
+    Asked(name="two", dimensions=("sector",), where={"region": "West", "size": "small"}),
+    Asked(name="numbers", dimensions=("region", "size"), indicators=("firms",)),
+)
+SHOWN = {"x": "x", "loss": "loss", "z": "z", "firms": None}
+
+
+def with_losses() -> dict[str, np.ndarray]:
+    """Firms of which nobody gave the same amount."""
+    rows = firms()
+    x, z = rows["x"] + np.arange(80) / 100, rows["z"] + np.arange(80) / 100
+    return rows | {"x": x, "z": z, "loss": np.where(np.arange(80) % 7 == 0, -3, 2) * x}
+
+
+@pytest.mark.parametrize("kind", ["columns", "file"])
+def test_all_tables_and_indicators_take_one_look_and_one_pass(tmp_path, monkeypatch, kind):
+    given = sources(with_losses(), tmp_path)[kind]
+    asked: list[str] = []
+    ask = DuckRecords._run
+
+    def counted(self, query):
+        asked.append(query)
+        return ask(self, query)
+
+    monkeypatch.setattr(DuckRecords, "_run", counted)
+    made = parts_of_records(given, BY, PARTS, SHOWN, decimals=2)
+    assert len(asked) == 2
+    monkeypatch.setattr(Gathered, "of", classmethod(lambda *_: None))
+    apart = parts_of_records(given, BY, PARTS, SHOWN, decimals=2)
+    assert len(asked) > 20
+    for one, other in zip(made, apart, strict=True):
+        assert (one.name, one.indicator, one.table.codes) == (other.name, other.indicator, other.table.codes)
+        for name in ("values", "lb", "fixed", "weights", "counts"):
+            assert np.array_equal(getattr(one.table, name), getattr(other.table, name)), (one.name, name)
+        a, b = one.table.statistics, other.table.statistics
+        for name in ("total", "count", "weight", "top", "contributors"):
+            assert np.array_equal(getattr(a, name), getattr(b, name)), (one.name, name)
+
+
+def test_what_is_wrong_in_a_part_of_the_population_is_no_matter_to_others(tmp_path):
+    rows = firms()
+    rows["z"] = np.where(rows["region"] == "W2", np.nan, rows["z"])
+    east = (ASKED[3], ASKED[4])
+    assert len(parts_of_records(rows, BY, east, {"z": "z"})) == 2
+    with pytest.raises(cg.InputError, match=r"'z' .*no number"):
+        parts_of_records(rows, BY, (*east, PARTS[-2]), {"z": "z"})

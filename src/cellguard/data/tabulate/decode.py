@@ -233,15 +233,18 @@ class _Large(NamedTuple):
     value: FloatArray
     weight: FloatArray
     request: FloatArray
+    most: int | None = None
+    """A cell keeps so many of them, where each counts once; it has more when it was put together from several."""
 
 
 def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
     """Return the large contributions, from a list per cell or from a table of them."""
     if "top" in finest.cells.column_names:
         lists = finest.cells.column("top").combine_chunks()
-        key = np.repeat(keys, lists.value_lengths().to_numpy(zero_copy_only=False))
+        length = lists.value_lengths().to_numpy(zero_copy_only=False)
+        key = np.repeat(keys, length)
         value = np.asarray(_listed(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(), np.float64)
-        return _Large(key, value, np.ones(len(key)), np.zeros(len(key)))
+        return _Large(key, value, np.ones(len(key)), np.zeros(len(key)), int(length.max(initial=0)))
     table = finest.top
     if table is None:
         return _Large(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
@@ -259,13 +262,16 @@ def _items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, 
     cell = np.searchsorted(keys, large.key)
     number = np.zeros(len(cell), np.int64) if who is None else who
     order = np.lexsort((number, large.weight, -large.request, -large.value, cell))
+    if large.most is not None:
+        place = np.arange(len(order)) - np.searchsorted(cell[order], cell[order])
+        order = order[place < large.most]
     items = Items(
         value=large.value[order],
         weight=large.weight[order],
         request=large.request[order].astype(np.int8),
         who=np.arange(len(order)) if who is None else number[order],
     )
-    return items, np.concatenate([[0], np.cumsum(np.bincount(cell, minlength=len(keys)))]).astype(np.int64)
+    return items, np.concatenate([[0], np.cumsum(np.bincount(cell[order], minlength=len(keys)))]).astype(np.int64)
 
 
 def _shared(table: pa.Table, codes: _Codes, who: IntArray | None) -> Shared:

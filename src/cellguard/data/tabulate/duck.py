@@ -18,6 +18,7 @@ from cellguard._io.facts import is_utf8
 from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
+from cellguard.data.tabulate.gathered import Gathered, Where, as_where
 from cellguard.data.tabulate.lines import first_line, refuse_broken_lines
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
@@ -163,9 +164,9 @@ class DuckRecords:
             self.keep_columns(columns)
         self._who = _NUMBER
 
-    def view(self) -> DuckRecords:
+    def view(self, gathered: Gathered | None = None) -> DuckRecords:
         """Return the same records for one question: what it leaves out is there for the next one."""
-        return _View(self)
+        return _View(self, gathered)
 
     def close(self) -> None:
         """Close the database, if it is our own, and remove what it spilled; leave a user's as it was."""
@@ -190,6 +191,15 @@ class DuckRecords:
         """Leave out records with other codes."""
         wanted = (f"CAST({sql.name(column)} AS VARCHAR) IN ({sql.listed(codes)})" for column, codes in where.items())
         self._relation = self._relation.filter(" AND ".join(wanted))
+
+    @property
+    def who_sql(self) -> str:
+        """SQL for who gave a record; they must be numbered."""
+        return cast("str", self._who)
+
+    def asked_sql(self, question: Callable[[str], str]) -> pa.Table:
+        """Return the answer to a question in SQL, which is told what the records are called."""
+        return self._run(question(_VIEW))
 
     def _run(self, query: str) -> pa.Table:
         return self._asked(lambda: self._relation.query(_VIEW, query).to_arrow_table())
@@ -228,7 +238,7 @@ class DuckRecords:
         self._asked(lambda: self._relation.query(_VIEW, query).create(table))
         return table
 
-    def _number(self, column: str, decimal: str) -> str:
+    def number_sql(self, column: str, decimal: str) -> str:
         """Return SQL for a column as numbers, NULL where it is none."""
         name = sql.name(column)
         if self._types[column] != "VARCHAR":
@@ -238,7 +248,7 @@ class DuckRecords:
             text = f"replace({text}, {sql.text(decimal)}, '.')"
         return f"TRY_CAST({text} AS DOUBLE)"
 
-    def _given(self, column: str) -> str:
+    def given_sql(self, column: str) -> str:
         """Return SQL for whether a record has an entry at all."""
         name, kind = sql.name(column), self._types[column]
         if kind == "VARCHAR":
@@ -255,10 +265,11 @@ class DuckRecords:
     def facts(self, roles: Roles) -> Facts:
         """Look at the records once."""
         wanted = ["count(*) AS records"]
-        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        where = f"WHERE {self.given_sql(roles.value)}" if roles.skip_missing and roles.value else ""
         for part, column in roles.numeric.items():
-            x, given = self._number(column, roles.decimal), self._given(column)
-            weighted = f"{x} * {self._number(roles.weight, roles.decimal)}" if roles.weight and part != "weight" else x
+            x, given = self.number_sql(column, roles.decimal), self.given_sql(column)
+            weight = self.number_sql(roles.weight, roles.decimal) if roles.weight and part != "weight" else None
+            weighted = sql.times(weight, x)
             wanted += [
                 f"count(*) FILTER (NOT {given}) AS missing_{part}",
                 f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_{part}",
@@ -268,7 +279,7 @@ class DuckRecords:
             if part in ("value", "shadow"):
                 wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
         if roles.holding:
-            wanted.append(f"count(*) FILTER (NOT {self._given(roles.holding)}) AS missing_holding")
+            wanted.append(f"count(*) FILTER (NOT {self.given_sql(roles.holding)}) AS missing_holding")
         return facts_of(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
 
     # ------------------------------------------------------------------ added up
@@ -304,11 +315,11 @@ class DuckRecords:
 
     def _records(self, roles: Roles) -> str:
         """Return SQL for the records with their columns named by their parts."""
-        weight = self._number(roles.weight, roles.decimal) if roles.weight else None
-        value = self._number(roles.value, roles.decimal) if roles.value else "1.0"
+        weight = self.number_sql(roles.weight, roles.decimal) if roles.weight else None
+        value = self.number_sql(roles.value, roles.decimal) if roles.value else "1.0"
         if weight is None:  # what is added up is what each gave; with weights, what each stands for
             value = sql.rounded(value, roles.decimals)
-        looked_at = self._number(roles.shadow, roles.decimal) if roles.shadow else value
+        looked_at = self.number_sql(roles.shadow, roles.decimal) if roles.shadow else value
         columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
         columns += [
             f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y",
@@ -317,7 +328,7 @@ class DuckRecords:
         ]
         columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
-            columns.append(f"{sql.times(weight, self._number(roles.cost, roles.decimal))} AS c")
+            columns.append(f"{sql.times(weight, self.number_sql(roles.cost, roles.decimal))} AS c")
         if roles.holding:
             columns.append(f"{self._holding(roles.holding) if roles.standalone else sql.name(roles.holding)} AS h")
         elif self._who is not None:
@@ -330,7 +341,7 @@ class DuckRecords:
                 for kind, code in enumerate(roles.request_codes[:2], 1)
             )
             columns.append(f"CASE {kinds} ELSE 0 END AS r")
-        where = f"WHERE {self._given(roles.value)}" if roles.skip_missing and roles.value else ""
+        where = f"WHERE {self.given_sql(roles.value)}" if roles.skip_missing and roles.value else ""
         return f"(SELECT {', '.join(columns)} FROM {_VIEW} {where}) AS items"
 
     def _holding(self, column: str) -> str:
@@ -338,7 +349,7 @@ class DuckRecords:
         name, number = sql.name(column), _NUMBER if _NUMBER in self._types else "row_number() OVER ()"
         if self._who is not None and _NUMBER not in self._types:  # who are alike in everything are several all the same
             number = f"{self._who} || chr(31) || row_number() OVER (PARTITION BY {self._who})"
-        return f"CASE WHEN {self._given(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || {number} END"
+        return f"CASE WHEN {self.given_sql(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || {number} END"
 
     def _truth(self, column: str) -> str:
         name = sql.name(column)
@@ -348,11 +359,28 @@ class DuckRecords:
 
 
 class _View(DuckRecords):
-    """Records of a database that others use too."""
+    """Records of a database that others use too; what all of them ask was gathered, maybe."""
 
-    def __init__(self, records: DuckRecords) -> None:
+    def __init__(self, records: DuckRecords, gathered: Gathered | None = None) -> None:
         super().__init__(records._relation, records._connection)
         self._names, self._text, self._who, self.people = records._names, records._text, records._who, records.people
+        self._gathered = gathered
+        self._where: Where = ()
+
+    def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
+        """Leave out records with other codes."""
+        super().only(where)
+        self._where = as_where(where)
+
+    def facts(self, roles: Roles) -> Facts:
+        """Look at the records once; at those of all tables together."""
+        found = None if self._gathered is None else self._gathered.facts(roles, self._where)
+        return super().facts(roles) if found is None else found
+
+    def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
+        """Add up the records; those of all tables together."""
+        found = None if self._gathered is None else self._gathered.finest(roles, scales, units, self._where)
+        return super().finest(roles, scales, units) if found is None else found
 
     def close(self) -> None:
         """Leave the database to the others."""

@@ -13,8 +13,10 @@ import numpy as np
 from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard._types import IntArray
 from cellguard.data.tabulate.decode import is_digits
+from cellguard.data.tabulate.gathered import Question, as_where
 from cellguard.data.tabulate.opened import Opened
-from cellguard.data.tabulate.verb import tabulate
+from cellguard.data.tabulate.request import Roles
+from cellguard.data.tabulate.verb import largest, published, tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.assemble import derive_relations
@@ -23,6 +25,11 @@ from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 
 __all__ = ["Asked", "parts_of_records", "parts_of_template"]
+
+_ROLES = ("weight", "holding", "shadow", "waiver", "request", "cost")
+"""Options of a tabulation that name columns."""
+_TOP = 3
+"""How many large contributions a tabulation keeps unless told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,20 +79,26 @@ def parts_of_records(
     columns = _columns(by, asked, indicators, options)
     with closing(Opened(data, columns, **limits)) as records:
         _refuse_columns(records.columns(), columns)
+        batches = [
+            _MadeTogether.of(group, {**by, **group[0].hierarchies}, indicator, column)
+            for indicator, column in indicators.items()
+            for group in _together(asked, indicator)
+        ]
+        read = {name: options[name] for name in (*_ROLES, "decimal", "decimals", "skip_missing") if name in options}
+        questions = [question for batch in batches for question in batch.questions()]
+        records.gather(questions, Roles(dimensions=(), **read), int(options.get("top", _TOP)))
         parts = []
-        for indicator, column in indicators.items():
-            for where, group in _together(asked, indicator):
-                made = _added_up(records, {**by, **group[0].hierarchies}, where, group, column, options)
-                parts += [
-                    Part(
-                        name=table.name if len(indicators) == 1 else f"{table.name} {indicator}",
-                        table=one,
-                        indicator=indicator,
-                        where=table.where,
-                        priority=table.priority,
-                    )
-                    for table, one in zip(group, made, strict=True)
-                ]
+        for batch in batches:
+            parts += [
+                Part(
+                    name=table.name if len(indicators) == 1 else f"{table.name} {batch.indicator}",
+                    table=one,
+                    indicator=batch.indicator,
+                    where=table.where,
+                    priority=table.priority,
+                )
+                for table, one in zip(batch.tables, batch.added_up(records, options), strict=True)
+            ]
     return parts
 
 
@@ -106,7 +119,7 @@ def _columns(
 ) -> list[str]:
     """Return every column that a table needs, each once."""
     used = {name for table in asked for name in (*table.dimensions, *table.where)}
-    roles = (options.get(name) for name in ("weight", "holding", "shadow", "waiver", "request", "cost"))
+    roles = (options.get(name) for name in _ROLES)
     wanted = [*(d for d in by if d in used), *(c for table in asked for c in table.where), *indicators.values(), *roles]
     return list(dict.fromkeys(column for column in wanted if column is not None))
 
@@ -125,36 +138,56 @@ def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
         raise PublicationError.of(wrong)
 
 
-def _together(asked: Sequence[Asked], indicator: str) -> Iterator[tuple[Mapping[str, str], list[Asked]]]:
+def _together(asked: Sequence[Asked], indicator: str) -> Iterator[list[Asked]]:
     """Yield the tables that show an indicator, by the part of the population they cover; those with own trees apart."""
     groups: dict[tuple[Any, ...], list[Asked]] = defaultdict(list)
     for k, table in enumerate(asked):
         if not table.indicators or indicator in table.indicators:
             groups[tuple(sorted(table.where.items())), k if table.hierarchies else -1].append(table)
-    for group in groups.values():
-        yield group[0].where, group
+    yield from groups.values()
 
 
-def _added_up(
-    records: Opened,
-    by: Mapping[str, Any],
-    where: Mapping[str, str],
-    group: Sequence[Asked],
-    column: str | None,
-    options: Mapping[str, Any],
-) -> list[Table]:
-    """Make the tables of one indicator and one part of the population: each finest aggregate is computed once."""
-    covered = {c: _below(c, code, by.get(c)) for c, code in where.items()}
-    used = [d for d in by if any(d in table.dimensions for table in group)]
-    linked = tabulate(
-        records,
-        {d: covered[d][1] if d in covered else by[d] for d in used},
-        column,
-        tables=[t.dimensions for t in group],
-        where={c: codes for c, (codes, _) in covered.items()},
-        **options,
-    )
-    return [cut(linked, table.dimensions, table.name) for table in group]
+@dataclass(frozen=True, kw_only=True)
+class _MadeTogether:
+    """Tables of one indicator and one part of the population, which are made together."""
+
+    tables: Sequence[Asked]
+    indicator: str
+    column: str | None
+    """What is added up; None counts records."""
+    by: Mapping[str, Any]
+    """Their dimensions, below the part of the population that they cover."""
+    where: Mapping[str, str | list[str]]
+    """Column -> codes of the records in it."""
+
+    @classmethod
+    def of(cls, tables: Sequence[Asked], by: Mapping[str, Any], indicator: str, column: str | None) -> _MadeTogether:
+        covered = {c: _below(c, code, by.get(c)) for c, code in tables[0].where.items()}
+        used = [d for d in by if any(d in table.dimensions for table in tables)]
+        return cls(
+            tables=tables,
+            indicator=indicator,
+            column=column,
+            by={d: covered[d][1] if d in covered else by[d] for d in used},
+            where={c: codes for c, (codes, _) in covered.items()},
+        )
+
+    def questions(self) -> Iterator[Question]:
+        """Yield what the records will be asked: each finest aggregate once."""
+        for crossing in largest(tuple(self.by), published(self.by, [t.dimensions for t in self.tables], None)):
+            yield Question(crossing=crossing, value=self.column, where=as_where(self.where))
+
+    def added_up(self, records: Opened, options: Mapping[str, Any]) -> list[Table]:
+        """Make the tables."""
+        linked = tabulate(
+            records,
+            self.by,
+            self.column,
+            tables=[table.dimensions for table in self.tables],
+            where=self.where,
+            **{"top": _TOP, **options},
+        )
+        return [cut(linked, table.dimensions, table.name) for table in self.tables]
 
 
 def _below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:

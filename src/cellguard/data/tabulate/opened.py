@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.frames import library_of
+from cellguard.data.tabulate.gathered import Gathered, Question
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Records
+from cellguard.data.tabulate.request import Records, Roles
 
 __all__ = ["Opened", "open_records"]
 
@@ -26,6 +27,7 @@ class Opened:
         self.library = library(data)
         self._data, self._options, self._columns = data, {"encoding": encoding, **options}, columns
         self.people = People()
+        self._gathered: Gathered | None = None
         opened = open_records(data, columns, **self._options)
         self._shared = opened if isinstance(opened, DuckRecords) and opened.own else None
         if self._shared is not None and isinstance(data, (str, Path)):
@@ -34,10 +36,15 @@ class Opened:
             self._shared.number(columns)
             self._shared.people = self.people
 
+    def gather(self, questions: Sequence[Question], roles: Roles, units: int) -> None:
+        """Say what will be asked: a database of our own answers all of it in one pass."""
+        if self._shared is not None and self._shared.numbered:
+            self._gathered = Gathered.of(self._shared, questions, roles, units)
+
     def view(self, columns: Sequence[str]) -> Records:
         """Return the records, all of them, for one question; whoever asks may close them."""
         if self._shared is not None:
-            return self._shared.view()
+            return self._shared.view(self._gathered)
         records = open_records(self._data, columns, **self._options)
         records.number(self._columns)
         records.people = self.people

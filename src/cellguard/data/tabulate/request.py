@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log2, log10
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cellguard.data.tabulate.people import People
@@ -72,6 +73,8 @@ class Facts(NamedTuple):
     """Negative numbers, by part."""
     absolute: Mapping[str, float]
     """Sum of the absolute weighted numbers, by part; of the weights themselves under ``weight``."""
+    scales: Mapping[str, Scale] = MappingProxyType({})
+    """How numbers are added up exactly, by part, where that was decided already: for several tables at once."""
 
 
 def facts_of(row: Mapping[str, Any]) -> Facts:

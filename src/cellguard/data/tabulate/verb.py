@@ -165,7 +165,7 @@ def tabulate(
         roles=roles,
         dims=dims,
         missing={name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()},
-        crossings=_published(dims, tables, crossings),
+        crossings=published(dims, tables, crossings),
         units=int(top) if value is not None or shadow is not None else 0,
         total=total,
         drop=empty == "drop",
@@ -200,7 +200,7 @@ def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     return dims
 
 
-def _published(
+def published(
     dims: Mapping[str, Any], tables: Iterable[Sequence[str]] | None, crossings: Crossings | None
 ) -> list[Any] | None:
     """Return the crossings to publish: those asked for, or every margin of each linked table."""
@@ -219,7 +219,7 @@ def _published(
     return list(out.values())
 
 
-def _largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
+def largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
     """Return the crossings that contain all others: the records are added up once for each of them."""
     if crossings is None:
         return [tuple(dims)]
@@ -255,30 +255,31 @@ class _Tabulation:
         facts = records.facts(self.roles)
         check_facts(facts, self.roles, records)
         scales = self._scales(facts)
-        largest = _largest(tuple(self.dims), self.crossings)
-        if len(largest) > 1 and not records.numbered:
+        crossed = largest(tuple(self.dims), self.crossings)
+        if len(crossed) > 1 and not records.numbered:
             records.number(self.roles.columns)
-        answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in largest]
-        hierarchies = hierarchies_of(self.dims, self._seen(largest, answers), self.missing, self.total)
+        answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in crossed]
+        hierarchies = hierarchies_of(self.dims, self._seen(crossed, answers), self.missing, self.total)
         self.people, self.known = records.people, records.numbered or self.roles.holding is not None
         meet(answers, self.people)
-        parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(largest, answers, strict=True)]
+        parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(crossed, answers, strict=True)]
         negative = facts.negative.get("value", 0) > 0
         return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
 
     def _scales(self, facts: Any) -> dict[str, Scale]:
         looked_at = "shadow" if self.roles.shadow else "value"
         scales = {part: Scale.of(absolute, facts.records) for part, absolute in facts.absolute.items()}
+        scales |= facts.scales
         scales["contributions"] = scales[looked_at]
         if self.roles.shadow or facts.negative.get("value", 0):
             scales["total"] = scales[looked_at]  # otherwise the total of the contributions is the value
         return scales
 
-    def _seen(self, largest: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
+    def _seen(self, crossed: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
         from cellguard._io.frames import encode
 
         seen: dict[str, set[str]] = {name: set() for name in self.dims}
-        for names, finest in zip(largest, answers, strict=True):
+        for names, finest in zip(crossed, answers, strict=True):
             for d, name in enumerate(names):
                 if self.dims[name] is None or is_digits(self.dims[name]):
                     seen[name].update(encode(finest.cells.column(f"d{d}"))[0])
