@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cellguard._io.plain import plain
 from cellguard.exceptions import CellguardError
 
+if TYPE_CHECKING:
+    from cellguard.nouns.attacker import Attacker
+
 __all__ = [
     "NoSafeReleaseError",
+    "in_short",
     "in_words",
     "note",
     "only_json_on_stdout",
@@ -64,6 +68,13 @@ def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     if "status" in shown:
         shown["status"] = str(shown["status"]).replace("_", " ")
     return shown
+
+
+def in_short(attackers: Sequence[Attacker]) -> list[str]:
+    """Return the names of attackers for people: respondents, of whom there may be thousands, by their number."""
+    respondents = sum(attacker.derived for attacker in attackers)
+    people = f"{respondents:,} respondent{'' if respondents == 1 else 's'}"
+    return [*(a.name for a in attackers if not a.derived), *([people] if respondents else [])]
 
 
 def _figure(value: Any) -> str:

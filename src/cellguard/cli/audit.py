@@ -78,7 +78,8 @@ def command(
     if as_json:
         printing.print_json(summary)
     else:
-        printing.print_pairs(f"{release_path.name}: {release.method}", summary)
+        people = printing.in_short([f.attacker for f in found.findings])
+        printing.print_pairs(f"{release_path.name}: {release.method}", summary | {"attackers": people})
     if found.checked == 0 and not allow_nothing_sensitive:
         raise printing.NoSafeReleaseError(
             "nothing was checked: no cell of the table is sensitive.",
