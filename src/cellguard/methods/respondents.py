@@ -166,9 +166,17 @@ class _Rounds:
         left = self.deadline.left
         ours = share * max(0.0, left - 1.5 * self.audited_s)
         options = self.options | dict(others or {}) | {"time_limit_s": max(ours, min(left, _LEAST_S))}
+        options |= self._telling()
         release = self.verb(table, *self.args, **options)
         self.bound = max(self.bound, release.bound)  # NaN is not larger
         return release
+
+    def _telling(self) -> dict[str, Any]:
+        """Return the progress of a round, in which the bound of the last one stays proven: now more is asked."""
+        tell = self.options.get("progress")
+        if tell is None or not isfinite(self.bound):
+            return {}
+        return {"progress": lambda cost, bound: tell(cost, min(cost, bound if bound > self.bound else self.bound))}
 
     def _repair(self, release: Release | None) -> Mapping[str, Any]:
         """Return options with which a round goes on from the last one, where starting anew would take too long."""

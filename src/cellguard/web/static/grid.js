@@ -91,11 +91,16 @@ export class Grid {
   get left() { return Math.min(HEAD, this.box.clientWidth * 0.45); }
 
   size() {
-    this.space.style.width = `${this.left + this.across.length * this.column}px`;
+    const wide = this.left + this.across.length * this.column;
+    // what hides behind the codes of the rows hides as whole columns: half a number looks like another one
+    const beyond = Math.max(0, wide - this.box.clientWidth);
+    this.space.style.width = `${wide - beyond + this.whole(beyond)}px`;
     this.space.style.height = `${this.top + this.rows.seen.length * ROW}px`;
     this.box.setAttribute("aria-rowcount", String(this.rows.seen.length + this.heads));
     this.box.setAttribute("aria-colcount", String(this.across.length + 1));
   }
+
+  whole(width) { return Math.ceil(width / this.column - 0.01) * this.column; }
 
   refreshCells() { this.cache.clear(); this.asked.clear(); this.draw(); }
 
@@ -252,7 +257,7 @@ export class Grid {
     if (y < this.box.scrollTop) this.box.scrollTop = y;
     if (y + ROW + this.top > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = y + ROW + this.top - this.box.clientHeight;
     if (x < this.box.scrollLeft) this.box.scrollLeft = x;
-    if (x + this.column + this.left > this.box.scrollLeft + this.box.clientWidth) this.box.scrollLeft = x + this.column + this.left - this.box.clientWidth;
+    if (x + this.column + this.left > this.box.scrollLeft + this.box.clientWidth) this.box.scrollLeft = this.whole(x + this.column + this.left - this.box.clientWidth);
     this.draw();
     this.moved?.(...this.at);
   }
