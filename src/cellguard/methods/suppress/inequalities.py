@@ -10,8 +10,11 @@ pattern without useless cells it can move, hence so can another of any combinati
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram
@@ -19,6 +22,7 @@ from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.rows import Pool, Row
 from cellguard._tolerances import MET_BY_PROGRAM, NO_ROW
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.methods.suppress.narrow_program import NarrowProgram
 from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["PatternInequalities"]
@@ -32,6 +36,21 @@ Target = tuple[int, int, int, float]
 """An attack: request, row, direction and level."""
 
 
+Movement = tuple[IntArray, FloatArray]
+"""Rows that move, and how far."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _AskedTargets:
+    """All attacks, by columns."""
+
+    attacker: IntArray
+    row: IntArray
+    way: FloatArray
+    """1 upward, -1 downward."""
+    level: FloatArray
+
+
 class PatternInequalities:
     """Separation for the rows of a space."""
 
@@ -42,19 +61,25 @@ class PatternInequalities:
         self._incidence = csr_array(
             (np.ones(self.relations.nnz), self.relations.indices, self.relations.indptr), shape=self.relations.shape
         )
-        one = np.ones(len(space))
-        self.program = MovementProgram(space.variables.relations, space.variables.basis, one, one)
+        self._narrow: NarrowProgram | None = None
         self.low, self.high = space.bounds
         self.pool = Pool(len(space))
         self.programs = 0
         self._targets = self._list_targets()
-        self._last: dict[tuple[int, int, int], FloatArray] = {}
-        self._bank: dict[int, list[FloatArray]] = {}
+        self._aimed = self.forced.copy()
+        self._aimed[[target[1] for target in self._targets]] = True
+        self._last: dict[int, FloatArray] = {}
+        self._bank: dict[int, list[Movement]] = {}
         self._of_row: dict[int, list[Target]] = {}
-        self._targets_of: dict[int, list[Target]] = {}
         for target in self._targets:
             self._of_row.setdefault(target[1], []).append(target)
-            self._targets_of.setdefault(int(space.requests[0][target[0]]), []).append(target)
+        columns = np.array(self._targets, np.float64).reshape(-1, 4).T
+        self._asked = _AskedTargets(
+            attacker=space.requests[0][columns[0].astype(np.int64)],
+            row=columns[1].astype(np.int64),
+            way=columns[2],
+            level=columns[3],
+        )
         d = space.reduction.degrees_of_freedom
         self.few_movements = d * d * len(space) < 2e10 and 2 * d < len(space)
         """Whether an echelon form of the whole space is worth keeping."""
@@ -63,6 +88,29 @@ class PatternInequalities:
         if self.few_movements:
             self.movements, parameter = space.variables.echelon()
             self._form = self.movements.copy(), parameter.copy()
+
+    @cached_property
+    def program(self) -> MovementProgram:
+        """The attacker's program over all rows."""
+        one = np.ones(len(self.space))
+        return MovementProgram(self.space.variables.relations, self.space.variables.basis, one, one)
+
+    @cached_property
+    def _columns(self) -> csc_array:
+        return csc_array(self.space.variables.relations)
+
+    def _look_at(self, y: FloatArray) -> None:
+        """Attack at the point y from now on."""
+        self._moving = np.flatnonzero((y > 0) | self._aimed)
+
+    @property
+    def _attack(self) -> MovementProgram | NarrowProgram:
+        """The program of attacks at the point that was looked at last: of the rows that can move, if they are few."""
+        if 2 * len(self._moving) >= len(self.space):
+            return self.program
+        if self._narrow is None or not np.array_equal(self._moving, self._narrow.rows):
+            self._narrow = NarrowProgram(self._columns, self._moving)
+        return self._narrow
 
     def _list_targets(self) -> list[Target]:
         """Request, row, direction and level of every attack, largest level first."""
@@ -200,25 +248,26 @@ class PatternInequalities:
         finding nothing at a 0/1 point proves the pattern safe.
         """
         found: list[Row] = []
-        shown = set() if clipped else self._shown(y)
-        for target in self._targets:
+        self._look_at(y)
+        shown = np.zeros(len(self._targets), bool) if clipped else self._shown(y)
+        for k, target in enumerate(self._targets):
             if len(found) >= most or self.until.passed:
                 break
-            if target[:3] in shown:
+            if shown[k]:
                 continue
             down, up = self._room(target, y, clipped=clipped)
-            if clipped and self._still_moves(target, down, up):
+            if clipped and self._still_moves(k, down, up):
                 continue
             q, p, direction, level = target
             r, value, z = self._push(p, direction, down, up)
             if r is None or z is None:
                 continue
             if clipped:
-                self._last[target[:3]] = z
+                self._last[k] = z
             else:
-                attacker = int(self.space.requests[0][q])
-                self._keep(attacker, z * level)
-                shown |= self._met(attacker, self._bank[attacker][-1:], y)
+                attacker = int(self._asked.attacker[k])
+                kept = self._keep(attacker, z * level)
+                shown |= self._met(attacker, kept, y)
             if value < 1.0 - violation:
                 short = self._minimal(r, p, y) * direction if clipped and self.few_movements else r
                 cuts = (self._capacity(c, q, p, level) for c in (short, r))
@@ -240,44 +289,51 @@ class PatternInequalities:
             down[p], up[p] = down[p] * y[p], up[p] * y[p]
         return down, up
 
-    def _still_moves(self, target: Target, down: FloatArray, up: FloatArray) -> bool:
-        """Whether the movement that met the target last time is still possible."""
-        z = self._last.get(target[:3])
-        if z is None or target[2] * z[target[1]] < MET_BY_PROGRAM:
+    def _still_moves(self, k: int, down: FloatArray, up: FloatArray) -> bool:
+        """Whether the movement that met a target last time is still possible."""
+        z = self._last.get(k)
+        if z is None or self._asked.way[k] * z[self._asked.row[k]] < MET_BY_PROGRAM:
             return False
         return bool((z <= up + NO_ROW).all() and (z >= -down - NO_ROW).all())
 
-    def _keep(self, attacker: int, z: FloatArray) -> None:
-        """Remember a true movement; it may meet requests at other points too."""
+    def _keep(self, attacker: int, z: FloatArray) -> list[Movement]:
+        """Remember a true movement, which may meet requests at other points too; return it as it is remembered."""
+        size = np.abs(z)
+        rows = np.flatnonzero(size > NO_ROW * size.max(initial=0.0))
+        if not len(rows):
+            return []
         bank = self._bank.setdefault(attacker, [])
-        bank.append(z)
+        bank.append((rows, z[rows]))
         del bank[:-_BANK]
+        return bank[-1:]
 
-    def _shown(self, y: FloatArray) -> set[tuple[int, int, int]]:
+    def _shown(self, y: FloatArray) -> BoolArray:
         """Targets that remembered movements meet at the point y."""
-        met: set[tuple[int, int, int]] = set()
+        met = np.zeros(len(self._targets), bool)
         for attacker, bank in self._bank.items():
             met |= self._met(attacker, bank, y)
         return met
 
-    def _met(self, attacker: int, movements: list[FloatArray], y: FloatArray) -> set[tuple[int, int, int]]:
+    def _met(self, attacker: int, movements: list[Movement], y: FloatArray) -> BoolArray:
         """Targets of an attacker that some of his movements meet at the point y."""
+        if not movements:
+            return np.zeros(len(self._targets), bool)
         low, high = self.space.bounds_of(attacker)
-        low, high = -_part(-low, y), _part(high, y)
-        Z = np.array(movements)
-        size = np.abs(Z)
-        moves = size > NO_ROW * size.max(axis=1, keepdims=True)
-        size = np.where(moves, size, 1.0)
-        forth = np.where(moves, np.where(Z > 0, high, -low) / size, np.inf).min(axis=1)
-        back = np.where(moves, np.where(Z > 0, -low, high) / size, np.inf).min(axis=1)
-        forth, back = (np.minimum(step, _FAR)[:, None] for step in (forth, back))  # rooms may be infinite
-        highest = np.maximum(Z * forth, -Z * back).max(axis=0)
-        lowest = np.minimum(Z * forth, -Z * back).min(axis=0)
-        return {
-            (q, p, direction)
-            for q, p, direction, level in self._targets_of.get(attacker, ())
-            if (highest[p] if direction > 0 else -lowest[p]) >= level * MET_BY_PROGRAM
-        }
+        rows, moved = (np.concatenate(part) for part in zip(*movements, strict=True))
+        each = np.array([len(part) for part, _ in movements])
+        begin = np.concatenate([[0], np.cumsum(each)[:-1]])
+        down, up = _part(-low[rows], y[rows]), _part(high[rows], y[rows])
+        size, rises = np.abs(moved), moved > 0
+        forth, back = (
+            np.repeat(np.minimum(np.minimum.reduceat(room / size, begin), _FAR), each)  # rooms may be infinite
+            for room in (np.where(rises, up, down), np.where(rises, down, up))
+        )
+        reached = np.zeros((2, len(y)))
+        for way, reach in zip((1, -1), reached, strict=True):
+            np.maximum.at(reach, rows, np.maximum(way * moved * forth, -way * moved * back))
+        a = self._asked
+        far = np.where(a.way > 0, reached[0][a.row], reached[1][a.row])
+        return (a.attacker == attacker) & (far >= a.level * MET_BY_PROGRAM)
 
     def _widths(self, y: FloatArray, violation: float) -> list[Row]:
         attacker, row, down, up, slide = self.space.requests
@@ -302,9 +358,10 @@ class PatternInequalities:
         self, p: int, direction: int, down: FloatArray, up: FloatArray, *, own: bool = False
     ) -> tuple[FloatArray | None, float, FloatArray | None]:
         """Push row p; the combination of the relations that proves how far, that value, the movement."""
-        self.program.set_room(down, up)
         self.programs += 1
-        push = self.program.push(np.array([p]), np.array([float(direction)]), time_limit_s=_LIMIT_S)
+        program = self._attack
+        program.set_room(down, up)
+        push = program.push(np.array([p]), np.array([float(direction)]), time_limit_s=_LIMIT_S)
         if push.status is not SolveStatus.OPTIMAL or push.movement is None:
             return None, 0.0, None
         r = np.where(np.abs(push.prices) < NO_ROW, 0.0, push.prices)
@@ -318,7 +375,9 @@ class PatternInequalities:
         """Rows without a request that are suppressed more than any combination of the others lets them move."""
         candidates = np.flatnonzero(~self.forced & (y > least))
         candidates = candidates[np.argsort(-y[candidates] * (1 + self.space.weight[candidates]), kind="stable")]
-        self.program.set_room(y, y)
+        self._look_at(y)
+        program = self._attack
+        program.set_room(y, y)
         covered = np.zeros(len(y))
         found = []
         late = Deadline.after(_LIMIT_S)
@@ -328,7 +387,7 @@ class PatternInequalities:
             if late.passed or self.until.passed:
                 break
             self.programs += 1
-            push = self.program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)
+            push = program.push(np.array([i]), np.array([1.0]), time_limit_s=_LIMIT_S)
             if push.status is not SolveStatus.OPTIMAL or push.movement is None:
                 continue
             np.maximum(covered, np.abs(push.movement), out=covered)
