@@ -99,16 +99,21 @@ $(VENV)/bin/python:
 COMPILER = command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
     echo "A compiler for C++20 is needed to build cellguard: install g++ or clang++ (a wheel needs none)."; exit 1; }
 
+# As an installer does for a wheel: otherwise every start compiles all modules where Python must not write beside them.
+BYTECODE = $(BIN)python -m compileall -q src/cellguard
+
 $(VENV)/.runtime: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@$(COMPILER)
 	@echo "Setting up $(VENV) (once, a minute or two) ..."
 	@$(INSTALL) .
+	@$(BYTECODE)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(CORE) | $(VENV)/bin/python
 	@$(COMPILER)
 	@echo "Setting up $(VENV) with the tools of development (once, a few minutes) ..."
 	@$(INSTALL) '.[dev]'
+	@$(BYTECODE)
 	@touch $@ $(VENV)/.runtime $(VENV)/.web
 
 $(VENV)/.web: pyproject.toml $(CORE) | $(VENV)/bin/python

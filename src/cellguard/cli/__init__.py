@@ -19,7 +19,7 @@ import typer
 
 from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
 from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
-from cellguard.cli._start import put_off
+from cellguard.cli._start import start_quickly
 from cellguard.exceptions import CellguardError, InternalError, where_it_happened
 from cellguard.methods.registry import METHODS
 
@@ -63,8 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     as_json = "--json" in words
     verb = next((word for word in words if not word.startswith("-")), None)
     try:
-        if verb in VERBS and "--help" not in words:
-            put_off("numpy.f2py")
+        start_quickly(asks_for_help="--help" in words, verb=verb in VERBS)
         _app(verb)(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         if stop.code == INTERRUPTED:
