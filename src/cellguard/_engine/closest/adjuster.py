@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.linalg import splu
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
@@ -115,6 +114,8 @@ class Adjuster:
     @cached_property
     def _factors(self) -> Any:
         """LU factors of the independent relations on the basic cells: nearly triangular."""
+        from scipy.sparse.linalg import splu
+
         return splu(self.relations[self.reduction.rows][:, self._basic].tocsc())
 
     def complete(self, z: FloatArray) -> FloatArray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse.linalg  # noqa: F401 - every solve needs it: not loaded while time is counted
 from numpy.typing import ArrayLike
 
 from cellguard._engine.clock import Deadline
@@ -16,7 +17,7 @@ from cellguard._engine.closest.directions import Choice, Senses, choose
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._types import BoolArray, FloatArray
-from cellguard.check import audit as _audit  # noqa: F401 - every release is audited: not loaded while time is counted
+from cellguard.check import audit as _audit  # noqa: F401 - for the same reason: every release is audited
 from cellguard.exceptions import ReleaseError
 from cellguard.methods.adjust.explain import explain
 from cellguard.methods.adjust.noise import with_noise

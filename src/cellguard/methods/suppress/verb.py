@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,15 +18,14 @@ from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.suppress import METHOD
 from cellguard.methods.suppress.confirm import judge
+from cellguard.methods.suppress.improve import Search
+from cellguard.methods.suppress.neighbourhoods import LargeSearch
+from cellguard.methods.suppress.problem import SuppressionProblem
+from cellguard.methods.suppress.proving import search_and_prove
 from cellguard.nouns.levels import with_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
-
-if TYPE_CHECKING:
-    from cellguard.methods.suppress.improve import Search
-    from cellguard.methods.suppress.neighbourhoods import LargeSearch
-    from cellguard.methods.suppress.problem import SuppressionProblem
 
 __all__ = ["suppress"]
 
@@ -152,8 +151,6 @@ class _SuppressionRun:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Suppression:
-        from cellguard.methods.suppress.problem import SuppressionProblem
-
         problem = SuppressionProblem.of(self.table, forced=self.forced)
         heavy = int(problem.usable.sum()) * (1 + len(self.table.attackers)) > _QUICK
         ends = self.limits.deadline.part(1.0 - _CONFIRM if heavy else 1.0)
@@ -187,10 +184,6 @@ class _SuppressionRun:
 
     def _searched(self, problem: SuppressionProblem, ends: Deadline) -> Search | LargeSearch:
         """Search until the time is up, or until whoever waits is tired of it."""
-        from cellguard.methods.suppress.improve import Search
-        from cellguard.methods.suppress.neighbourhoods import LargeSearch
-        from cellguard.methods.suppress.proving import search_and_prove
-
         usable = int(problem.usable.sum())
         large = usable > _LARGE or (usable > _LARGE // 2 and len(problem.requests) > _MANY)
         kind = LargeSearch if large else Search
