@@ -176,7 +176,7 @@ class _Rounds:
         tell = self.options.get("progress")
         if tell is None or not isfinite(self.bound):
             return {}
-        return {"progress": lambda cost, bound: tell(cost, min(cost, bound if bound > self.bound else self.bound))}
+        return {"progress": lambda cost, bound: tell(cost, min(cost, max(self.bound, bound)))}
 
     def _repair(self, release: Release | None) -> Mapping[str, Any]:
         """Return options with which a round goes on from the last one, where starting anew would take too long."""

@@ -166,10 +166,11 @@ def _internal(content: Content) -> dict[str, Any]:
     }
     if audit is not None:
         out["audit"] = {**audit.summary(), "seconds": f"{audit.seconds:.2f}"}
-        bounded = any(np.isfinite(f.high - f.low).any() for f in audit.findings)
+        bounded = any(np.isfinite(f.high - f.low).any() for f in pictures.measured(audit))
         if bounded and audit.checked and audit.ranges_exact:
             out["ranges"] = pictures.ranges(table, audit)
             out["positions"] = pictures.positions(table, audit)
+            out["judged"] = len(audit.findings) - len(pictures.measured(audit))
     return out
 
 
@@ -210,7 +211,12 @@ def _loss(content: Content) -> dict[str, dict[str, str]]:
 
 
 def _comparison(comparison: Any) -> list[dict[str, str]]:
-    return [{name: figure(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
+    return [{name: _compared(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
+
+
+def _compared(value: Any) -> str:
+    """Write a figure that stands below others: with one decimal."""
+    return f"{value:,.1f}" if isinstance(value, float) and isfinite(value) else figure(value)
 
 
 def _attack(attack: Any) -> dict[str, str]:

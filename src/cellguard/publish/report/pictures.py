@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._types import FloatArray
+from cellguard.nouns.attacker import EXTERNAL
 from cellguard.nouns.table import Table
 from cellguard.publish.report.drawing import INK, MUTED, Axis, Canvas, text_width
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit, Finding
 
-__all__ = ["INK", "MUTED", "bars", "histogram", "positions", "ranges", "shares"]
+__all__ = ["INK", "MUTED", "bars", "histogram", "measured", "positions", "ranges", "shares"]
 
 PRIMARY, SECONDARY, CHANGED, SAFE = "#c8553d", "#e0a526", "#3a7ca5", "#5b8c5a"
 _LIMIT = 150.0
@@ -35,7 +36,7 @@ def short_label(table: Table, cell: int) -> str:
 
 def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     """Draw what attackers can compute of the sensitive cells, against what they must not: the tightest cells first."""
-    rows = sorted((row for found in audit.findings for row in _tightest(table, found, most)), key=lambda row: row[:2])
+    rows = sorted((row for found in measured(audit) for row in _tightest(table, found, most)), key=lambda row: row[:2])
     rows = rows[:most]
     top, left = 34.0, 14 + max((text_width(row[1]) for row in rows), default=0.0)
     bottom = top + _ROW * len(rows)
@@ -59,6 +60,11 @@ def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     return canvas.svg()
 
 
+def measured(audit: Audit) -> list[Finding]:
+    """Return the findings with exact ranges: of respondents only verdicts are computed."""
+    return [found for found in audit.findings if not found.attacker.derived]
+
+
 def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str, float, float, float, float]]:
     """Return the cells of one attacker with the least to spare: slack, label, range and levels in per cent."""
     a = table.values[found.cells]
@@ -68,14 +74,15 @@ def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str,
     slack = np.minimum(np.abs(low) - np.abs(down), high - up)
     chosen = np.argsort(slack, kind="stable")[:most]
     columns = (x[chosen].tolist() for x in (slack, low, high, down, up))
-    labels = [short_label(table, int(c)) for c in found.cells[chosen]]
+    whose = "" if found.attacker.name == EXTERNAL.name else f", {found.attacker.name}"
+    labels = [short_label(table, int(c)) + whose for c in found.cells[chosen]]
     return [(s, label, lo, hi, d, u) for label, s, lo, hi, d, u in zip(labels, *columns, strict=True)]
 
 
 def positions(table: Table, audit: Audit) -> str:
     """Draw where the truth lies in the attackers' ranges: 0 is the lower end, 1 the upper."""
     place: list[FloatArray] = []
-    for found in audit.findings:
+    for found in measured(audit):
         width = found.high - found.low
         fits = np.isfinite(width) & (width > 0)
         place.append((table.values[found.cells][fits] - found.low[fits]) / width[fits])

@@ -52,13 +52,14 @@ export class Grid {
     this.box.addEventListener("scroll", () => this.soon());
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.box.addEventListener("click", (event) => this.click(event));
-    new ResizeObserver(() => this.soon()).observe(this.box);
+    new ResizeObserver(() => { if (this.rows) this.size(); this.soon(); }).observe(this.box);
   }
 
   /** Show two axes; `columns` may be null. */
   lay(rows, columns) {
     this.rows = new Axis(rows);
     this.columns = columns ? new Axis(columns) : null;
+    this.names = this.longest();
     if (this.columns && this.columns.id.length > 40) this.foldTo(this.columns, 1);
     this.cache.clear();
     this.asked.clear();  // what is on its way belongs to the table before
@@ -66,6 +67,13 @@ export class Grid {
     this.size();
     this.box.scrollTo(0, 0);
     this.draw();
+  }
+
+  /** Pixels that the codes of the rows need, and the corner above them. */
+  longest() {
+    const corner = this.rows.title.length + (this.columns ? this.columns.title.length + 3 : 0);
+    const names = this.rows.id.map((_, k) => LETTER * this.rows.name(k).length + 15 * this.rows.depth[k] + 32);
+    return names.reduce((most, one) => Math.max(most, one), LETTER * corner + 18);
   }
 
   foldTo(axis, depth) {
@@ -88,7 +96,7 @@ export class Grid {
   get across() { return this.columns ? this.columns.seen : [0]; }
   get heads() { return this.columns && this.columns.depth.some((d) => d > 1) ? 2 : 1; }
   get top() { return this.heads === 2 ? ROW + GROUP : ROW; }
-  get left() { return Math.min(HEAD, this.box.clientWidth * 0.45); }
+  get left() { return Math.min(HEAD, this.names, this.box.clientWidth * 0.45); }
 
   size() {
     const wide = this.left + this.across.length * this.column;
@@ -194,7 +202,7 @@ export class Grid {
       head.setAttribute("aria-expanded", String(!folded));
       head.append(h("span", { class: "fold", "data-fold": kind, "data-place": String(k), "aria-hidden": "true" }, folded ? "▸" : "▾"));
     }
-    else if (axis.parent[k] >= 0) head.append(h("span", { class: "fold" , "aria-hidden": "true" }, " "));
+    else if (kind === "row" && axis.parent[k] >= 0) head.append(h("span", { class: "fold" , "aria-hidden": "true" }, " "));
     head.append(axis.name(k));
   }
 

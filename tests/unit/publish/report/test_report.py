@@ -76,6 +76,20 @@ def test_snapshot(content, public):
     assert shown == path.read_text(encoding="utf-8")
 
 
+def test_ranges_that_were_only_judged_are_not_drawn_and_others_say_whose_they_are(content):
+    table = content.release.table
+    cell = table.sensitive_cells[:1]
+    people = [cg.Attacker(name=name, cells=cell, lb=[0.0], ub=[900.0]) for name in ("bank", "insider 1")]
+    people[1] = replace(people[1], derived=True)
+    release = replace(content.release, table=table.with_(attackers=(cg.Attacker(name="external"), *people)))
+    told = replace(content, release=release, audit=cg.audit(release, exact=True))
+    words = texts_of(render(told, public=False)).found
+    place = words.index("Ranges of sensitive cells against their levels, the tightest first")
+    labels = [word for word in words[place:] if "II · C" in word]
+    assert sorted(labels) == ["II · C", "II · C, bank"]
+    assert any("of 1 respondent only the verdict is computed" in word for word in words)
+
+
 @pytest.mark.parametrize("public", [True, False])
 def test_same_content_same_bytes(content, public):
     assert render(content, public=public) == render(content, public=public)
