@@ -193,7 +193,7 @@ def _by_counts(table: Table) -> Knowledge:
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
     if knows_shares(table):
         top = table.statistics.top
-        pairs = np.flatnonzero((count == 2) & table.sensitive)
+        pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(top[:, 0]))
         first = np.minimum(top[pairs, 0], table.values[pairs])
         who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]
         cells, amounts = [*cells, pairs, pairs], [*amounts, first, table.values[pairs] - first]

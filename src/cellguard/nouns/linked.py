@@ -149,13 +149,16 @@ def merged_fields(
         out[name] = np.full(n, start)
         for t, p in zip(tables, place, strict=True):
             out[name][p] = join(out[name][p], getattr(t, name))
-    if all(t.counts is not None for t in tables):
-        out["counts"] = np.zeros(n)
-        for t, p in zip(tables, place, strict=True):
-            out["counts"][p] = t.counts
-    known = [t.statistics for t in tables]
-    if all(statistics is not None for statistics in known):  # who contributed is as confidential, and as much known
-        out["statistics"] = known[0].joined(known[1:], place, values, measured)
+    counted = [(t.counts, p) for t, p in zip(tables, place, strict=True) if t.counts is not None]
+    if counted:  # one table that does not tell is no reason to forget what the others do: nobody knows how many
+        out["counts"] = np.full(n, np.inf)
+        for counts, p in reversed(counted):
+            out["counts"][p] = counts
+    known = [k for k, t in enumerate(tables) if t.statistics is not None]
+    if known:  # who contributed is as confidential, and as much known
+        first, *others = (tables[k].statistics for k in known)
+        told = None if measured is None else [measured[k] for k in known]
+        out["statistics"] = first.joined(others, [place[k] for k in known], values, told)
     out["integer"] = all(t.integer for t in tables)
     given = [t.smallest_width for t in tables if t.smallest_width is not None]
     out["smallest_width"] = max(given) if given else None

@@ -77,7 +77,7 @@ class Table:
     hierarchies: tuple[Hierarchy, ...] = ()
     """The hierarchy of each dimension, when known: they imply the relations."""
     counts: FloatArray | None = None
-    """Number of contributors of each cell, when known."""
+    """Number of contributors of each cell, when known; infinite where others of a publication are known."""
     integer: bool = False
     """Whether the cells are counts, so that only whole numbers are possible: attackers know it too."""
     smallest_width: float | None = None

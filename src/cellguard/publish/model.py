@@ -117,7 +117,7 @@ class TableSection(Section):
     count: str | None = None
     """Of a file: its column with the numbers of contributors; the column of values itself for a table of counts."""
     top: list[str] = []
-    """Of a file: its columns of the largest contributions."""
+    """Of a file: its columns of the largest contributions; where it shows several indicators, to the first of them."""
     columns: dict[str, str] = {}
     """Of a file: dimension -> its column, where it has another name."""
     total: dict[str, str] = {}

@@ -65,8 +65,8 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     for indicator, value in values.items():
         try:
             table = Table.from_frame(
-                frame, dims, value=value, counts=entry.count, top=entry.top, known_zeros=job.data.known_zeros,
-                tolerance=job.tolerance, name=name, integer=entry.count == value,
+                frame, dims, value=value, counts=entry.count, top=entry.top if indicator == names[0] else (),
+                known_zeros=job.data.known_zeros, tolerance=job.tolerance, name=name, integer=entry.count == value,
             )  # fmt: skip
         except AdditivityError as error:
             wrong += _sums(path, frame, list(dims), error, lines, value)

@@ -205,7 +205,7 @@ class Look:
             "value": float(t.values[cell]),
             "sensitive": bool(t.sensitive[cell]),
             "fixed": bool(t.fixed[cell]),
-            "contributors": None if t.counts is None else int(t.counts[cell]),
+            "contributors": None if t.counts is None or np.isinf(t.counts[cell]) else int(t.counts[cell]),
             "reasons": self._reasons(cell),
             "ranges": self._ranges(codes),
         }

@@ -74,8 +74,10 @@ def test_a_total_that_is_an_inner_code_elsewhere_must_be_said_to_be_that_part():
         Publication.of([every, east])
     assert str(caught.value).splitlines() == [
         "dimension 'region': 'East' is the total of 'east' (east.csv) and an inner code of 'all' (all.csv).",
-        'Hint: if the table covers that part only, say where = {region = "East"}; '
-        "otherwise give its total a code of its own.",
+        (
+            'Hint: if the table covers that part only, say where = {region = "East"}; '
+            "otherwise give its total a code of its own."
+        ),
     ]
     told = Publication.of([every, replace(east, where={"region": "East"})])
     assert told.shared() == {("all", "east"): 4}
@@ -360,3 +362,36 @@ def test_every_method_takes_a_publication_and_tables_come_back_as_they_came(tmp_
         assert frame["nuts"].to_pylist()[0] == "Total_EAST"
         release.save(tmp_path / name)
         assert sorted(p.name for p in (tmp_path / name).iterdir()) == ["all.csv", "east.csv", "other.csv"]
+
+
+def counted(silent: str) -> dict[str, cg.Table]:
+    """Two tables that share their regions, in one of which a firm is alone and another is one of two."""
+    cells = {
+        "size": (("a", "b"), [50.0, 90, 120, 130, 140, 150], [1, 9, 8, 7, 9, 2], [50.0, 30, 40, 40, 50, 140]),
+        "form": (("p", "q"), [60.0, 80, 125, 125, 145, 145], [5, 5, 7, 8, 5, 6], [30.0, 30, 40, 40, 50, 50]),
+    }
+    tables = {}
+    for name, (codes, x, n, top) in cells.items():
+        inner = [(r, c) for r in "NSW" for c in codes]
+        rows = [(r, c) for r in ("Total", *"NSW") for c in ("Total", *codes)]
+        below = [[k for k, (a, b) in enumerate(inner) if r in (a, "Total") and c in (b, "Total")] for r, c in rows]
+        frame = {"region": [r for r, _ in rows], name: [c for _, c in rows]}
+        frame |= {"x": [sum(x[k] for k in some) for some in below], "n": [sum(n[k] for k in some) for some in below]}
+        frame["top"] = [max(top[k] for k in some) for some in below]
+        told = {} if name == silent else {"counts": "n", "top": ["top"]}
+        made = cg.Table.from_frame(frame, ["region", name], value="x", **told)
+        tables[name] = made.apply(cg.MinFrequency(3, percent=10)) if told else made
+    return tables
+
+
+@pytest.mark.parametrize("silent", ["", "form"])
+def test_a_table_that_does_not_tell_its_contributors_does_not_dismiss_those_of_others(silent):
+    found = Publication.of(counted(silent))
+    people = [a for a in cg.with_insiders(found.table).attackers if a.derived]
+    alone, pair = (found.table.cell(codes) for codes in ({"region": "N", "size": "a"}, {"region": "W", "size": "b"}))
+    own = [dict(zip(a.cells.tolist(), zip(a.lb.tolist(), a.ub.tolist(), strict=True), strict=True)) for a in people]
+    assert any(mine.get(alone) == (50.0, 50.0) for mine in own)
+    assert sorted(mine[pair][0] for mine in own if pair in mine) == [10.0, 140.0]
+    release = cg.suppress(found, time_limit_s=5)
+    assert any(a.derived for a in release.table.attackers)
+    assert release.audit().safe

@@ -423,3 +423,39 @@ def test_a_stopped_run_goes_on_with_the_clusters_that_are_left(folder, monkeypat
     assert [step for step in outcome.resumed if step.startswith("cluster")] == ["cluster 1"]
     assert outcome.audit.safe
     assert not (folder / "out" / ".work").exists()
+
+
+def test_largest_contributions_are_those_to_the_first_indicator_of_a_file(tmp_path):
+    cells = rows(LEAVES.sum(axis=1), ["a", "b", "c"], ("region", "sector"))
+    write(tmp_path / "both.csv", [{**row, "exports": row["turnover"] / 4, "max": row["turnover"] / 2} for row in cells])
+    (tmp_path / "job.toml").write_text("""
+[dimensions.region]
+hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
+[dimensions.sector]
+[[indicators]]
+name = "turnover"
+value = "turnover"
+[[indicators]]
+name = "exports"
+value = "exports"
+[[tables]]
+name = "sectors"
+file = "both.csv"
+dimensions = ["region", "sector"]
+count = "firms"
+top = ["max"]
+[[rules]]
+rule = "dominance"
+n = 1
+k = 40
+indicators = ["turnover"]
+""")
+    table = flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+    first, second = (part.table for part in table.parts)
+    assert first.statistics.top.shape[1] == 1
+    assert second.statistics is None or second.statistics.top.shape[1] == 0
+    assert second.counts is not None
+    assert not second.sensitive.any()
+    (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace('indicators = ["turnover"]', ""))
+    with pytest.raises(CellguardError, match="1 largest contributions"):
+        flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)

@@ -166,7 +166,7 @@ class CellStatistics:
             What each table measures, where they differ in it.
         """
         tables = (self, *others)
-        if len({table.shadow for table in tables}) > 1:
+        if len({table.shadow for table in tables}) > 1 or len({table.top_weights is None for table in tables}) > 1:
             return None
         width = max(table.top.shape[1] for table in tables)
         whole: dict[str, Any] = {"value": value, "units": min(table.units for table in tables), "integer": self.integer}
@@ -177,23 +177,29 @@ class CellStatistics:
             columns = [getattr(table, field.name) for table in tables]
             if not any(isinstance(column, np.ndarray) for column in columns):
                 out[field.name] = columns[0]
-            elif any(column is None for column in columns):
-                return None
+            elif any(column is None for column in columns):  # what one does not know nobody knows of all
+                out[field.name] = None
             else:
                 columns = columns if field.name != "contributors" or who is None else who
-                out[field.name] = _spread(columns, place, len(value), width, -1 if field.name == "contributors" else 0)
+                out[field.name] = _spread(columns, place, len(value), width, _BLANK.get(field.name, 0.0))
         return CellStatistics(**{**out, **whole})
 
     def __repr__(self) -> str:
         return f"CellStatistics({self.n_cells} cells, {self.units} largest contributions)"
 
 
-def _spread(columns: Sequence[NDArray[Any]], place: Sequence[IntArray], n: int, width: int, blank: int) -> NDArray[Any]:
+_BLANK = {"contributors": -1, "count": np.inf, "top": np.nan}
+"""What the joined cells hold of which no table tells anything; of others 0."""
+
+
+def _spread(
+    columns: Sequence[NDArray[Any]], place: Sequence[IntArray], n: int, width: int, blank: float
+) -> NDArray[Any]:
     """Return columns of tables as one of the joined cells: what the first table says of each."""
     out = np.full((n, width) if columns[0].ndim > 1 else n, blank, columns[0].dtype)
     for column, cells in reversed(list(zip(columns, place, strict=True))):
         if column.ndim > 1:
-            out[cells] = blank
+            out[cells] = min(blank, 0) if np.isfinite(blank) else 0
             out[cells, : column.shape[1]] = column
         else:
             out[cells] = column

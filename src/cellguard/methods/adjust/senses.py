@@ -102,7 +102,7 @@ def hashed(names: list[str], seed: int, *, size: int, person: bytes = b"") -> ND
 def identities(table: Table, cells: IntArray) -> list[str]:
     """Return what makes each cell itself, in any table it may stand in."""
     known = table.statistics
-    if known is not None and known.top.shape[1]:
+    if known is not None and known.top.shape[1] and np.isfinite(known.count[cells]).all():
         rows = zip(known.count[cells].tolist(), known.top[cells].tolist(), strict=True)
         return [f"{count:g}:" + ";".join(f"{x:.10g}" for x in top) for count, top in rows]
     if not table.dimensions:

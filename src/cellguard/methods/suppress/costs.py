@@ -46,7 +46,7 @@ def _by_kind(table: Table, kind: str | ArrayLike | None, power: float) -> FloatA
     if not isinstance(kind, str):
         return _given(table, kind)
     if kind == "frequency":
-        if table.counts is None:
+        if table.counts is None or np.isinf(table.counts).any():
             raise InputError(
                 "weights 'frequency': the table does not say how many contributors its cells have.",
                 hint="give the counts, or make the table from microdata.",
