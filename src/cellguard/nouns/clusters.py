@@ -106,7 +106,7 @@ def run_clusters(
                 own["time_limit_s"] = _share(float(limit) - spent, float(effort[k] / effort[k:].sum()), float(limit))
             yield number, verb(table, *args, **own)
         return
-    shares = np.minimum(1.0, workers * effort / max(float(effort.sum()), 1e-300))
+    shares = _shares(effort, workers)
     prepared = []
     for (number, table, own), share in zip(tasks, shares.tolist(), strict=True):
         own.pop("progress", None)  # nobody listens in another process
@@ -114,6 +114,20 @@ def run_clusters(
             own["time_limit_s"] = _share(float(limit), share, float(limit))
         prepared.append(delayed(_one)(verb, number, table, tuple(args), own))
     yield from Parallel(n_jobs=None, return_as="generator_unordered")(prepared)
+
+
+def _shares(effort: FloatArray, workers: int) -> FloatArray:
+    """Return which share of the time each cluster may take, so that the last one ends within it.
+
+    Whoever is free takes the next: five clusters of one size on two cores are three rounds.
+
+    >>> _shares(np.ones(5), 2).round(2).tolist()
+    [0.33, 0.33, 0.33, 0.33, 0.33]
+    """
+    busy = np.zeros(workers)
+    for one in effort.tolist():
+        busy[np.argmin(busy)] += one
+    return np.asarray(effort / max(float(busy.max()), 1e-300))
 
 
 def _share(seconds: float, share: float, limit: float) -> float:

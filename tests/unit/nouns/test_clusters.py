@@ -7,7 +7,7 @@ import pytest
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.nouns.clusters import kept_by
+from cellguard.nouns.clusters import kept_by, run_clusters
 from cellguard.nouns.publication import Part, Publication
 
 
@@ -77,6 +77,18 @@ def test_one_limit_for_all_clusters():
     release = cg.suppress(three(), method="heuristic", time_limit_s=3.0)
     assert release.published
     assert time.process_time() - begin < 3.0 + 3.0  # and some moments for the audits
+
+
+@pytest.mark.parametrize("effort", [[1.0] * 5, [5.0, 1, 1, 1], [3.0, 2, 2]])
+def test_clusters_at_a_time_end_within_the_limit_of_all(effort):
+    with parallel_config(backend="threading", n_jobs=2):
+        tasks = ((k, None, {"time_limit_s": 0.0}) for k in range(len(effort)))
+        found = run_clusters(lambda _, time_limit_s: time_limit_s, (), tasks, np.array(effort), {"time_limit_s": 60.0})
+        given = dict(found)
+    busy = [0.0, 0.0]
+    for k in range(len(effort)):  # whoever is free takes the next
+        busy[busy.index(min(busy))] += given[k]
+    assert max(busy) == pytest.approx(60.0)
 
 
 def test_cells_of_the_whole_system_are_found_in_their_cluster():
