@@ -254,3 +254,26 @@ def test_the_internal_file_is_written_only_when_asked_for(tmp_path):
     assert header == "cell,original,value,sense,absolute_weight,lower_multiplier,upper_multiplier"
     assert "weight" not in str(release.summary())
     assert "sense" not in {*release.summary()}
+
+
+def scattered(fixed):
+    """Sensitive cells in no relation before, between and behind those of a total that contradict each other."""
+    a = [9, 20, 30, 50, 11, 7]
+    return cg.Table.from_equations(a, [[3, 1, 2]], sensitive=[0, 1, 2, 4, 5], lower=2, upper=2, fixed=fixed)
+
+
+@pytest.mark.parametrize("fixed", [[], [3]], ids=["free", "a fixed total"])
+@pytest.mark.parametrize("repair", ["senses", "relations"])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("integer", [False, True])
+def test_senses_of_cells_in_no_relation_are_repaired_by_their_own_places(norm, repair, fixed, integer):
+    """Flipped senses were looked up by the place among the cells that relations touch."""
+    table = scattered(fixed)
+    given = np.zeros(table.n_cells)
+    given[table.sensitive] = 1
+    for senses in ("upper", "lower", "optimal", given):
+        release = cg.adjust(table, norm=norm, senses=senses, repair=repair, integer=integer, seed=1, time_limit_s=10)
+        assert release.published, release.explanation
+        assert release.audit().safe
+        assert np.abs(table.relations @ release.values).max() < 1e-9
+        assert (np.abs(release.values - table.values)[table.sensitive] >= 2 - 1e-6).all()
