@@ -1,14 +1,16 @@
-"""Tables that tests build again and again."""
+"""Tables that tests build again and again, and files that they read."""
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cellguard as cg
 
-__all__ = ["table_with_margins", "with_margins"]
+__all__ = ["rows_of", "table_with_margins", "with_margins"]
 
 
 def with_margins(inner: Any) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
@@ -28,3 +30,9 @@ def table_with_margins(inner: Any, **fields: Any) -> cg.Table:
     """Return inner cells and their totals as a table."""
     full, _, relations = with_margins(inner)
     return cg.Table.from_equations(full.ravel(), relations, **fields)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file as dictionaries."""
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))

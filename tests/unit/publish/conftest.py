@@ -7,6 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cellguard.publish import read_job
+from cellguard.publish.run import Outcome, run
+
 JOB = """\
 name = "small"
 seed = 1
@@ -46,3 +49,9 @@ def office(tmp_path: Path) -> Path:
     (tmp_path / "region.txt").write_text("Total\n  North\n    N1\n    N2\n  South\n    S1\n    S2\n")
     (tmp_path / "job.toml").write_text(JOB)
     return tmp_path
+
+
+@pytest.fixture
+def outcome(office: Path) -> Outcome:
+    """Return what the office's job came to."""
+    return run(read_job(office / "job.toml"))
