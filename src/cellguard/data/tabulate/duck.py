@@ -127,11 +127,6 @@ class DuckRecords:
         connection.execute(f"SET temp_directory = {sql.text(records._folder.name)}")
         return records
 
-    @property
-    def own(self) -> bool:
-        """Whether the database is our own, and not a user's."""
-        return self._connection is not None
-
     def keep_columns(self, columns: Sequence[str]) -> None:
         """Read some columns of the files into the database, once; it keeps on disk what the memory cannot hold."""
         if self._connection is None:

@@ -18,7 +18,8 @@ class Opened:
     """Records that several tables are made from.
 
     Files are read once, the columns that are needed, into the database that adds them up (it works out of core);
-    frames are turned into columns once. Records in a database of their own stay where they are.
+    frames are turned into columns once. Records in a database of their own stay where they are; DuckDB's are asked for
+    all tables at once, too.
     """
 
     def __init__(self, data: Any, columns: Sequence[str], *, encoding: str | None = None, **options: Any) -> None:
@@ -29,7 +30,7 @@ class Opened:
         self.people = People()
         self._gathered: Gathered | None = None
         opened = open_records(data, columns, **self._options)
-        self._shared = opened if isinstance(opened, DuckRecords) and opened.own else None
+        self._shared = opened if isinstance(opened, DuckRecords) else None
         if self._shared is not None and isinstance(data, (str, Path)):
             self._shared.keep_columns(columns)
         if self._shared is not None and set(columns) <= set(self._shared.columns()):  # others are refused in a moment
