@@ -20,7 +20,7 @@ _WIDE = 0.1
 _FEW, _MANY, _LONG = 300, 5000, 50_000
 """Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
 _QUICK, _QUICK_TREE = 500, 20
-"""Where the root took so few programs, so many nodes are tried at once: they cost less than a better pattern."""
+"""Where the root took so few programs and nothing else, so many nodes are tried at once: they are cheaper than rounds."""
 _SMALL, _SMALL_TREE = 2000, 200
 """Of tables with so many free cells, or nearly closed, so many nodes are tried before a long search."""
 
@@ -72,8 +72,9 @@ class Proving:
         by_time = self.rounds is None
         if not self._done() and self.exact.y is not None:
             self.search.follow(self.exact.y, self.deadline.part(0.1))
-        quick = by_time and self.exact.inequalities.programs <= _QUICK and not self._beyond(2.0 * _WIDE)
-        if quick and not self._done():
+        rows = self.exact.inequalities
+        quick = rows.programs <= _QUICK and not rows.few_movements and not self._beyond(2.0 * _WIDE)
+        if by_time and quick and not self._done():
             self._branch(self.deadline.part(0.1), _QUICK_TREE)
         if not self._done() and self._beyond(max(self.search.gap, _SMALL_GAP)):
             self._improve(0.1, _FEW)
