@@ -20,7 +20,7 @@ _WIDE = 0.1
 _FEW, _MANY, _LONG = 300, 5000, 50_000
 """Rounds of improvement before the tree: counted, so that what is solved to the end is the same on every machine."""
 _QUICK, _QUICK_TREE = 500, 20
-"""Where the root took so few programs and nothing else, so many nodes are tried at once: they are cheaper than rounds."""
+"""Where the root took so few programs and nothing else, so many nodes are tried first: they cost less than rounds."""
 _SMALL, _SMALL_TREE = 2000, 200
 """Of tables with so many free cells, or nearly closed, so many nodes are tried before a long search."""
 
