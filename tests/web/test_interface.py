@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import time
@@ -331,6 +332,21 @@ def test_languages_have_the_same_texts():
         for key, text in own.items():
             assert text.strip()
             assert set(_filled(text)) == set(_filled(english[key])), key
+
+
+def test_sentences_that_are_translated_are_said_by_the_program():
+    """Each stands in the package as it is written here: a sentence that was changed there would stay English."""
+    from pathlib import Path
+
+    import cellguard
+
+    package = Path(cellguard.__file__).parent
+    sources = " ".join(f.read_text(encoding="utf-8") for f in package.rglob("*.py"))
+    for key, text in texts_of("en").items():
+        if key.startswith("said."):
+            for piece in re.split(r"\{\d\}", text):  # as a whole, or put together of two
+                cuts = [k for k, letter in enumerate(piece) if letter == " "]
+                assert piece in sources or any(piece[:k] in sources and piece[k:] in sources for k in cuts), key
 
 
 def _filled(text):

@@ -277,6 +277,26 @@ def test_everybody_can_use_every_page(chromium, client, released, look):
     assert found == {}, json.dumps(found, indent=1)
 
 
+def test_the_program_speaks_the_language_of_the_page(chromium, client, place, released):
+    context = chromium.new_context(locale="de-DE")
+    page = context.new_page()
+    page.goto(client.link)
+    ready(page)
+    page.get_by_label("Name des Projekts").fill("../x")
+    page.get_by_role("button", name="Projekt anlegen").click()
+    assert "Buchstaben, Ziffern" in page.locator(".mistake").first.inner_text()
+    go(page, client, released, "data")
+    assert "Schlüssel, jeder im Mittel von" in page.locator("table.plain").first.inner_text()
+    go(page, client, released, "rules")
+    page.get_by_text("Mindestzahl (3)").first.wait_for()
+    page.locator(".grid td.sensitive").first.click()
+    page.locator(
+        "aside li", has_text=re.compile("weniger als 3 Beitragende|könnte den größten Beitrag")
+    ).first.wait_for()
+    assert "erscheinen auf Englisch" in page.locator("main").inner_text()
+    context.close()
+
+
 def test_two_releases_side_by_side(page, client, released):
     go(page, client, released, "look", "?release=first&beside=second")
     page.locator(".grid td.interval").first.wait_for()

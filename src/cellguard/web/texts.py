@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["LANGUAGES", "chosen", "texts_of"]
+__all__ = ["LANGUAGES", "chosen", "texts_for_page", "texts_of"]
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """Code -> how the language calls itself; each has a file in the folder ``texts``."""
@@ -18,6 +18,13 @@ def texts_of(language: str) -> dict[str, str]:
     """Return every text of a language by its key, ``page.name``."""
     path = resources.files("cellguard.web") / "texts" / f"{language}.toml"
     return dict(_flat("", tomllib.loads(path.read_text(encoding="utf-8"))))
+
+
+def texts_for_page(language: str) -> dict[str, str]:
+    """Return the texts of a language, and beside what the program says itself its English, by which it is found."""
+    english = texts_of("en")
+    said = {f"english.{key}": english[key] for key in english if key.startswith("said.")}
+    return texts_of(language) | ({} if language == "en" else said)
 
 
 def _flat(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:

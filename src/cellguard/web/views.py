@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from cellguard.exceptions import UnknownCodeError
 from cellguard.web.state import HasState
-from cellguard.web.texts import LANGUAGES, chosen, texts_of
+from cellguard.web.texts import LANGUAGES, chosen, texts_for_page, texts_of
 
 __all__ = ["STEPS", "router"]
 
@@ -97,7 +97,7 @@ def texts(code: str) -> dict[str, str]:
     """Return every text of a language, for the modules in the browser."""
     if code not in LANGUAGES:
         raise UnknownCodeError("there is no such language.")
-    return texts_of(code)
+    return texts_for_page(code)
 
 
 @router.get("/static/{name}")

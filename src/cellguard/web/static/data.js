@@ -1,5 +1,5 @@
 // The page Data: which files, which column is what, how codes add up, which tables.
-import { api, choice, field, h, here, note, numberOf, page, problem, say, showMistakes, stacked, t, text, tick } from "./dom.js";
+import { api, choice, field, h, here, note, numberOf, page, problem, said, say, showMistakes, stacked, t, text, tick } from "./dom.js";
 import { dimension } from "./dimensions.js";
 import { chooser } from "./files.js";
 import { linkedTables } from "./linked.js";
@@ -105,7 +105,7 @@ function columnTable(job, looked, roles, redraw) {
     const kind = column.numeric ? (column.whole ? "whole" : "number") : "codes";
     const box = h("div", { class: "field", "data-path": `dimensions/${column.name}` }, control, h("p", { class: "mistake", hidden: true }));
     box.control = control;
-    const why = role === "" && column.why.startsWith("dimension:") ? `${t("data.could_be")} ${column.why.slice(10)}` : column.why;
+    const why = role === "" && column.why.startsWith("dimension:") ? `${t("data.could_be")} ${said(column.why.slice(10).trim())}` : said(column.why);
     return h("tr", {}, h("th", { scope: "row" }, column.name),
       h("td", {}, t(`data.kind_${kind}`), h("span", { class: "help" }, `${column.distinct.toLocaleString(language)} ${t("data.different")}`)),
       h("td", {}, column.examples.length ? column.examples.join(", ") : h("span", { class: "help" }, t("data.not_shown"))), h("td", { class: "number" }, column.gaps ? column.gaps.toLocaleString(language) : "–"),

@@ -1,8 +1,22 @@
 // Small helpers that every page uses: elements, texts, requests, fields with their messages.
 
-let texts = {};
+let texts = {}, sentences = [];
 export async function loadTexts(language) {
   texts = await (await fetch(`/texts/${language}.json`)).json();
+  sentences = Object.keys(texts).filter((key) => key.startsWith("english.")).map((key) => [pattern(texts[key]), texts[key.slice(8)]]);
+}
+const pattern = (sentence) => new RegExp(`^${sentence.replace(/[.*+?^$()|[\]\\]/g, "\\$&").replace(/\{\d\}/g, "((?:(?![;:] ).)+?)")}$`); // names and numbers do not go beyond a part
+
+const ownSigns = (words) => (/^\d{1,3}(,\d{3})+$/.test(words) ? Number(words.replaceAll(",", "")).toLocaleString(document.documentElement.lang) : words);
+
+/** What the program says, in the language of the page where its translation has the sentence; the rest stays English. */
+export function said(text) {
+  for (const [sentence, own] of sentences) {
+    const found = sentence.exec(text);
+    if (found) return own.replace(/\{(\d)\}/g, (_, place) => ownSigns(found[Number(place) + 1]));
+  }
+  const between = sentences.length && ["; ", ": "].find((sign) => text.includes(sign));
+  return between ? text.split(between).map(said).join(between) : text;
 }
 
 /** The text of a key, with {name} filled in. */
@@ -44,10 +58,10 @@ export function svg(tag, attributes = {}, ...children) {
 
 export class Refused extends Error {
   constructor(status, body) {
-    super(body.message ?? "");
+    super(said(body.message ?? ""));
     this.status = status;
-    this.hint = body.hint ?? null;
-    this.mistakes = body.mistakes ?? null;
+    this.hint = body.hint ? said(body.hint) : null;
+    this.mistakes = body.mistakes?.map((m) => ({ ...m, text: said(m.text), hint: m.hint && said(m.hint) })) ?? null;
   }
 }
 
@@ -145,15 +159,15 @@ export function showMistakes(root, top, mistakes) {
   const rest = [];
   let first = null;
   for (const { path, text: words, hint } of mistakes) {
-    const said = hint ? `${words} ${hint}` : words;
+    const line = hint ? `${said(words)} ${said(hint)}` : said(words);
     let box = null;
     for (let n = path.length; n > 0 && !box; n -= 1) {
       const key = CSS.escape(path.slice(0, n).join("/"));
       box = root.querySelector(`[data-path="${key}"]`);
     }
     const place = box?.querySelector(":scope > .mistake");
-    if (!place) { rest.push(`${path.join(" › ")}: ${said}`); continue; }
-    place.textContent = place.hidden ? said : `${place.textContent} ${said}`;
+    if (!place) { rest.push(`${path.join(" › ")}: ${line}`); continue; }
+    place.textContent = place.hidden ? line : `${place.textContent} ${line}`;
     place.hidden = false;
     box.classList.add("wrong");
     box.control?.setAttribute("aria-invalid", "true");

@@ -1,5 +1,5 @@
 // The page Protect: what is written where, the run in the background, its progress, and how it ended.
-import { api, choices, count, field, figure, h, here, known, later, note, number, numberOf, page, problem, say, showMistakes, status, t, text, tick } from "./dom.js";
+import { api, choices, count, field, figure, h, here, known, later, note, number, numberOf, page, problem, said, say, showMistakes, status, t, text, tick } from "./dom.js";
 import { curve } from "./charts.js";
 
 const BUSY = ["waiting", "running", "stopping"];
@@ -43,7 +43,7 @@ export async function show(view) {
     files, field(t("protect.mark_primary"), mark, { check: true, help: t("protect.mark_primary_help"), path: ["output", "mark_primary"] })), taken), work.box);
   view.querySelector("#method").replaceChildren(`${t("releases.method")}: `, h("strong", {}, known(`method.${method?.name}.name`, method?.title ?? "")), " · ", h("a", { href: page("method") }, t("protect.other_method")));
   folderNote();
-  if (state.mistakes.length) top.replaceChildren(note("warn", h("p", {}, t("protect.before")), h("ul", {}, state.mistakes.map((m) => h("li", {}, `${m.path.join(" › ")}: ${m.text}`)))));
+  if (state.mistakes.length) top.replaceChildren(note("warn", h("p", {}, t("protect.before")), h("ul", {}, state.mistakes.map((m) => h("li", {}, `${m.path.join(" › ")}: ${said(m.text)}`)))));
   await work.resume();
 }
 

@@ -1,5 +1,5 @@
 // The page Rules: each change is saved and counted at once.
-import { api, choice, choices, count, field, h, here, known, later, note, number, numberOf, page, problem, say, showMistakes, t, text, tick } from "./dom.js";
+import { api, choice, choices, count, field, h, here, known, later, note, number, numberOf, page, problem, said, say, showMistakes, t, text, tick } from "./dom.js";
 import { bars } from "./charts.js";
 import { tableView } from "./tableview.js";
 
@@ -95,7 +95,7 @@ async function recount(box, cells) {
     h("div", {}, h("div", { class: "big", id: "sensitive" }, count(found.sensitive)), t("rules.sensitive")),
     h("div", {}, h("div", { class: "big" }, count(found.cells)), t("rules.cells"))),
   found.sensitive ? "" : note("warn", h("p", {}, t("rules.none"))),
-  h("h3", {}, t("rules.by_rule")), bars(found.rules.map((rule) => [rule.name, rule.cells, count(rule.cells)]), { most: Math.max(found.sensitive, 1) }),
+  h("h3", {}, t("rules.by_rule")), bars(found.rules.map((rule) => [said(rule.name), rule.cells, count(rule.cells)]), { most: Math.max(found.sensitive, 1) }),
   h("h3", {}, t("rules.by_dimension")), h("p", { class: "help" }, t("rules.by_dimension_help")),
   ...places.map((d, k) => h("details", { "data-name": d.name, open: first ? k === 0 : opened.has(d.name) }, h("summary", {}, d.name), byCode(d, found.rules))));
   cells.replaceChildren(h("h2", {}, t("rules.see")), h("p", { class: "help" }, t("rules.see_help")));
@@ -104,6 +104,6 @@ async function recount(box, cells) {
 
 function byCode(dimension, rules) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": dimension.name }, h("table", { class: "plain compact" },
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, dimension.name), h("th", { scope: "col", class: "number" }, t("rules.sensitive")), rules.map((rule) => h("th", { scope: "col", class: "number" }, rule.name)))),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, dimension.name), h("th", { scope: "col", class: "number" }, t("rules.sensitive")), rules.map((rule) => h("th", { scope: "col", class: "number" }, said(rule.name))))),
     h("tbody", {}, dimension.codes.map(([code, n, each]) => h("tr", {}, h("th", { scope: "row" }, code), h("td", { class: "number" }, count(n)), each.map((m) => h("td", { class: "number" }, m ? count(m) : "–")))))));
 }

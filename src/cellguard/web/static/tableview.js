@@ -1,5 +1,5 @@
 // A table with its tools: which dimensions lie where, search, folding, and everything about the chosen cell.
-import { api, choice, count, field, h, here, note, page, problem, say, t, text, written } from "./dom.js";
+import { api, choice, count, field, h, here, note, page, problem, said, say, t, text, written } from "./dom.js";
 import { Grid } from "./grid.js";
 import { rangePicture } from "./charts.js";
 
@@ -165,7 +165,7 @@ class Panel {
     const pairs = [...Object.entries(cell.codes), [t("look.shown"), source.name === null ? null : written(cell.shown) || "x"], [t("look.true"), written(cell.true)], [t("look.contributors"), cell.contributors === null ? null : count(cell.contributors)]];
     const out = [h("h2", {}, t("look.cell")), h("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))])),
       h("p", {}, h("span", { class: `kind ${cell.kind}` }, t(source.name === null && cell.kind === "published" ? "kind.open" : `kind.${cell.kind}`)))];
-    if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, reason))));
+    if (cell.reasons.length) out.push(h("h3", {}, t("look.reasons")), h("ul", {}, cell.reasons.map((reason) => h("li", {}, said(reason)))));
     if (cell.kind === "secondary") out.push(this.protects(body), this.range(cell, body));
     out.push(...this.ranges(source, cell));
     if (this.decisions) out.push(this.deciding(cell));
