@@ -7,6 +7,7 @@ as somebody says, and what is found is put together again, attacker by attacker.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +56,7 @@ def audited_by_clusters(
     jobs = options["jobs"] if table.n_cells >= _SEVERAL_CORES else 1
     work = [len(cells) * (1.0 + float(table.sensitive[cells].sum())) for cells in cells_of]
     order = sorted(range(len(cells_of)), key=lambda k: (-work[k], k))
-    with parallel_config(n_jobs=jobs):
+    with nullcontext() if jobs is None else parallel_config(n_jobs=jobs):  # None is what somebody around us says
         inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
         tasks = ((k, _of_cluster(release, cells_of[k], width[cells_of[k]]), dict(inner)) for k in order)
         found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from joblib import effective_n_jobs, parallel_config
 
 import cellguard as cg
 from cellguard.check import audit as module
@@ -36,7 +37,8 @@ def whole_audit(release: cg.Release, monkeypatch: pytest.MonkeyPatch, **options)
         return module.audit(release, **options)
 
 
-def patterns(publication: cg.Publication) -> dict[str, Suppression]:
+@pytest.fixture(scope="module")
+def patterns(publication) -> dict[str, Suppression]:
     safe = cg.suppress(publication, method="heuristic", rounds=0)
     assert isinstance(safe, Suppression)
     rng = np.random.default_rng(2)
@@ -45,9 +47,9 @@ def patterns(publication: cg.Publication) -> dict[str, Suppression]:
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_clusters_tell_what_the_whole_tells(publication, monkeypatch, exact):
+def test_clusters_tell_what_the_whole_tells(publication, patterns, monkeypatch, exact):
     assert len(publication.clusters) == 2
-    for kind, release in patterns(publication).items():
+    for kind, release in patterns.items():
         one, other = whole_audit(release, monkeypatch, exact=exact), module.audit(release, exact=exact)
         assert one.safe is other.safe is (kind == "safe")
         assert one.summary() == other.summary()
@@ -76,11 +78,28 @@ def test_a_respondent_is_one_in_each_cluster(publication):
     assert len(people) == sum(a.derived for t in alone for a in t.attackers)
 
 
-def test_clusters_are_audited_in_other_processes(publication, monkeypatch):
-    release = patterns(publication)["safe"]
+def test_clusters_are_audited_in_other_processes(patterns, monkeypatch):
+    release = patterns["safe"]
     monkeypatch.setattr(by_clusters, "_SEVERAL_CORES", 0)
     one, other = module.audit(release), module.audit(release, jobs=2)
     assert one.safe
     assert other.safe
     assert [f.attacker.name for f in one.findings] == [f.attacker.name for f in other.findings]
     assert cg.verify(other.release, list(other.witnesses.values())).accepted
+
+
+@pytest.mark.parametrize(("around", "jobs", "workers"), [(2, None, 2), (2, 1, 1), (1, None, 1), (1, 2, 2)])
+def test_as_many_at_a_time_as_somebody_says(patterns, monkeypatch, around, jobs, workers):
+    release = patterns["safe"]
+    seen = []
+    run = by_clusters.run_clusters
+
+    def watched(*args):
+        seen.append(effective_n_jobs(None))
+        return run(*args)
+
+    monkeypatch.setattr(by_clusters, "_SEVERAL_CORES", 0)
+    monkeypatch.setattr(by_clusters, "run_clusters", watched)
+    with parallel_config(backend="threading", n_jobs=around):
+        assert module.audit(release, jobs=jobs).safe
+    assert seen == [workers]
