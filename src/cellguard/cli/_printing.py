@@ -48,14 +48,17 @@ def print_json(value: Mapping[str, Any]) -> None:
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     """Print names and figures in two columns on standard output."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table as Grid
 
-    grid = Grid(title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False)
+    grid = Grid(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name.replace("_", " "), _figure(value))
-    Console(highlight=False).print(grid)
+        grid.add_row(name.replace("_", " "), _seconds(value) if name == "seconds" else _figure(value))
+    console = Console(highlight=False)
+    console.print(escape(title), style="bold")
+    console.print(grid)
 
 
 def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,6 +78,12 @@ def in_short(attackers: Sequence[Attacker]) -> list[str]:
     respondents = sum(attacker.derived for attacker in attackers)
     people = f"{respondents:,} respondent{'' if respondents == 1 else 's'}"
     return [*(a.name for a in attackers if not a.derived), *([people] if respondents else [])]
+
+
+def _seconds(value: Any) -> str:
+    """Write seconds, in all and of the parts, as a clock tells them."""
+    parts = value if isinstance(value, Mapping) else {"": value}
+    return ", ".join(f"{name} {seconds:.2f}".strip().replace("_", " ") for name, seconds in parts.items())
 
 
 def _figure(value: Any) -> str:

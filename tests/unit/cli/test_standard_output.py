@@ -28,3 +28,16 @@ __main__.console()
     )
     assert ran.stdout == "ours\n"
     assert "349" not in ran.stderr
+
+
+def test_pairs_have_a_title_in_one_line_and_seconds_of_a_clock(capsys):
+    from cellguard.cli._printing import print_pairs
+
+    print_pairs(
+        "manifest.json: the files it lists", {"accepted": True, "seconds": {"total": 3.681443, "read": 0.00002}}
+    )
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "manifest.json: the files it lists",
+        "accepted  yes",
+        "seconds   total 3.68, read 0.00",
+    ]
