@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,6 +130,7 @@ CROSSED = tuple(
 
 
 def sources(rows: dict[str, np.ndarray], folder: Path) -> dict[str, Any]:
+    ibis = pytest.importorskip("ibis")
     frame = pd.DataFrame(rows)
     frame.to_csv(folder / "firms.csv", index=False)
     connection, database = duckdb.connect(), ibis.duckdb.connect()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,8 +95,13 @@ def test_every_database_is_asked_in_its_own_words(dialect):
         dimensions=("region",), value="x", shadow="s", weight="w", holding="h", waiver="q", request="r", cost="w"
     )
     scales = dict.fromkeys(("value", "contributions", "total", "weight", "cost"), Scale.of(1e6, 1000))
-    questions = list(IbisRecords(ibis.table(kinds, name="records")).questions(roles, scales, 3))
-    assert questions
+    records = IbisRecords(ibis.table(kinds, name="records"))
+    questions = list(records.questions(roles, scales, 3))
+    records.number(list(kinds))  # of several tables: who it is, in every question
+    questions += records.questions(replace(roles, standalone=True), scales, 3)
+    plain = Roles(dimensions=("region",), value="x")
+    questions += [question for question in records.questions(plain, scales, 3) if question is not None]
+    assert len(questions) == 8
     for question in questions:
         assert "records" in ibis.to_sql(question, dialect=dialect)
 
