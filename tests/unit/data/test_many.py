@@ -212,3 +212,23 @@ def test_what_is_wrong_in_a_part_of_the_population_is_no_matter_to_others(tmp_pa
     assert len(parts_of_records(rows, BY, east, {"z": "z"})) == 2
     with pytest.raises(cg.InputError, match=r"'z' .*no number"):
         parts_of_records(rows, BY, (*east, PARTS[-2]), {"z": "z"})
+
+
+def test_people_of_different_records_are_found_again_by_what_they_gave():
+    rows = with_losses()
+    one, other = ASKED[0], Asked(name="sizes", dimensions=("region", "size"))
+    by = {"region": REGIONS, "sector": None, "size": None}
+    first, second = (parts_of_records(rows, by, [asked], {"x": "x"})[0] for asked in (one, other))
+    assert first.table.statistics.people != second.table.statistics.people
+    apart = Publication.of([first, second]).table
+    together = Publication.of(parts_of_records(rows, by, [one, other], {"x": "x"})).table
+    assert (apart.statistics.people, together.statistics.people != "") == ("", True)
+    # everybody gave another amount: what two readings tell is what one tells
+    place = [apart.cell(dict(zip(together.dimensions, codes, strict=True))) for codes in cell_codes(together)]
+    a, b = apart.statistics.contributors[place], together.statistics.contributors
+    pairs = {(x, y) for x, y in zip(a.ravel().tolist(), b.ravel().tolist(), strict=True)}
+    assert len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
+
+
+def cell_codes(table: cg.Table) -> list[tuple[str, ...]]:
+    return list(zip(*table.cell_codes().values(), strict=True))
