@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard._io.argus import arb
 from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
@@ -255,6 +256,8 @@ class _Batch:
                 self._note("singletons: the batch does not ask to hold respondents off; they are not considered.")
             result.made = replace(one, table=table)
         releases = self._protected(command, [self._made(result).table for result in chosen])
+        if was_interrupted() and any(release.published for release in releases):
+            self._note(f"{BEST_KEPT}.")
         for result, release in zip(chosen, releases, strict=True):
             result.release = release
             result.audit = release.audit() if release.published else None

@@ -39,7 +39,7 @@ def command(
     else:
         for number, facts in enumerate(tables, 1):
             facts.pop("status_of_cells", None)
-            printing.print_pairs(f"table {number}", facts)
+            printing.print_pairs(f"table {number}", printing.in_words(facts))
         for name in written:
             print(f"written: {name}")
     if not outcome.safe:
