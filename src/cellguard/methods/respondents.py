@@ -4,6 +4,7 @@ A lone respondent may compute a sensitive cell at the other end of a pattern. Ho
 every sensitive cell at once would be a thousand requests for each; few of them matter. So a method plans
 against respondents near a cell, or against none at first, the audit looks everywhere, and what it finds is
 planned against, too, until it finds nothing. What is proven of the cost stays proven: fewer requests are a relaxation.
+Where a method can be mended, what was found is closed at once, so that there is a safe release early.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from math import isfinite, isnan
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
 
 if TYPE_CHECKING:
+    from cellguard._engine.clock import Deadline
     from cellguard.check.audit import Audit
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["against_respondents"]
 
 Verb = TypeVar("Verb", bound=Callable[..., "Release"])
+Mend: TypeAlias = "Callable[[Release, Audit, Deadline], Release | None]"
+"""Given a release and what the audit does not accept of it, returns one that keeps all that it does accept."""
 
 _ROUNDS = 8
 """So often a method plans again; what is found in one round seldom takes a third."""
@@ -44,15 +48,15 @@ _AGAIN = 0.5
 """Share of the time left for a round whose share was too short for any pattern to be confirmed."""
 _CLOSED = 1e-9
 """Relative distance to the bound at which a release counts as the best."""
-_VAST = 10_000_000
-"""Cells times attackers from which on a round goes on from the pattern of the last one."""
+_MENDS = 3
+"""So often a release is mended: what programs in floating point miss is found by the audit."""
 _LEAST_S = 0.5
 _WORTHWHILE_S = 3.0
 """With less time left, a safe release that the limit cut short is not looked for again."""
 
 
 def against_respondents(
-    *, near: bool, quick: Mapping[str, Any] | None = None, repairs: str = ""
+    *, near: bool, quick: Mapping[str, Any] | None = None, mend: Mend | None = None
 ) -> Callable[[Verb], Verb]:
     """Let a verb withstand the respondents of its table everywhere.
 
@@ -64,13 +68,13 @@ def against_respondents(
     quick
         Options with which the verb finds a rough release soon, where the caller has not given them: what respondents
         can still compute shows in it as well, and it is there when the time is short.
-    repairs
-        Option that names cells to be withheld in any case: of a vast table a round keeps what the last one withheld.
+    mend
+        How a release is closed against what the audit found, if the method can be mended.
     """
-    return lambda verb: _careful(verb, near=near, quick=quick or {}, repairs=repairs)
+    return lambda verb: _careful(verb, near=near, quick=quick or {}, mend=mend)
 
 
-def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any], repairs: str) -> Verb:
+def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any], mend: Mend | None) -> Verb:
     @wraps(verb)
     def careful(table: Table, *args: Any, **options: Any) -> Release:
         table = with_respondents(table)
@@ -78,7 +82,7 @@ def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any], repairs: str) 
             return verb(table, *args, **options)
         limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
         rounds = _Rounds(verb, args, options, limits)
-        rounds.repairs = repairs
+        rounds.mend = mend
         if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
             rounds.quick = quick
         with remembering():
@@ -98,7 +102,7 @@ class _Rounds:
         self.audited_s = 0.0
         self.bound = float("-inf")
         self.quick: Mapping[str, Any] = {}
-        self.repairs = ""
+        self.mend: Mend | None = None
 
     def run(self, table: Table, *, near: bool) -> Release:
         """Return the best release that the audit accepts, or one that says why there is none."""
@@ -123,9 +127,23 @@ class _Rounds:
             if found.safe or found.checked == 0:  # it is returned only where the limit ends the better search
                 return table, replace(release, status=Status.TIME_LIMIT)
             table = _planned(release.table, found)
+            closed = self._mended(release, found)
+            if closed is not None:
+                return table, replace(closed, status=Status.TIME_LIMIT)
             if self.deadline.passed:
                 break
         return table, None
+
+    def _mended(self, release: Release, found: Audit) -> Release | None:
+        """Return a release closed against what the audit found, once the audit accepts it."""
+        for _ in range(_MENDS):
+            more = None if self.mend is None or self.deadline.passed else self.mend(release, found, self.deadline)
+            if more is None:
+                return None
+            release, found = more, self._audit(more)
+            if found.safe:
+                return release
+        return None
 
     def _best(self, table: Table, best: Release | None, *, near: bool) -> Release:
         release = best
@@ -133,7 +151,7 @@ class _Rounds:
             if best is not None and (self.deadline.passed or was_interrupted()):  # the verb took Ctrl-C for itself
                 break
             share = _BETTER if best is not None else _SHARE if number else _FIRST if near else 1.0
-            release = self._protect(table, share, self._repair(release) if number and best is None else None)
+            release = self._protect(table, share)
             cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
             if not release.published:
                 if cut and best is None and share < 1.0:  # the share was too short, not the limit
@@ -143,12 +161,12 @@ class _Rounds:
             found = self._audit(release)
             if found.checked == 0:
                 return release
-            if found.safe:
-                best = release if best is None or release.objective <= best.objective else best
-                if not cut:
-                    return best
-            else:
-                table = _planned(release.table, found)
+            closed = release if found.safe else self._mended(release, found)
+            if closed is not None and (best is None or closed.objective <= best.objective):
+                best = closed
+            if found.safe and best is not None and not cut:
+                return best
+            table = release.table if found.safe else _planned(release.table, found)
             if self.deadline.passed:
                 break
         if best is not None:
@@ -177,14 +195,6 @@ class _Rounds:
         if tell is None or not isfinite(self.bound):
             return {}
         return {"progress": lambda cost, bound: tell(cost, min(cost, max(self.bound, bound)))}
-
-    def _repair(self, release: Release | None) -> Mapping[str, Any]:
-        """Return options with which a round goes on from the last one, where starting anew would take too long."""
-        withheld = getattr(release, "suppressed", None)
-        if release is None or withheld is None or not self.repairs:
-            return {}
-        table = release.table
-        return {self.repairs: withheld} if table.n_cells * len(table.attackers) > _VAST else {}
 
     def _proven(self, release: Release) -> Release:
         """Return a release with the best bound of all rounds: what is proven with fewer requests holds with more."""

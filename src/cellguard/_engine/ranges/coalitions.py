@@ -126,36 +126,18 @@ class Coalitions:
 
     def _ask(self, coalition: _Coalition, rng: np.random.Generator) -> None:
         """Push what is open for a coalition."""
-        tally, known = self.tally, self.tally.questions.known
+        tally = self.tally
         member = np.zeros(tally.n_views, bool)
         member[coalition.views] = True
         some = tally.open[member[tally.questions.view[tally.open]]]
         if not len(some):
             return
-        down, up = tally.system.down.copy(), tally.system.up.copy()
-        theirs = np.flatnonzero(member[tally.known_view])
-        np.minimum.at(down, tally.known_variable[theirs], known.down[theirs])
-        np.minimum.at(up, tally.known_variable[theirs], known.up[theirs])
-        levels = self._levels(some, down, up, rng)
+        down, up = tally.room_of(member)
+        levels = tally.levels(some, down, up, rng)
         while levels.any() and not self.deadline.passed:
             top = np.abs(levels) >= np.abs(levels).max() / _MAGNITUDE
             self._push(np.where(top, levels, 0.0), down, up)
             levels[top] = 0.0
-
-    def _levels(self, some: IntArray, down: FloatArray, up: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Return how far each variable is to be pushed, up or (negative) down; of two open sides one is drawn."""
-        tally, q = self.tally, self.tally.questions
-        variable = q.variable[some]
-        high, low = np.zeros(len(up)), np.zeros(len(up))
-        narrow = q.need_width[some] - tally.high[some] - tally.low[some] > 0
-        for level, need, got in ((high, q.need_high, tally.high), (low, q.need_low, tally.low)):
-            other = tally.low if got is tally.high else tally.high
-            want = np.where(got[some] < need[some], need[some], 0.0)
-            want = np.where(narrow, np.maximum(want, q.need_width[some] - other[some]), want)
-            np.maximum.at(level, variable, want)
-        high, low = np.minimum(high, up), np.minimum(low, down)
-        falls = np.where((high > 0) & (low > 0), rng.random(len(up)) < 0.5, low > 0)
-        return np.where(falls, -low, high)
 
     def _push(self, levels: FloatArray, down: FloatArray, up: FloatArray) -> None:
         variables = np.flatnonzero(levels)

@@ -9,7 +9,7 @@ view by view.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.certified import certified
@@ -17,16 +17,19 @@ from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
 from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
 from cellguard._engine.ranges.range_search import search
-from cellguard._engine.ranges.shown import LARGE, both_ways, remember, shown
+from cellguard._engine.ranges.shown import LARGE, kept, remember, shown, stretched
 from cellguard._engine.ranges.sight import Sight
+from cellguard._engine.ranges.sparse import settle_by_sparse
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
-from cellguard._tolerances import RELATION
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
+
+_MANY = 1_000
+"""With more open questions movements of a few cells come first: each answers hundreds."""
 
 
 def ranges_for(
@@ -66,7 +69,10 @@ def ranges_for(
     system, point = sight.system(), sight.point
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
-    programs = _everybody(tally, RangeRequest.of(system, *views.hardest()), deadline, jobs)
+    _shown(tally, deadline)
+    programs = settle_by_sparse(tally, deadline) if len(tally.open) > _MANY else 0
+    asked = views.hardest(questions.number[tally.open])
+    programs += _everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
     disclosed = _rule_out(tally, views, point)
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
@@ -82,7 +88,6 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
     reach, pool = search_all(tally.system, request, exact=False, deadline=deadline, jobs=jobs)
     variable = tally.questions.variable
     tally.bound(np.arange(len(variable)), -reach.low_bound[variable], reach.high_bound[variable])
-    _shown(tally, deadline)
     # what moves few variables is in few views' way: after it, little is left for what moves thousands
     for row in np.argsort(np.diff(pool.indptr), kind="stable").tolist():
         if deadline.passed or not len(tally.open):
@@ -94,17 +99,12 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
 def _shown(tally: Tally, deadline: Deadline) -> None:
     """Tick off what movements prove that were found before: views of large systems take a program each otherwise."""
     s = tally.system
-    known = shown(len(s.free), s.space.cells) if len(s.up) > LARGE else None
-    if known is None:
-        return
-    size = abs(s.space.relations)
-    for row in range(known.shape[0]):
-        if deadline.passed or not len(tally.open):
-            return
-        v = both_ways(known[[row]].toarray()[0], (s.down, s.up), s.component, s.n_components)[0]
-        v = np.clip(v, -s.down, s.up)
-        if (np.abs(s.space.relations @ v) <= RELATION * (size @ np.abs(v))).all():
-            tally.learn(v)
+    known = shown(len(s.free), s.space.cells) if len(s.up) > LARGE or len(tally.open) > _MANY else None
+    if known is not None:
+        V = kept(known, s.space.relations)
+        forth = stretched(V, (s.down, s.up), s.component, s.n_components)
+        back = stretched(-V, (s.down, s.up), s.component, s.n_components)
+        tally.learn_each(csr_array(vstack([forth, back])), deadline)
 
 
 def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard._tolerances import RELATION
 from cellguard._types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray
 
-__all__ = ["LARGE", "both_ways", "remember", "remembering", "shown"]
+__all__ = ["LARGE", "both_ways", "kept", "remember", "remembering", "shown", "stretched"]
 
 
 LARGE = 2000
@@ -65,6 +66,33 @@ def shown(n_cells: int, cells: IntArray) -> csr_array | None:
     from scipy.sparse import csr_array, vstack
 
     return csr_array(csr_array(vstack(kept))[:, cells])
+
+
+def kept(movements: csr_array, relations: csr_array) -> csr_array:
+    """Return the movements that keep all relations: what a published cell forbids by now is left out."""
+    from scipy.sparse import csr_array
+
+    error, size = abs(csr_array(movements @ relations.T)), csr_array(abs(movements) @ abs(relations).T)
+    wrong = csr_array(error - RELATION * size)
+    wrong.data = np.maximum(wrong.data, 0.0)
+    good = (np.asarray(wrong.sum(axis=1)).ravel() == 0) & (np.diff(movements.indptr) > 0)
+    return csr_array(movements[np.flatnonzero(good)])
+
+
+def stretched(
+    movements: csr_array, room: tuple[FloatArray, FloatArray], component: IntArray, n_components: int
+) -> csr_array:
+    """Return every movement as far as the room, below and above, allows; each component by itself."""
+    from scipy.sparse import csr_array
+
+    down, up = room
+    z, cell = movements.data, movements.indices
+    owner = np.repeat(np.arange(movements.shape[0]), np.diff(movements.indptr)) * n_components + component[cell]
+    factor = np.full(movements.shape[0] * n_components, np.inf)
+    np.minimum.at(factor, owner, np.where(z > 0, up[cell], down[cell]) / np.maximum(np.abs(z), 1e-300))
+    factor[np.isinf(factor)] = _STRETCH
+    moved = np.clip(z * factor[owner], -down[cell], up[cell])
+    return csr_array((moved, cell, movements.indptr), shape=movements.shape)
 
 
 def both_ways(

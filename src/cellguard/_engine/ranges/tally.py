@@ -7,8 +7,9 @@ down. So one movement answers many questions at once.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
+from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
@@ -20,6 +21,8 @@ __all__ = ["Tally"]
 
 _KEEP = 1.0 - LEVEL_SHARE / 2
 """What is looked for: half of the tolerance is left for making witnesses exact."""
+_AT_ONCE = 3_000_000
+"""So many pairs of a question and a movement are compared at a time."""
 _STRETCH = 4.0
 """A movement that is turned around grows at most by this."""
 
@@ -41,8 +44,9 @@ class Tally:
         # a movement of a few variables is no answer to questions about others: there may be millions of those
         self._questions_on = _Listed(q.variable, len(system.up))
         self._known_on = _Listed(self.known_variable, len(system.up))
-        self._is_open = np.ones(n, bool)
-        self._open: IntArray | None = None
+        self._is_open, self._open = np.ones(n, bool), np.arange(n)
+        self._answered = 0
+        """Of the questions in `_open` so many are not open any more."""
         self.update()
 
     # ------------------------------------------------------------------ where it stands
@@ -50,8 +54,8 @@ class Tally:
     @property
     def open(self) -> IntArray:
         """Questions that are neither answered nor proven to have no answer."""
-        if self._open is None:
-            self._open = np.flatnonzero(self._is_open)
+        if self._answered:  # what is answered once stays so
+            self._open, self._answered = self._open[self._is_open[self._open]], 0
         return self._open
 
     def _unmet(self, some: IntArray | slice) -> BoolArray:
@@ -69,8 +73,14 @@ class Tally:
     def update(self, some: IntArray | None = None) -> None:
         """Find out again which questions are open: all, or some of those that were."""
         which = slice(None) if some is None else some
-        self._is_open[which] = self._unmet(which) & ~self._out_of_reach(which)
-        self._open = None
+        before = np.count_nonzero(self._is_open[which])
+        self._is_open[which] &= self._unmet(which) & ~self._out_of_reach(which)
+        self._answered += int(before - np.count_nonzero(self._is_open[which]))
+
+    def open_on(self, variable: int) -> IntArray:
+        """Return the open questions about a variable."""
+        some = self._questions_on.of(np.array([variable]))
+        return some[self._is_open[some]]
 
     def still_open(self, some: IntArray) -> IntArray:
         """Return which of some questions are open, without a look at all others."""
@@ -82,6 +92,38 @@ class Tally:
         self.low_bound[some] = np.minimum(self.low_bound[some], low)
         self.high_bound[some] = np.minimum(self.high_bound[some], high)
         self.update(some)
+
+    # ------------------------------------------------------------------ what to look for
+
+    def room_of(self, member: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return how far the variables can move down and up in the eyes of all members at once."""
+        known = self.questions.known
+        down, up = self.system.down.copy(), self.system.up.copy()
+        theirs = np.flatnonzero(member[self.known_view])
+        np.minimum.at(down, self.known_variable[theirs], known.down[theirs])
+        np.minimum.at(up, self.known_variable[theirs], known.up[theirs])
+        return down, up
+
+    def known_by(self, views: IntArray) -> FloatArray:
+        """Return how many of some views know each variable better than everybody does."""
+        member = np.zeros(self.n_views, bool)
+        member[views] = True
+        return np.bincount(self.known_variable[member[self.known_view]], minlength=len(self.system.up)).astype(float)
+
+    def levels(self, some: IntArray, down: FloatArray, up: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Return how far each variable is to be pushed, up or (negative) down; of two open sides one is drawn."""
+        q = self.questions
+        variable = q.variable[some]
+        high, low = np.zeros(len(up)), np.zeros(len(up))
+        narrow = q.need_width[some] - self.high[some] - self.low[some] > 0
+        for level, need, got in ((high, q.need_high, self.high), (low, q.need_low, self.low)):
+            other = self.low if got is self.high else self.high
+            want = np.where(got[some] < need[some], need[some], 0.0)
+            want = np.where(narrow, np.maximum(want, q.need_width[some] - other[some]), want)
+            np.maximum.at(level, variable, want)
+        high, low = np.minimum(high, up), np.minimum(low, down)
+        falls = np.where((high > 0) & (low > 0), rng.random(len(up)) < 0.5, low > 0)
+        return np.where(falls, -low, high)
 
     # ------------------------------------------------------------------ movements
 
@@ -113,8 +155,7 @@ class Tally:
 
     def _tick(self, v: FloatArray) -> bool:
         v, q = self._without_noise(v), self.questions
-        some = self._questions_on.of(np.flatnonzero(v))
-        some = some[self._is_open[some]]
+        some = self._moved(v)
         if not len(some):
             return False
         moved = v[q.variable[some]]
@@ -125,7 +166,7 @@ class Tally:
             (1, q.need_high, (self.high, self.high_row, self.high_share)),
             (-1, q.need_low, (self.low, self.low_row, self.low_share)),
         ):
-            enough = np.maximum(need, q.need_width)[some]
+            enough = np.maximum(need[some], q.need_width[some])
             further = np.flatnonzero((sign * reached > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * _KEEP))
             at, size = some[further], np.abs(moved[further])
             part = _with_slack(share[further], enough[further] / size)
@@ -137,6 +178,72 @@ class Tally:
         self.pool.append((moving, v[moving]))
         self.update(some)
         return True
+
+    def learn_each(self, movements: csr_array, deadline: Deadline = NEVER) -> None:
+        """Answer open questions by movements, each by the one that takes its variable furthest in its view's eyes.
+
+        Of a thousand movements for millions of questions, the furthest in everybody's eyes is tried first.
+        """
+        if not movements.shape[0] or not len(self.open):
+            return
+        first, by_variable = len(self.pool), csc_array(movements)
+        shares = self._shares_of(by_variable)
+        self._assign(self.open, by_variable, shares, first)
+        pairs = np.cumsum(np.diff(by_variable.indptr)[self.questions.variable[self.open]])
+        ends = np.flatnonzero(np.diff(pairs // _AT_ONCE)) + 1
+        for some in np.split(self.open, ends):
+            if deadline.passed:
+                break
+            self._assign(some, by_variable, shares, first, everyone=True)
+        plain = csr_array(movements)
+        for r in range(plain.shape[0]):
+            span = slice(plain.indptr[r], plain.indptr[r + 1])
+            self.pool.append((plain.indices[span].astype(np.int64), plain.data[span]))
+
+    def _assign(
+        self, some: IntArray, by_variable: csc_array, shares: FloatArray, first: int, *, everyone: bool = False
+    ) -> None:
+        """Let some questions choose among movements: those of everyone, or the one furthest in everybody's eyes."""
+        q = self.questions
+        variable, view = q.variable[some], q.view[some]
+        for sign, need, (got, row, share) in (
+            (1, q.need_high, (self.high, self.high_row, self.high_share)),
+            (-1, q.need_low, (self.low, self.low_row, self.low_share)),
+        ):
+            if everyone:
+                best, moved = _furthest_of(by_variable, sign, shares, variable, view)
+            else:
+                row_of, length = _furthest(by_variable, sign)
+                best, moved = row_of[variable], length[variable]
+            most = shares[best, view]
+            enough = np.maximum(need[some], q.need_width[some])
+            helps = (most * moved > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * _KEEP)
+            further = np.flatnonzero(helps)
+            at, moved = some[further], moved[further]
+            part = _with_slack(most[further], enough[further] / moved)
+            got[at], row[at], share[at] = part * moved, first + best[further], part
+        self.update(some)
+
+    def _shares_of(self, by_variable: csc_array) -> FloatArray:
+        """Return how much of each movement (row) lies inside the bounds of each view (column)."""
+        known = self.questions.known
+        entry, place = expand(by_variable.indptr, self.known_variable, np.arange(len(self.known_variable)))
+        size, rises = np.abs(by_variable.data[place]), by_variable.data[place] > 0
+        room = np.where(rises, known.up[entry], known.down[entry])
+        limit = np.ones(len(size))
+        over = size > room
+        limit[over] = room[over] / size[over]
+        out = np.ones((by_variable.shape[0], self.n_views))
+        np.minimum.at(out, (by_variable.indices[place], self.known_view[entry]), limit)
+        return out
+
+    def _moved(self, v: FloatArray) -> IntArray:
+        """Return the open questions about variables that a movement moves."""
+        moving = np.flatnonzero(v)
+        if len(self._open) - self._answered < self._questions_on.count(moving):
+            return self.open[v[self.questions.variable[self.open]] != 0]
+        some = self._questions_on.of(moving)
+        return some[self._is_open[some]]
 
     def _without_noise(self, v: FloatArray) -> FloatArray:
         s = self.system
@@ -165,9 +272,37 @@ class _Listed:
         self._order = np.argsort(variable, kind="stable")
         self._start = np.concatenate([[0], np.cumsum(np.bincount(variable, minlength=n_variables))])
 
+    def count(self, variables: IntArray) -> int:
+        """Return how many entries some variables have."""
+        return int((self._start[variables + 1] - self._start[variables]).sum())
+
     def of(self, variables: IntArray) -> IntArray:
         """Return the entries of some variables."""
         return self._order[expand(self._start, variables, variables)[1]]
+
+
+def _furthest(by_variable: csc_array, sign: int) -> tuple[IntArray, FloatArray]:
+    """Return for each variable the movement that takes it furthest up, or down, and how far; 0 where none does."""
+    n = by_variable.shape[1]
+    column = np.repeat(np.arange(n), np.diff(by_variable.indptr))
+    order = np.lexsort((sign * by_variable.data, column))
+    last = order[np.append(np.diff(column[order]) > 0, True)] if len(order) else order
+    best, size = np.zeros(n, np.int64), np.zeros(n)
+    best[column[last]], size[column[last]] = by_variable.indices[last], sign * by_variable.data[last]
+    return best, np.maximum(size, 0.0)
+
+
+def _furthest_of(
+    by_variable: csc_array, sign: int, shares: FloatArray, variable: IntArray, view: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Return for each question the movement that takes it furthest in the eyes of its view, and its whole length."""
+    question, place = expand(by_variable.indptr, variable, np.arange(len(variable)))
+    row, z = by_variable.indices[place], sign * by_variable.data[place]
+    order = np.lexsort((shares[row, view[question]] * z, question))
+    last = order[np.append(np.diff(question[order]) > 0, True)] if len(order) else order
+    best, size = np.zeros(len(variable), np.int64), np.zeros(len(variable))
+    best[question[last]], size[question[last]] = row[last], z[last]
+    return best, np.maximum(size, 0.0)
 
 
 def _with_slack(most: FloatArray, enough: FloatArray) -> FloatArray:

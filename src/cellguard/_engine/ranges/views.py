@@ -60,13 +60,13 @@ class Views:
         np.minimum.at(hi, cells, self.known_hi[mine])
         return lo, hi
 
-    def hardest(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-        """Return every cell that is asked for, with the highest of its levels."""
-        cells, place = np.unique(self.cell, return_inverse=True)
+    def hardest(self, some: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+        """Return every cell that some requests ask for, with the highest of its levels."""
+        cells, place = np.unique(self.cell[some], return_inverse=True)
         highest = []
         for level in (self.lower, self.upper, self.sliding):
             most = np.zeros(len(cells))
-            np.maximum.at(most, place, level)
+            np.maximum.at(most, place, level[some])
             highest.append(most)
         return cells, highest[0], highest[1], highest[2]
 

@@ -118,13 +118,23 @@ def exact_movements(given: Inexact, deadline: Deadline = NEVER) -> ExactMovement
     # aliases move together: one of them stands for all
     held = np.zeros(n, bool) if held is None else held
     held_cells = np.unique(reduction.alias[held & (component >= 0)])
-    rows = []
-    for i in range(movements.shape[0]):
+    exact, rest = maker.make_all(movements, basis, held_cells)
+    rows = {}
+    for i in rest.tolist():
+        if deadline.passed:
+            break
         z = movements[[i]].toarray()[0]
-        late = deadline.passed
-        made = np.zeros(n, np.int64) if late else maker.make(z, basis, held_cells[z[held_cells] == 0])
-        rows.append(csr_array(made[None, :]))
-    return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator)
+        rows[i] = csr_array(maker.make(z, basis, held_cells[z[held_cells] == 0])[None, :])
+    return ExactMovements(numerators=_with_rows(exact, rows), denominator=denominator)
+
+
+def _with_rows(matrix: csr_array, rows: dict[int, csr_array]) -> csr_array:
+    """Return a matrix with some empty rows replaced."""
+    if not rows:
+        return matrix
+    place = np.arange(matrix.shape[0])
+    place[list(rows)] = matrix.shape[0] + np.arange(len(rows))
+    return csr_array(csr_array(vstack([matrix, *rows.values()]))[place])
 
 
 def refine(
@@ -280,6 +290,38 @@ class _Maker:
     below: IntArray
     above: IntArray
     components: IntArray
+
+    def make_all(self, movements: csr_array, basis: _Basis, held: IntArray) -> tuple[csr_array, IntArray]:
+        """Make movements exact that rounding alone makes so; return them, and which rows it does not."""
+        z = movements.data * self.denominator[movements.indices]
+        huge = np.abs(z) >= 2 * _LARGEST
+        rows = np.repeat(np.arange(movements.shape[0]), np.diff(movements.indptr))
+        bad = np.zeros(movements.shape[0], bool)
+        bad[rows[huge]] = True
+        scaled = csr_array((np.where(huge, 0.0, z), movements.indices, movements.indptr), shape=movements.shape)
+        steps = csr_array(scaled[:, basis.parameters])
+        steps.data = np.rint(steps.data / basis.denominator[steps.indices])
+        whole = csr_array((steps.data.astype(np.int64), steps.indices, steps.indptr), shape=steps.shape)
+        k = csr_array(whole @ basis.numerators.T)
+        k.eliminate_zeros()
+        k.sort_indices()
+        at = np.repeat(np.arange(k.shape[0]), np.diff(k.indptr))
+        bad[at[(k.data > self.above[k.indices]) | (-k.data > self.below[k.indices])]] = True
+        wrong = csr_array(k @ self.T.T)
+        wrong.eliminate_zeros()
+        bad[np.diff(wrong.indptr) > 0] = True
+        bad[self._stirred(k, movements, held)] = True
+        k.data[bad[at]] = 0
+        k.eliminate_zeros()
+        return k, np.flatnonzero(bad)
+
+    @staticmethod
+    def _stirred(k: csr_array, movements: csr_array, held: IntArray) -> IntArray:
+        """Return the rows in which a cell moves that is held and did not move before."""
+        after, before = (csr_array((m.data != 0, m.indices, m.indptr), shape=m.shape)[:, held] for m in (k, movements))
+        more = csr_array(after.astype(np.int8) - after.multiply(before).astype(np.int8))
+        more.eliminate_zeros()
+        return np.flatnonzero(np.diff(more.indptr))
 
     def make(self, movement: FloatArray, basis: _Basis, held: IntArray) -> IntArray:
         """Make one movement exact; components that resist stay where they are, and so do all cells that are held."""

@@ -1,32 +1,22 @@
-"""The cheapest movement that protects one cell: the linear program under construction and repair.
-
-``min sum c |z|`` with ``A z = 0``, ``low <= z <= high`` and ``z_p = level``: its support is a cheap set of
-partners for the cell. Everything is divided by the level, so that tolerances mean the same for small
-and large cells.
-"""
+"""The cheapest movements that protect one cell: the linear programs under construction and repair."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack, sparray
+from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
+from cellguard._engine.ranges.cheapest import LIMIT_S, AskedMovement, cheapest, costs, cut_noise, split
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
-from cellguard._tolerances import NO_MOVEMENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["AskedMovement", "Protector", "cheapest", "plans"]
+__all__ = ["Protector", "plans"]
 
-_STEEP = 100.0
-"""A partner whose room is small costs more per unit, up to this factor: it protects little."""
 _PIVOTS = 5000
 """Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
-_LIMIT_S = 60.0
-"""After this long a program counts as unsolvable: a solver can hang."""
 
 Plan = list[tuple[float, bool]]
 """Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
@@ -50,86 +40,6 @@ def plans(lower: float, upper: float, sliding: float, below: float, above: float
     if up <= above * (1 + 1e-9) and down <= below * (1 + 1e-9):
         out.append([(move, False) for move in (up, -down) if move])
     return out
-
-
-def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
-    """Cost per unit of movement, when rooms are measured in levels: weights in units of a typical one."""
-    steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
-    return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
-
-
-@dataclass(frozen=True, eq=False)
-class AskedMovement:
-    """One variable moved so far (signed), within bounds, at a price."""
-
-    row: int
-    move: float
-    weight: FloatArray
-    """Cost of each variable in units of a typical one; 0 for those already open."""
-    low: FloatArray
-    """Bounds of the movements."""
-    high: FloatArray
-
-
-def cheapest(
-    A: sparray,
-    asked: AskedMovement,
-    *,
-    exact: bool = False,
-    program: LinearProgram | None = None,
-    deadline: Deadline = NEVER,
-) -> FloatArray | None:
-    """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
-
-    Parameters
-    ----------
-    A
-        The relations.
-    asked
-        Which variable moves, how far, and what that may cost.
-    exact
-        Keep even movements as small as rounding: cells of little room among large ones.
-    program
-        The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
-    deadline
-        When to give up.
-    """
-    row, move, low, high = asked.row, asked.move, asked.low, asked.high
-    k, level = len(asked.weight), abs(move)
-    scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
-    at, other = (row, k + row) if move > 0 else (k + row, row)
-    lower, upper = np.zeros(2 * k), np.concatenate([high, -low]) / scale
-    if upper[at] < level / scale * (1.0 - 1e-7):
-        return None
-    lower[at] = upper[at] = level / scale
-    upper[other] = 0.0
-    cost = costs(asked.weight, -low / level, high / level)
-    both = np.concatenate([cost, cost])
-    both[at] = 0.0
-    program = split(A) if program is None else program
-    program.set_all(both, lower, upper)
-    program.forget()  # warm starts were slower
-    s = program.solve(time_limit_s=_limit(deadline), duals=False)
-    return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
-
-
-def _limit(deadline: Deadline) -> float:
-    return max(0.01, min(_LIMIT_S, deadline.left))
-
-
-def split(A: sparray) -> LinearProgram:
-    """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
-    nothing = np.zeros(2 * A.shape[1])
-    both = csc_array(hstack([A, -A]))
-    program = LinearProgram(LinearModel(both, 0.0, 0.0, nothing, nothing), Way(simplex="dual", tolerance=1e-7))
-    program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
-    return program
-
-
-def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
-    """The movement in the table's unit, without what is rounding only."""
-    v[np.abs(v) < (1e-13 if exact else NO_MOVEMENT)] = 0.0
-    return v * scale
 
 
 class Protector:
@@ -224,7 +134,7 @@ class Protector:
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
             lp = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, objective), Way(solver="ipx", tolerance=1e-7))
-            s = lp.solve(time_limit_s=_limit(self._deadline))
+            s = lp.solve(time_limit_s=max(0.01, min(LIMIT_S, self._deadline.left)))
             if not s.optimal:
                 return None
             v = np.asarray(self._basis @ s.row_dual)

@@ -14,9 +14,10 @@ from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
 from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest
 from cellguard._engine.ranges.shown import remember
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import AskedMovement, cheapest, plans
+from cellguard.methods.suppress.cheapest_movement import plans
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
 from cellguard.methods.suppress.pattern import clean, prove

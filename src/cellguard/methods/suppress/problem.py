@@ -17,7 +17,7 @@ from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.suppress.requests import PatternRequests, asked_of, room
+from cellguard.methods.suppress.requests import AskedPattern, PatternRequests, asked_of, room
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -54,15 +54,15 @@ class SuppressionProblem:
     """His room above the value."""
 
     @classmethod
-    def of(cls, table: Table, *, forced: BoolArray) -> SuppressionProblem:
-        """Translate the table; `forced` are the cells suppressed in every pattern."""
+    def of(cls, table: Table, *, forced: BoolArray, asked: AskedPattern | None = None) -> SuppressionProblem:
+        """Translate the table; `forced` are the cells suppressed in every pattern, `asked` is what must be met."""
         if (forced & table.fixed).any():
             bad = int(np.argmax(forced & table.fixed))
             raise InputError(
                 f"{table.label(bad)}: must be published and must be suppressed.",
                 hint="take it out of the cells that must be published, or out of the suppressed and sensitive ones.",
             )
-        asked = asked_of(table)
+        asked = asked_of(table) if asked is None else asked
         room_down, room_up = room(table, np.arange(table.n_cells), table.lb, table.ub)
         hidden = forced.copy()
         hidden[asked.requests.cell] = True

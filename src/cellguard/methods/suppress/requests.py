@@ -7,16 +7,23 @@ one stays: a movement that fits what the one who knows more leaves possible fits
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cellguard._tolerances import WHOLE_BOUND
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["AskedPattern", "PatternRequests", "asked_of", "room"]
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+
+__all__ = ["AskedPattern", "PatternRequests", "asked_of", "missed_by", "room"]
+
+Knowledge = tuple[IntArray, FloatArray, FloatArray]
+"""Cells that an attacker knows better than everybody does, and the room below and above that he leaves them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,27 +75,41 @@ def asked_of(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
     attackers = attackers_of(table)
     known = [_tighter(table, attacker) for attacker in attackers]
-    needs = [required_levels(table, attacker) for attacker in attackers]
+    every = _every([required_levels(table, attacker) for attacker in attackers])
+    requests = _essential(every, known, whole=table.integer) if len(attackers) > 1 else every
+    return _with_knowledge(requests, known)
+
+
+def missed_by(found: Audit) -> AskedPattern:
+    """Translate what the audit of a pattern did not accept."""
+    failing = [f for f in found.findings if not f.safe.all()]
+    table = found.release.table
+    known = [_tighter(table, f.attacker) for f in failing]
+    return _with_knowledge(_every([f.levels.some(~f.safe) for f in failing]), known)
+
+
+def _every(needs: list[Levels]) -> PatternRequests:
+    """The requests of all attackers, each one's levels given."""
     every = PatternRequests(
         attacker=np.repeat(np.arange(len(needs)), [len(need.cells) for need in needs]),
-        cell=np.concatenate([need.cells for need in needs]),
-        lower=np.concatenate([need.lower for need in needs]),
-        upper=np.concatenate([need.upper for need in needs]),
-        sliding=np.concatenate([need.sliding for need in needs]),
+        cell=np.concatenate([np.zeros(0, np.int64), *(need.cells for need in needs)]),
+        lower=np.concatenate([np.zeros(0), *(need.lower for need in needs)]),
+        upper=np.concatenate([np.zeros(0), *(need.upper for need in needs)]),
+        sliding=np.concatenate([np.zeros(0), *(need.sliding for need in needs)]),
     )
-    every = every.some(np.flatnonzero(np.concatenate([need.any() for need in needs])))
+    return every.some(np.flatnonzero((every.lower > 0) | (every.upper > 0) | (every.sliding > 0)))
+
+
+def _with_knowledge(requests: PatternRequests, known: list[Knowledge]) -> AskedPattern:
+    none: Knowledge = (np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    cells, down, up = (np.concatenate(column) for column in zip(none, *known, strict=True))
     ptr = np.cumsum([0, *(len(cells) for cells, _, _ in known)])
-    cells, down, up = (np.concatenate(column) for column in zip(*known, strict=True))
     return AskedPattern(
-        requests=_essential(every, known, whole=table.integer) if len(attackers) > 1 else every,
-        known_ptr=ptr.astype(np.int64),
-        known_cell=cells,
-        known_down=down,
-        known_up=up,
+        requests=requests, known_ptr=ptr.astype(np.int64), known_cell=cells, known_down=down, known_up=up
     )
 
 
-def _tighter(table: Table, attacker: Attacker) -> tuple[IntArray, FloatArray, FloatArray]:
+def _tighter(table: Table, attacker: Attacker) -> Knowledge:
     """Cells that the attacker knows better than everybody does, and the room that he leaves them."""
     order = np.argsort(attacker.cells, kind="stable")
     cells = attacker.cells[order].astype(np.int64)
@@ -105,9 +126,7 @@ def room(table: Table, cells: IntArray, lo: FloatArray, hi: FloatArray) -> tuple
     return np.maximum(a - lo, 0.0), np.maximum(hi - a, 0.0)
 
 
-def _essential(
-    requests: PatternRequests, known: list[tuple[IntArray, FloatArray, FloatArray]], *, whole: bool
-) -> PatternRequests:
+def _essential(requests: PatternRequests, known: list[Knowledge], *, whole: bool) -> PatternRequests:
     """The requests that no other one for the same cell implies."""
     rooms = [dict(zip(c.tolist(), zip(d.tolist(), u.tolist(), strict=True), strict=True)) for c, d, u in known]
     knowing: dict[int, set[int]] = {}

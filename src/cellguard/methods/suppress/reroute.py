@@ -13,9 +13,10 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest
 from cellguard._tolerances import MET_BY_PROGRAM
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import AskedMovement, Protector, cheapest, plans
+from cellguard.methods.suppress.cheapest_movement import Protector, plans
 from cellguard.methods.suppress.pattern import Movements
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace

@@ -149,7 +149,7 @@ class PatternSpace:
 
     def lifted(self, movements: FloatArray) -> csr_array:
         """Movements of the rows as movements of all cells, one line each."""
-        return csr_array(csr_array(movements) @ self.variables.lift.T)
+        return csr_array(csr_array(np.reshape(movements, (len(movements), len(self)))) @ self.variables.lift.T)
 
     def pattern(self, rows: BoolArray) -> BoolArray:
         """The pattern in which these rows and the forced cells are suppressed."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,14 +27,29 @@ from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.release import Release
+
 __all__ = ["suppress"]
 
 _METHODS = ("auto", "heuristic", "exact")
 
 
+def _mend(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
+    """Withhold more, so that what the audit found is closed and all else stays so."""
+    from cellguard.methods.suppress.mend import mended
+
+    old = cast("Suppression", release)
+    more = mended(old.suppressed, found, deadline)
+    if more is None:
+        return None
+    return replace(old, suppressed=more, objective=float(old.table.weights[more & ~old.table.sensitive].sum()))
+
+
 @in_any_case(METHOD)
 @takes_publications
-@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, repairs="already_suppressed")
+@against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend)
 @on_one_blas_thread
 def suppress(
     table: Table,
@@ -164,9 +179,9 @@ class _SuppressionRun:
             if not last.safe:
                 return self._hopeless(problem, search.unmet, proven=last.proven)
             search.best, search.cost = everything, problem.cost(everything)
-        verdict = judge(self.table, search.best, self.limits.last_word)
+        accepted = self._audited_later or judge(self.table, search.best, self.limits.last_word).safe
         self.seconds |= {"audit": self.limits.spent_s - self.seconds["total"], "total": self.limits.spent_s}
-        if not verdict.safe:
+        if not accepted:
             return self._nothing(problem, Status.TIME_LIMIT, _NOT_CONFIRMED)
         objective = float(self.table.weights[search.best & ~self.table.sensitive].sum())
         bound = _bound(search.bound, objective, search.cost)
@@ -181,6 +196,11 @@ class _SuppressionRun:
             suppressed=search.best,
             details={"cuts": search.cuts, "nodes": search.nodes, "rounds": search.rounds},
         )
+
+    @property
+    def _audited_later(self) -> bool:
+        """Whether :func:`against_respondents` audits the pattern everywhere: that includes what is asked here."""
+        return any(attacker.derived for attacker in self.table.attackers)
 
     def _searched(self, problem: SuppressionProblem, ends: Deadline) -> Search | LargeSearch:
         """Search until the time is up, or until whoever waits is tired of it."""

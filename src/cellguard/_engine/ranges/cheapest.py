@@ -1,0 +1,147 @@
+"""The cheapest movement of one variable: ``min sum c |z|`` with ``A z = 0``, bounds and ``z_p = level``.
+
+Its support is small: a cheap set of partners for the cell that is to be protected, and a witness that stands in the
+way of few attackers. Everything is divided by the level, so that tolerances mean the same for small and large cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array, hstack, sparray
+
+from cellguard._engine.clock import NEVER, Deadline
+from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
+from cellguard._engine.space.groups import groups
+from cellguard._tolerances import NO_MOVEMENT
+from cellguard._types import FloatArray
+
+__all__ = [
+    "LIMIT_S",
+    "AskedMovement",
+    "cheapest",
+    "cheapest_together",
+    "costs",
+    "cut_noise",
+    "split",
+    "taken_apart",
+]
+
+_STEEP = 100.0
+"""A partner whose room is small costs more per unit, up to this factor: it protects little."""
+LIMIT_S = 60.0
+"""After this long a program counts as unsolvable: a solver can hang."""
+
+
+def costs(weight: FloatArray, below: FloatArray, above: FloatArray) -> FloatArray:
+    """Cost per unit of movement, when rooms are measured in levels: weights in units of a typical one."""
+    steep = np.clip(1.0 / np.maximum(np.minimum(below, above), 1e-300), 1.0, _STEEP)
+    return (weight + 1e-4 / max(len(weight), 1) ** 0.5) * steep
+
+
+@dataclass(frozen=True, eq=False)
+class AskedMovement:
+    """One variable moved so far (signed), within bounds, at a price."""
+
+    row: int
+    move: float
+    weight: FloatArray
+    """Cost of each variable in units of a typical one; 0 for those already open."""
+    low: FloatArray
+    """Bounds of the movements."""
+    high: FloatArray
+
+
+def cheapest(
+    A: sparray,
+    asked: AskedMovement,
+    *,
+    exact: bool = False,
+    program: LinearProgram | None = None,
+    deadline: Deadline = NEVER,
+) -> FloatArray | None:
+    """Return the cheapest z with ``A z = 0`` and ``z[row] = move``, or None when there is none.
+
+    Parameters
+    ----------
+    A
+        The relations.
+    asked
+        Which variable moves, how far, and what that may cost.
+    exact
+        Keep even movements as small as rounding: cells of little room among large ones.
+    program
+        The :func:`split` program of A, when it is at hand: building it can take longer than solving it.
+    deadline
+        When to give up.
+    """
+    row, move, low, high = asked.row, asked.move, asked.low, asked.high
+    k, level = len(asked.weight), abs(move)
+    scale = 4.0 ** np.ceil(np.log(level) / np.log(4.0))  # levels of like size share it: few bounds change
+    at, other = (row, k + row) if move > 0 else (k + row, row)
+    lower, upper = np.zeros(2 * k), np.concatenate([high, -low]) / scale
+    if upper[at] < level / scale * (1.0 - 1e-7):
+        return None
+    lower[at] = upper[at] = level / scale
+    upper[other] = 0.0
+    cost = costs(asked.weight, -low / level, high / level)
+    both = np.concatenate([cost, cost])
+    both[at] = 0.0
+    program = split(A) if program is None else program
+    program.set_all(both, lower, upper)
+    program.forget()  # warm starts were slower
+    s = program.solve(time_limit_s=max(0.01, min(LIMIT_S, deadline.left)), duals=False)
+    return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+
+
+def cheapest_together(
+    program: LinearProgram, moves: dict[int, float], room: FloatArray, deadline: Deadline = NEVER
+) -> FloatArray | None:
+    """Return the least movement in which several variables go so far (signed), within the same room both ways.
+
+    The program is the :func:`split` one of the relations; None when there is no such movement.
+    """
+    k = len(room)
+    variables, move = np.fromiter(moves, np.int64, len(moves)), np.fromiter(moves.values(), float, len(moves))
+    scale = float(np.median(np.abs(move)))
+    at, other = np.where(move > 0, variables, k + variables), np.where(move > 0, k + variables, variables)
+    lower, upper = np.zeros(2 * k), np.concatenate([room, room]) / scale
+    lower[at] = upper[at] = np.abs(move) / scale
+    upper[other] = 0.0
+    cost = np.tile(costs(np.ones(k), room / scale, room / scale), 2)
+    cost[at] = 0.0
+    program.set_all(cost, lower, upper)
+    program.forget()
+    s = program.solve(time_limit_s=max(0.01, min(LIMIT_S, deadline.left)), duals=False)
+    return cut_noise(s.x[:k] - s.x[k:], scale, exact=False) if s.optimal else None
+
+
+def taken_apart(A: csr_array, z: FloatArray) -> list[FloatArray]:
+    """Return the movements of which a movement consists: parts that have no relation in common."""
+    used = np.flatnonzero(z)
+    block = csr_array(A[:, used]).tocoo()
+    relation, place = block.coords
+    part = groups(place, len(used) + relation, len(used) + A.shape[0])[: len(used)]
+    out = []
+    for p in np.unique(part):
+        alone = np.zeros(len(z))
+        mine = used[part == p]
+        alone[mine] = z[mine]
+        out.append(alone)
+    return out
+
+
+def split(A: sparray) -> LinearProgram:
+    """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
+    nothing = np.zeros(2 * A.shape[1])
+    both = csc_array(hstack([A, -A]))
+    program = LinearProgram(LinearModel(both, 0.0, 0.0, nothing, nothing), Way(simplex="dual", tolerance=1e-7))
+    program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
+    return program
+
+
+def cut_noise(v: FloatArray, scale: float, *, exact: bool) -> FloatArray:
+    """The movement in the table's unit, without what is rounding only."""
+    v[np.abs(v) < (1e-13 if exact else NO_MOVEMENT)] = 0.0
+    return v * scale

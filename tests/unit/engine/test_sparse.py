@@ -1,0 +1,56 @@
+"""Sparse movements for many views: they answer what programs would, and fall apart where nothing holds them together."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from builders import with_margins
+from cellguard._engine.ranges.cheapest import cheapest_together, split, taken_apart
+from cellguard._engine.ranges.many import Sight, Views, ranges_for
+
+
+def square(rng, n):
+    """Return a square table of which about half is withheld: what the public sees of it."""
+    full, index, relations = with_margins(rng.integers(1, 60, (n, n)))
+    T = np.zeros((len(relations), full.size))
+    for k, (total, *parts) in enumerate(relations):
+        T[k, total], T[k, parts] = -1.0, 1.0
+    a = full.ravel()
+    hidden = rng.random(a.size) < 0.6
+    hidden[index[-1, -1]] = False
+    return csr_array(T), np.where(hidden, 0.0, a), np.where(hidden, 3 * a + 10, a), a, np.flatnonzero(hidden)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_verdicts_are_those_of_programs(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    T, lo, hi, a, hidden = square(rng, 6)
+    knows = [rng.choice(hidden, 2, replace=False) for _ in range(12)]
+    known = np.concatenate(knows)
+    asked = [(k, c) for k in range(len(knows)) for c in hidden if c not in knows[k]]
+    view, cell = (np.array(x) for x in zip(*asked, strict=True))
+    level = np.ceil(0.3 * a[cell])
+    views = Views(
+        known_ptr=np.arange(0, len(known) + 1, 2), known_cell=known, known_lo=a[known], known_hi=a[known],
+        view=view, cell=cell, lower=level, upper=level, sliding=np.zeros(len(cell)),
+    )  # fmt: skip
+    by_programs = ranges_for(Sight(T, lo, hi, a), views, certify=True)
+    monkeypatch.setattr("cellguard._engine.ranges.many._MANY", 0)
+    sparse = ranges_for(Sight(T, lo, hi, a), views, certify=True)
+    assert sparse.safe.any()
+    assert np.array_equal(sparse.safe, by_programs.safe)
+    assert np.array_equal(sparse.unsafe, by_programs.unsafe)
+
+
+def test_a_movement_falls_apart_where_nothing_holds_it_together():
+    T = csr_array(np.kron(np.eye(3), [1.0, 1.0, -1.0]))
+    room = np.full(9, 8.0)
+    z = cheapest_together(split(T), {0: 2.0, 4: -3.0}, room)
+    parts = taken_apart(T, z)
+    assert len(parts) == 2
+    assert np.array_equal(sum(parts), z)
+    assert z[0] == 2.0
+    assert z[4] == -3.0
+    for part in parts:
+        assert not (T @ part).any()
+    assert cheapest_together(split(T), {0: 4.0, 1: 5.0}, room) is None
