@@ -31,9 +31,11 @@ def bounds_of(table: cg.Table, up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("highest", [1.1, np.inf])
 @pytest.mark.parametrize("seed", range(10))
-def test_a_contradiction_is_what_the_simplex_method_calls_infeasible(seed, share, monkeypatch):
+def test_a_contradiction_is_what_the_simplex_method_calls_infeasible(seed, share, highest, monkeypatch):
     table = crowded(seed, share)
+    table = table.with_(ub=highest * table.values)
     up = np.random.default_rng(1000 + seed).random(table.n_cells) < 0.5
     target = Target(*bounds_of(table, up), Distance.of(table.n_cells, square=1.0 / table.values))
     adjuster = Adjuster(table.relations)

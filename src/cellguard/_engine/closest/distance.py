@@ -21,6 +21,9 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Certificate", "Distance", "Target", "certify", "contradicts"]
 
+_WHOLE = 2.0**30
+"""Digits of whole multipliers: sums of thousands of them are exact."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distance:
@@ -195,12 +198,18 @@ def contradicts(relations: csr_array, y: FloatArray, lower: FloatArray, upper: F
     >>> contradicts(T, np.array([1.0]), np.array([-1.0, 2, 0]), np.array([1.0, 9, 9]))
     True
     """
-    force = relations.T @ y
-    acts = force != 0.0
-    ends = force[acts] * np.stack([lower[acts], upper[acts]])
-    least, most = float(ends.min(axis=0).sum()), float(ends.max(axis=0).sum())
-    noise = EXACT_RELATION * float(np.abs(ends).max(axis=0).sum())
-    return least > noise or most < -noise
+    largest = float(np.abs(y).max(initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return False
+    # whole multipliers cancel exactly, which they must where nothing bounds a cell
+    for multipliers in (y, np.rint(y * (_WHOLE / largest))):
+        force = relations.T @ multipliers
+        acts = force != 0.0
+        ends = force[acts] * np.stack([lower[acts], upper[acts]])
+        for far in (-ends.max(axis=0), ends.min(axis=0)):
+            if np.isfinite(far).all() and far.sum() > EXACT_RELATION * np.abs(far).sum():
+                return True
+    return False
 
 
 def _best_bound(bound_at: Callable[[float], float]) -> float:
