@@ -107,3 +107,9 @@ def test_movements_of_an_echelon_form_stay_inside_the_room():
     assert failed == 0
     assert np.allclose(np.clip(Z, low, high), Z, rtol=1e-9)
     assert (Z[:, row].max(axis=0) >= need[0] * (1 - 1e-6)).all()
+
+
+def test_no_movements_are_lifted_to_none():
+    """A search whose time was over before it had a movement ended as an internal error."""
+    space = space_of(small())
+    assert space.lifted(np.array([])).shape == (0, len(space.problem.forced))

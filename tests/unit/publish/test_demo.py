@@ -29,6 +29,13 @@ def test_the_release_is_safe_and_complete(demo, capsys):
     assert audit["checked"] > 10
 
 
+def test_the_internal_report_counts_respondents_and_lists_no_range_of_theirs(demo):
+    page = (demo / "release" / "internal" / "report.html").read_text()
+    assert "respondents can compute no more than its levels allow" in page
+    assert "Range against insider" not in page
+    assert "respondents can compute" not in (demo / "release" / "public" / "report.html").read_text()
+
+
 def test_public_files_hold_no_value_of_a_sensitive_cell(demo):
     file = read_job(demo / "job.toml")
     table = flagged(tabulated(file), file)

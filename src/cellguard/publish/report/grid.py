@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +11,16 @@ from cellguard.nouns.figures import number
 from cellguard.nouns.grid import Cell, Grid, grids_of, published_texts, texts_of
 from cellguard.nouns.release import Suppression
 from cellguard.publish.report.content import Content
+from cellguard.publish.report.pictures import measured
+
+if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
+    from cellguard.nouns.table import Table
 
 __all__ = ["views_of"]
+
+_NAMED = 5
+"""So many respondents are named where a cell is not safe against them."""
 
 
 def views_of(content: Content, *, public: bool) -> Iterator[Grid]:
@@ -43,8 +52,28 @@ def _notes(content: Content) -> list[str]:
         reasons = "; ".join(table.reasons(i)) if table.sensitive[i] else ""
         notes.append(f"true value {number(value)}" + (f". {reasons}" if reasons else "") if changed else "")
     if content.audit is not None:
-        for found in content.audit.findings:
+        for found in measured(content.audit):
             for cell, low, high in zip(found.cells.tolist(), found.low, found.high, strict=True):
                 if np.isfinite(low) and np.isfinite(high):
                     notes[cell] += f". Range against {found.attacker.name}: {number(low)} to {number(high)}"
+        for cell, told in _respondents(table, content.audit):
+            notes[cell] += f". {told}"
     return notes
+
+
+def _respondents(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
+    """Say of each cell how many respondents are asked about, and who of them is not shown to be held off."""
+    derived = [found for found in audit.findings if found.attacker.derived]
+    asked = np.zeros(table.n_cells, np.int64)
+    seen: dict[int, list[str]] = {}
+    for found in derived:
+        asked[found.cells] += 1
+        for cell in found.cells[~found.safe].tolist():
+            seen.setdefault(cell, []).append(found.attacker.name)
+    for cell in np.flatnonzero(asked).tolist():
+        left = int(asked[cell]) - len(seen.get(cell, ()))
+        if cell in seen:
+            names, others = seen[cell][:_NAMED], " and others" if len(seen[cell]) > _NAMED else ""
+            yield cell, f"Not shown safe against {', '.join(names)}{others}"
+        if left:
+            yield cell, f"{left:,} respondent{'' if left == 1 else 's'} can compute no more than its levels allow"

@@ -88,6 +88,10 @@ def test_ranges_that_were_only_judged_are_not_drawn_and_others_say_whose_they_ar
     labels = [word for word in words[place:] if "II · C" in word]
     assert sorted(labels) == ["II · C", "II · C, bank"]
     assert any("of 1 respondent only the verdict is computed" in word for word in words)
+    notes = [c.note for g in views_of(told, public=False) for _, line in g.rows for c in line if "Range" in c.note]
+    assert any("Range against bank: " in note for note in notes)
+    assert not any("Range against insider" in note for note in notes)
+    assert any(note.endswith("Not shown safe against insider 1") for note in notes)
 
 
 @pytest.mark.parametrize("public", [True, False])
