@@ -268,6 +268,7 @@ def _perturbed(table: cg.Table, release: Any, file: Written, options: dict[str, 
         slack = Fraction(1, 10**9) * max(1, abs(a))
         if abs(v - a) <= slack and i in asked_for:
             found.append(Violation("published", f"{table.label(i)}: sensitive and published"))
+        slack = max(slack, Fraction(1, 10**15) * abs(v))  # the last digit of a float
         if not lo - slack <= a <= hi + slack:
             found.append(Violation("truth", f"{table.label(i)}: the truth is not where the release says"))
         if table.fixed[i] and abs(v - a) > Fraction(1, 10**12) * max(1, abs(a)):  # the last digit of a sum

@@ -137,6 +137,20 @@ def test_sliding_levels_are_not_split_evenly(tmp_path):
     assert release.bound <= least_width(table) * (1 + 1e-5)
 
 
+def test_limits_of_widths_prove_no_more_than_they_absorb():
+    """Multipliers were scaled down as if the limits still absorbed what they did before: a bound of 10.9 for 6.44."""
+    table = cg.Table.from_equations(
+        [179.65917968750, 3130.841796875, 24.6640625, 121664.0625, 885.5224609375, 127901.08203125],
+        csr_array(np.array([[0.0, 4.0, -2.0, 2.0, 0.0, -2.0]])),
+        ub=[539.6591796875, 9392.841796875, 74.6640625, 364993.0625, 2657.5224609375, 383704.08203125],
+        sensitive=[0, 2, 5],
+        sliding=[539.6591796875, 74.6640625, 25550.00269862694],
+    )
+    table = table.with_(weights=1 / table.values)
+    release = cg.intervals(table, position="narrowest", gap=0.01)
+    assert release.bound <= least_width(table) * (1 + 1e-5)
+
+
 def test_intervals_by_classes_fit_between_bounds():
     """Called infeasible, when positions were random, because a larger level did not fit between the bounds."""
     table = cg.Table.from_equations(
@@ -306,6 +320,13 @@ def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
     for table in (loose, equal, parts, margins):
         for senses in ("upper", "lower", "optimal"):
             assert "crash" not in found(table, "adjust", tmp_path, norm=norm, repair=repair, senses=senses)
+
+
+def test_multipliers_of_a_singular_system_are_left_as_they_are():
+    """Everything sensitive, one maximum, zeros beside billions: balancing the multipliers met a singular matrix."""
+    table = case(20261120, 784).table
+    release = cg.adjust(table, norm="linf", senses="key", repair="senses", seed=587576948, time_limit_s=5)
+    assert not release.published or release.audit().safe
 
 
 # ---------------------------------------------------------------------- suppression

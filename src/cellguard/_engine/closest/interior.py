@@ -284,7 +284,10 @@ class InteriorPoint:
         """
         for _ in range(2):
             self._residuals()
-            dv, da = self._solve(-self.force, -self.aux_force, restore=False)
+            try:
+                dv, da = self._solve(-self.force, -self.aux_force, restore=False)
+            except np.linalg.LinAlgError:
+                return False
             step = -self.theta * self._rows(dv, da)
             if np.abs(step).max() > limit * self.point.multiplier.max():
                 return False

@@ -240,7 +240,7 @@ class NewtonState:
 
         The dual asks ``N'(lambda - mu) = gamma s n_c`` for every request and ``sum lambda <= w`` (plus the
         multiplier of the limit). Some cell moves with each parameter alone, so changing the
-        multipliers there repairs the equations exactly; scaling then repairs the sums.
+        multipliers there repairs the equations exactly; scaling, or the limits, then repair the sums.
         """
         lam, mu, gamma = self.p.dual.copy(), self.q.dual.copy(), self.g.dual
         net = lam - mu + self._hard_net()
@@ -261,20 +261,38 @@ class NewtonState:
             used, weights = [(lam + mu).sum(axis=0)], [2.0 * self.w]
         else:
             used, weights = [lam.sum(axis=0), mu.sum(axis=0)], [self.w, self.w]
-        allowed = [weight.copy() for weight in weights]
+        absorbed = [np.zeros_like(weight) for weight in weights]
+        limits = [np.full_like(weight, np.inf) for weight in weights]
         for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
-            allowed[side][at_cap] += pair.dual
+            absorbed[side][at_cap], limits[side][at_cap] = pair.dual, limit
             price -= float(pair.dual @ limit)
-        factor = 1.0
-        for use, allow, is_open in zip(used, allowed, self.open, strict=True):
-            over = is_open & (use > allow)
-            if over.any():
-                factor = min(factor, float((allow[over] / use[over]).min()))
-        # scaling all multipliers alike keeps every equation; limits may absorb less then, which only helps
-        price *= factor
+        price = max(self._scaled(price, weights, used, absorbed, rest) for rest in (limits, None))
         if not np.isfinite(price):
             return 0.0
         return max(0.0, price) * self.scale * self.weight_scale
+
+    def _scaled(
+        self,
+        price: float,
+        weights: list[FloatArray],
+        used: list[FloatArray],
+        absorbed: list[FloatArray],
+        limits: list[FloatArray] | None,
+    ) -> float:
+        """What multipliers prove once they are feasible: scaled down, or absorbed by limits where these are finite.
+
+        Scaling by f leaves ``f use <= w + f absorbed``: what the limits absorb is scaled as well.
+        """
+        factor = 1.0
+        for side, (weight, use, taken, is_open) in enumerate(zip(weights, used, absorbed, self.open, strict=True)):
+            over = is_open & ~(use <= weight + taken)  # what is not a number is over, and proves nothing
+            if limits is not None:
+                pays = over & np.isfinite(limits[side])
+                price -= float((use - weight - taken)[pays] @ limits[side][pays])
+                over &= ~pays
+            if over.any():
+                factor = min(factor, float((weight[over] / (use - taken)[over]).min()))
+        return price * factor if np.isfinite(price * factor) else 0.0
 
     def _hard_net(self) -> Any:
         net: Any = 0.0
