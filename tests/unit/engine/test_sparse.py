@@ -1,12 +1,17 @@
 """Sparse movements for many views: they answer what programs would, and fall apart where nothing holds them together."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from builders import with_margins
+from cellguard._engine.clock import NEVER
 from cellguard._engine.ranges.cheapest import cheapest_together, split, taken_apart
 from cellguard._engine.ranges.many import Sight, Views, ranges_for
+from cellguard._engine.ranges.ranges import AskedRanges, ranges
+from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
 
 
 def square(rng, n):
@@ -54,3 +59,23 @@ def test_a_movement_falls_apart_where_nothing_holds_it_together():
     for part in parts:
         assert not (T @ part).any()
     assert cheapest_together(split(T), {0: 4.0, 1: 5.0}, room) is None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sparse_witnesses_are_exact_and_show_what_ranges_show(seed):
+    rng = np.random.default_rng(seed)
+    T, lo, hi, a, hidden = square(rng, 6)
+    level = np.ceil(0.3 * a[hidden])
+    sight, asked = Sight(T, lo, hi, a), AskedRanges(hidden, level, level)
+    found = sparse_witnesses(sight, asked, NEVER)
+    assert np.array_equal(found.met, ranges(sight, asked, certify=True).safe)
+    assert found.met.any()
+    slides = AskedRanges(hidden, level, level, 3 * level)  # what slides may be divided in more ways than it tries
+    assert not (sparse_witnesses(sight, slides, NEVER).met & ~ranges(sight, slides, certify=True).safe).any()
+    for row in range(found.movements.numerators.shape[0]):
+        z = found.movements.row(row)
+        for k in range(T.shape[0]):
+            span = slice(T.indptr[k], T.indptr[k + 1])
+            terms = zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True)
+            assert sum(Fraction(c) * z.get(j, Fraction(0)) for j, c in terms) == 0
+        assert all(Fraction(lo[i]) <= Fraction(a[i]) + moved <= Fraction(hi[i]) for i, moved in z.items())

@@ -12,6 +12,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
+from cellguard._engine.ranges.sparse_witnesses import sparse_witnesses
 from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Views
@@ -123,8 +124,18 @@ def _the_long_way(
         if deadline.passed:
             break
         mine = open_[views.view[open_] == view]
+        seen = Sight(found.system.reduction.relations, *views.bounds(view, sight.lo, sight.hi), point)
+        asked = AskedRanges(views.cell[mine], views.lower[mine], views.upper[mine], views.sliding[mine])
+        sparse = sparse_witnesses(seen, asked, deadline)
+        first = proof.numerators.shape[0]
+        proof = proof.with_more(sparse.movements)
+        rows[:, mine] = np.where(sparse.rows >= 0, sparse.rows + first, -1)
+        shares[:, mine], programs = 1.0, programs + sparse.programs
+        mine = mine[~sparse.met]
+        if not len(mine) or deadline.passed:
+            continue
         own = ranges(
-            Sight(found.system.reduction.relations, *views.bounds(view, sight.lo, sight.hi), point),
+            seen,
             AskedRanges(views.cell[mine], views.lower[mine], views.upper[mine], views.sliding[mine]),
             certify=True,
             time_limit_s=deadline.left,
