@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
 from cellguard.methods.suppress.space import PatternSpace
 from cellguard.methods.suppress.walks import POOL, Current, improve_side_by_side
+
+if TYPE_CHECKING:
+    from cellguard.methods.suppress.reroute import Routes
 
 __all__ = ["Search"]
 
@@ -92,11 +96,16 @@ class Search(Incumbent):
         from cellguard.methods.suppress.reroute import Routes
 
         best: FloatArray | None = None
+        took = 0.0
         for largest_first, share in ((True, 1.0), (False, _CAREFUL)):
+            begin = now()
+            if took > deadline.part(share).left:  # the other order would not come to an end
+                break
             rows, found, failed = construct(
                 self.protector, self.forced_rows, bank, largest_first=largest_first,
                 deadline=deadline.part(share),
             )  # fmt: skip
+            took = now() - begin
             remember(self.space.lifted(np.array([*bank, *found])))
             if not failed and self.offer(self.space.pattern(rows)):
                 best = np.array([*bank, *found])
@@ -104,7 +113,7 @@ class Search(Incumbent):
             return self.best is not None or self._clean_everything(deadline)
         routes = Routes(self.problem, self.best, (self.space, best), deadline)
         routes.clean(deadline.part(_ROUTES))
-        self.offer(routes.pattern)
+        self._offer_routes(routes)
         self._routes = routes.movements
         return True
 
@@ -116,6 +125,12 @@ class Search(Incumbent):
             return
         routes = Routes(self.problem, self.problem.usable | self.problem.forced, self._routes, deadline)
         self.rounds += routes.improve(self.rng, deadline, max_rounds)
+        self._offer_routes(routes)
+
+    def _offer_routes(self, routes: Routes) -> None:
+        """Offer a pattern, and tell the range engine of the movements that prove it."""
+        space, moves = routes.movements
+        remember(space.lifted(moves))
         self.offer(routes.pattern)
 
     def _start_jointly(self, bank: FloatArray, deadline: Deadline) -> None:
