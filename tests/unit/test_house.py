@@ -228,8 +228,8 @@ def test_a_model_is_solved_through_its_noun():
     """Linear programs are made of a LinearModel, and what an attacker sees is a Sight."""
     nouns = {
         "LinearProgram": ("LinearModel", "model", "wide", "program"),
-        "ranges": ("Sight",),
-        "ranges_for": ("Sight",),
+        "ranges": ("Sight", "sight"),
+        "ranges_for": ("Sight", "sight"),
     }
     others = {
         f"{where}: {ast.unparse(call)[:80]}"

@@ -284,7 +284,7 @@ def test_the_program_speaks_the_language_of_the_page(chromium, client, place, re
     ready(page)
     page.get_by_label("Name des Projekts").fill("../x")
     page.get_by_role("button", name="Projekt anlegen").click()
-    assert "Buchstaben, Ziffern" in page.locator(".mistake").first.inner_text()
+    page.locator(".mistake", has_text="Buchstaben, Ziffern").first.wait_for()
     go(page, client, released, "data")
     assert "Schlüssel, jeder im Mittel von" in page.locator("table.plain").first.inner_text()
     go(page, client, released, "rules")

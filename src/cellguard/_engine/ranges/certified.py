@@ -124,9 +124,9 @@ def _the_long_way(
         if deadline.passed:
             break
         mine = open_[views.view[open_] == view]
-        seen = Sight(found.system.reduction.relations, *views.bounds(view, sight.lo, sight.hi), point)
+        own_sight = Sight(found.system.reduction.relations, *views.bounds(view, sight.lo, sight.hi), point)
         asked = AskedRanges(views.cell[mine], views.lower[mine], views.upper[mine], views.sliding[mine])
-        sparse = sparse_witnesses(seen, asked, deadline)
+        sparse = sparse_witnesses(own_sight, asked, deadline)
         first = proof.numerators.shape[0]
         proof = proof.with_more(sparse.movements)
         rows[:, mine] = np.where(sparse.rows >= 0, sparse.rows + first, -1)
@@ -135,7 +135,7 @@ def _the_long_way(
         if not len(mine) or deadline.passed:
             continue
         own = ranges(
-            seen,
+            own_sight,
             AskedRanges(views.cell[mine], views.lower[mine], views.upper[mine], views.sliding[mine]),
             certify=True,
             time_limit_s=deadline.left,
