@@ -322,6 +322,13 @@ def test_adjustment_of_degenerate_tables(tmp_path, norm, repair):
             assert "crash" not in found(table, "adjust", tmp_path, norm=norm, repair=repair, senses=senses)
 
 
+def test_what_rounding_leaves_beside_zeros_adds_up(tmp_path):
+    """Two cells were published as 0 and their third as 4e-11: the relation between them did not hold."""
+    table = case(20261121, 423).table
+    options = {"repair": "relations", "weights": "inverse_sqrt", "surplus": 0.0, "seed": 175753425}
+    assert not found(table, "adjust", tmp_path, norm="linf", senses="lower", **options)
+
+
 def test_multipliers_of_a_singular_system_are_left_as_they_are():
     """Everything sensitive, one maximum, zeros beside billions: balancing the multipliers met a singular matrix."""
     table = case(20261120, 784).table

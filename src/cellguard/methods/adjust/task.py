@@ -287,6 +287,10 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
     return with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
 
 
+_HAIR = 1e-12
+"""Share of its value by which a cell beside a bound, or zero, counts as being there."""
+
+
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:
     """Return the published values: the true one where only rounding moved a cell, never outside its bounds by that."""
     T = abs(table.relations)
@@ -296,6 +300,10 @@ def _cleaned(table: Table, z: FloatArray) -> FloatArray:
     np.minimum.at(smallest, T.indices, np.repeat(size, np.diff(T.indptr)))
     still = eps * np.where(np.isfinite(smallest), smallest, np.abs(table.values))
     x = np.where(np.abs(z) <= still, table.values, table.values + z)
+    # beside zeros what rounding left of a cell above a bound or zero would break a relation: 0 = 0 + 4e-11
+    hair = np.where(table.sensitive, 0.0, _HAIR * np.abs(table.values))
+    for bound in (table.lb, table.ub, np.zeros(table.n_cells)):
+        x = np.where(np.abs(x - bound) <= hair, bound, x)
     noise = eps * (T.T @ size + np.abs(table.values))
     inside = np.clip(x, table.lb, table.ub)
     return np.where(np.abs(inside - x) <= noise, inside, x)
