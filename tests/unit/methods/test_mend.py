@@ -12,7 +12,7 @@ from cellguard.methods.respondents import _Rounds, _without_plans
 from cellguard.methods.suppress.mend import mended
 from cellguard.methods.suppress.verb import _mend
 from cellguard.nouns.levels import with_respondents
-from cellguard.nouns.release import Suppression
+from cellguard.nouns.release import Status, Suppression
 
 
 def survey(seed):
@@ -61,3 +61,10 @@ def test_one_rough_search_is_enough(seed):
     assert len(searches) == 1
     assert release.audit().safe
     assert any(len(a.sensitive) for a in planned.attackers if a.derived)  # and the next search knows of it
+
+
+def test_what_is_mended_is_not_called_optimal():
+    table = survey(1)
+    naive = cg.suppress(table.with_(insiders=False), method="heuristic", rounds=3)
+    release = Suppression(table=table, status=Status.OPTIMAL, objective=naive.objective, suppressed=naive.suppressed)
+    assert _mend(release, cg.audit(release), NEVER).status is Status.FEASIBLE

@@ -44,7 +44,8 @@ def _mend(release: Release, found: Audit, deadline: Deadline) -> Suppression | N
     more = mended(old.suppressed, found, deadline)
     if more is None:
         return None
-    return replace(old, suppressed=more, objective=float(old.table.weights[more & ~old.table.sensitive].sum()))
+    objective = float(old.table.weights[more & ~old.table.sensitive].sum())
+    return replace(old, suppressed=more, objective=objective, status=Status.FEASIBLE)  # what was optimal asked for less
 
 
 @in_any_case(METHOD)
