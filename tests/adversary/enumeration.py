@@ -70,10 +70,10 @@ def safe_rounding(table: cg.Table, values: list[Fraction], base: Any, step: int,
 def cheaper_roundings(
     table: cg.Table, base: Any, step: int, weights: np.ndarray, cost: float, *, keep: bool
 ) -> Iterator[float]:
-    """Yield the cost of safe roundings below a cost."""
+    """Yield the cost of safe roundings below a cost; where nothing moves it is the truth, and not safe."""
     for values in roundings(table, base, step) or ():
         here = float(sum(w * abs(float(v) - a) for w, v, a in zip(weights, values, table.values, strict=True)))
-        if here < cost and safe_rounding(table, values, base, step, keep=keep):
+        if 0 < here < cost and safe_rounding(table, values, base, step, keep=keep):
             yield here
 
 

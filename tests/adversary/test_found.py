@@ -327,6 +327,9 @@ def test_what_rounding_leaves_beside_zeros_adds_up(tmp_path):
     table = case(20261121, 423).table
     options = {"repair": "relations", "weights": "inverse_sqrt", "surplus": 0.0, "seed": 175753425}
     assert not found(table, "adjust", tmp_path, norm="linf", senses="lower", **options)
+    table = case(20261122, 1629).table  # the third is sensitive
+    options = {"repair": "relations", "noise": 0.01, "keep": [0], "seed": 327168428}
+    assert not found(table, "adjust", tmp_path, norm="l12", senses="optimal", **options)
 
 
 def test_multipliers_of_a_singular_system_are_left_as_they_are():

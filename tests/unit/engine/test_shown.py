@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import ranges
-from cellguard._engine.ranges.shown import both_ways, remember, remembering
+from cellguard._engine.ranges.shown import remember, remembering, stretched
 from cellguard._engine.ranges.sight import AskedRanges, Sight
 
 
@@ -72,8 +72,8 @@ def test_wrong_movements_show_nothing(monkeypatch):
 
 
 def test_movements_are_stretched_as_far_as_the_room_allows():
-    v = np.array([1.0, -1.0, 0.0, 2.0, -2.0])
+    v = csr_array(np.array([[1.0, -1.0, 0.0, 2.0, -2.0]]))
     down, up = np.array([3.0, 9, 9, 9, 9]), np.array([4.0, 9, 9, 8, 9])
-    forth, back = both_ways(v, (down, up), np.array([0, 0, 0, 1, 1]), 2)
+    forth, back = (stretched(way, (down, up), np.array([0, 0, 0, 1, 1]), 2).toarray()[0] for way in (v, -v))
     assert forth.tolist() == [4.0, -4.0, 0.0, 8.0, -8.0]
     assert back.tolist() == [-3.0, 3.0, 0.0, -9.0, 9.0]

@@ -18,19 +18,19 @@ from cellguard._tolerances import NO_MOVEMENT
 from cellguard._types import FloatArray
 
 __all__ = [
-    "LIMIT_S",
     "AskedMovement",
     "cheapest",
     "cheapest_together",
     "costs",
     "cut_noise",
+    "limit_s",
     "split",
     "taken_apart",
 ]
 
 _STEEP = 100.0
 """A partner whose room is small costs more per unit, up to this factor: it protects little."""
-LIMIT_S = 60.0
+_LIMIT_S = 60.0
 """After this long a program counts as unsolvable: a solver can hang."""
 
 
@@ -88,11 +88,8 @@ def cheapest(
     cost = costs(asked.weight, -low / level, high / level)
     both = np.concatenate([cost, cost])
     both[at] = 0.0
-    program = split(A) if program is None else program
-    program.set_all(both, lower, upper)
-    program.forget()  # warm starts were slower
-    s = program.solve(time_limit_s=max(0.01, min(LIMIT_S, deadline.left)), duals=False)
-    return cut_noise(s.x[:k] - s.x[k:], scale, exact=exact) if s.optimal else None
+    v = _solved(split(A) if program is None else program, both, lower, upper, deadline)
+    return None if v is None else cut_noise(v, scale, exact=exact)
 
 
 def cheapest_together(
@@ -111,10 +108,24 @@ def cheapest_together(
     upper[other] = 0.0
     cost = np.tile(costs(np.ones(k), room / scale, room / scale), 2)
     cost[at] = 0.0
+    v = _solved(program, cost, lower, upper, deadline)
+    return None if v is None else cut_noise(v, scale, exact=False)
+
+
+def _solved(
+    program: LinearProgram, cost: FloatArray, lower: FloatArray, upper: FloatArray, deadline: Deadline
+) -> FloatArray | None:
+    """Solve the split program; return movements up minus movements down, or None."""
     program.set_all(cost, lower, upper)
-    program.forget()
-    s = program.solve(time_limit_s=max(0.01, min(LIMIT_S, deadline.left)), duals=False)
-    return cut_noise(s.x[:k] - s.x[k:], scale, exact=False) if s.optimal else None
+    program.forget()  # warm starts were slower
+    s = program.solve(time_limit_s=limit_s(deadline), duals=False)
+    k = len(cost) // 2
+    return np.asarray(s.x[:k] - s.x[k:]) if s.optimal else None
+
+
+def limit_s(deadline: Deadline) -> float:
+    """Return the seconds that one program may take."""
+    return max(0.01, min(_LIMIT_S, deadline.left))
 
 
 def taken_apart(A: csr_array, z: FloatArray) -> list[FloatArray]:

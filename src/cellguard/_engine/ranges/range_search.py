@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
-from cellguard._engine.ranges.shown import LARGE, both_ways
+from cellguard._engine.ranges.shown import LARGE, stretched
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
@@ -193,11 +193,13 @@ class _RangeSearch:
         part, shown = self.part, self.part.shown
         if shown is None:
             return
+        room = part.down, part.up
+        both = [stretched(way, room, part.component, self.n_components) for way in (shown, -shown)]
         for row in range(shown.shape[0]):
-            if part.deadline.passed:
-                return
-            for v in both_ways(shown[[row]].toarray()[0], (part.down, part.up), part.component, self.n_components):
-                self._learn(Push.of(self.program.checked(v)))
+            for way in both:
+                if part.deadline.passed:
+                    return
+                self._learn(Push.of(self.program.checked(way[[row]].toarray()[0])))
 
     def _compiled(self) -> None:
         """Reach levels by the compiled simplex in the null space: the fewer degrees of freedom the faster."""

@@ -20,7 +20,7 @@ from cellguard._types import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, sparray
 
-__all__ = ["LARGE", "both_ways", "kept", "remember", "remembering", "shown", "stretched"]
+__all__ = ["LARGE", "kept", "remember", "remembering", "shown", "stretched"]
 
 
 LARGE = 2000
@@ -93,21 +93,3 @@ def stretched(
     factor[np.isinf(factor)] = _STRETCH
     moved = np.clip(z * factor[owner], -down[cell], up[cell])
     return csr_array((moved, cell, movements.indptr), shape=movements.shape)
-
-
-def both_ways(
-    v: FloatArray, room: tuple[FloatArray, FloatArray], component: IntArray, n_components: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return a movement as far as the room, below and above, allows, and turned around; each component by itself."""
-    down, up = room
-    moving = np.flatnonzero(v)
-    c, part = v[moving], component[moving]
-    out = []
-    for sign in (1.0, -1.0):
-        factor = np.full(n_components, np.inf)
-        np.minimum.at(factor, part, np.where(sign * c > 0, up[moving], down[moving]) / np.abs(c))
-        factor[np.isinf(factor)] = _STRETCH
-        whole = np.zeros(len(v))
-        whole[moving] = sign * c * factor[part]
-        out.append(whole)
-    return out[0], out[1]

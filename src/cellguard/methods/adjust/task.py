@@ -301,9 +301,10 @@ def _cleaned(table: Table, z: FloatArray) -> FloatArray:
     still = eps * np.where(np.isfinite(smallest), smallest, np.abs(table.values))
     x = np.where(np.abs(z) <= still, table.values, table.values + z)
     # beside zeros what rounding left of a cell above a bound or zero would break a relation: 0 = 0 + 4e-11
-    hair = np.where(table.sensitive, 0.0, _HAIR * np.abs(table.values))
-    for bound in (table.lb, table.ub, np.zeros(table.n_cells)):
-        x = np.where(np.abs(x - bound) <= hair, bound, x)
+    for place in (table.lb, table.ub, np.zeros(table.n_cells)):
+        beside = np.abs(x - place) <= _HAIR * np.abs(table.values)
+        nearer = np.abs(place - table.values) < np.abs(x - table.values)  # a level may be as small as this
+        x = np.where(beside & ~(nearer & table.sensitive), place, x)
     noise = eps * (T.T @ size + np.abs(table.values))
     inside = np.clip(x, table.lb, table.ub)
     return np.where(np.abs(inside - x) <= noise, inside, x)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.cheapest import LIMIT_S, AskedMovement, cheapest, costs, cut_noise, split
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest, costs, cut_noise, limit_s, split
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
@@ -134,7 +134,7 @@ class Protector:
             own = np.flatnonzero(tight == q)
             upper[k + own] = upper[k + len(tight) + own] = 0.0
             lp = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, objective), Way(solver="ipx", tolerance=1e-7))
-            s = lp.solve(time_limit_s=max(0.01, min(LIMIT_S, self._deadline.left)))
+            s = lp.solve(time_limit_s=limit_s(self._deadline))
             if not s.optimal:
                 return None
             v = np.asarray(self._basis @ s.row_dual)
