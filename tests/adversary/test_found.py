@@ -79,6 +79,12 @@ def test_unbiased_rounding_says_which_bases_it_knows(tmp_path):
     assert not found(table, "round", tmp_path, base=1337157790.0, objective="unbiased")
 
 
+def test_a_rounding_that_was_asked_for_again_is_not_proven_best(tmp_path):
+    """Every value a multiple already: more was asked for than the levels, and the bound of that was published."""
+    table = case(20261122, 1698).table
+    assert not found(table, "round", tmp_path, base=3.0, keep_multiples=True, seed=1582430613)
+
+
 # ---------------------------------------------------------------------- perturbation
 
 

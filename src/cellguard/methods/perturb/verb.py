@@ -248,6 +248,7 @@ class _PerturbationRun:
         from cellguard.methods.perturb.cutting import solve
 
         run, t = self, self.table
+        proven = float("inf")
         for _ in range(ATTEMPTS):
             demands = run.demands()
             limits = run.cell_limits(demands)
@@ -255,22 +256,26 @@ class _PerturbationRun:
             if outcome.movement is None:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return run.nothing(status, run.explain(limits, outcome), outcome)
-            release = run.release(limits, outcome, outcome.movement)
+            release = run.release(limits, outcome, outcome.movement, proven)
             left = missed(release, run.limits)
             if not any(len(cells) for cells in left):
                 self.limits.tell(release.objective, release.bound)
                 return release
             if run.limits.deadline.passed:
                 break
+            proven = release.bound  # of what was asked for; more is asked of what follows
             run = replace(run, needs=raised(run.needs, left, integer=t.integer))
         return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
-    def release(self, limits: CellLimits, outcome: PerturbationOutcome, movement: FloatArray) -> Perturbation:
+    def release(
+        self, limits: CellLimits, outcome: PerturbationOutcome, movement: FloatArray, proven: float
+    ) -> Perturbation:
+        """Return what the search found; no perturbation that was asked for is cheaper than what is proven."""
         t = self.table
         values = _additive(t, limits, movement)
         objective = self.loss(limits, values - t.values)
         start = limits.target if outcome.start is None else outcome.start
-        bound = self.loss(limits, start) + outcome.bound
+        bound = min(self.loss(limits, start) + outcome.bound, proven)
         optimal = objective - bound <= 1e-6 * max(1.0, abs(bound))
         return Perturbation(
             table=t, status=Status.OPTIMAL if optimal else Status.FEASIBLE, objective=objective,

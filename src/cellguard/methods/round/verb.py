@@ -284,7 +284,9 @@ class _RoundingRun:
             if self.limits.deadline.passed:
                 break
             run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
+            proven = outcome.bound  # of what was asked for; more was asked of what follows
             outcome = run.solve(*run.problem(step))
+            outcome = replace(outcome, bound=min(proven, outcome.bound))
         return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
 
     def release(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome, x: IntArray) -> Rounding:
