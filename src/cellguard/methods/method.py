@@ -71,12 +71,12 @@ class Option:
 
     def typed(self, value: Any) -> Any:
         """Return what the verb takes for what was typed."""
-        return self.read(value) if self.read is not None else as_given(self.spelt(value))
+        return self.read(value) if self.read is not None else as_given(self.choice_meant(value))
 
-    def spelt(self, value: Any) -> Any:
-        """Return the word that was meant, however its letters were written: the papers' L2 is l2.
+    def choice_meant(self, value: Any) -> Any:
+        """Return the choice of an option that was meant, however its letters were written: the papers' L2 is l2.
 
-        >>> Option(name="norm", help="Which distance.", choices=("l1", "l2")).spelt("L2")
+        >>> Option(name="norm", help="Which distance.", choices=("l1", "l2")).choice_meant("L2")
         'l2'
         """
         small = value.lower() if isinstance(value, str) else None
@@ -89,15 +89,15 @@ def as_given(value: Any) -> Any:
 
 
 def in_any_case(method: Method) -> Callable[[Verb], Verb]:
-    """Let a verb take the words of its options as :meth:`Option.spelt` reads them."""
+    """Let a verb take the words of its options as :meth:`Option.choice_meant` reads them."""
 
     def decorate(verb: Verb) -> Verb:
         @wraps(verb)
-        def spelt(*args: Any, **given: Any) -> Any:
-            meant = {o.name: o.spelt(given[o.name]) for o in method.options if o.choices and o.name in given}
+        def called(*args: Any, **given: Any) -> Any:
+            meant = {o.name: o.choice_meant(given[o.name]) for o in method.options if o.choices and o.name in given}
             return verb(*args, **{**given, **meant})
 
-        return cast("Verb", spelt)
+        return cast("Verb", called)
 
     return decorate
 

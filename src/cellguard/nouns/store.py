@@ -211,7 +211,7 @@ def read_table(path: str | Path) -> Table:
     )  # fmt: skip
     table = from_frame(
         given, dims, reading, name=name, integer=description.integer, smallest_width=description.smallest_width,
-        insiders=description.insiders, attackers=_attackers(description), **changes,
+        insiders=description.insiders, attackers=_stored_attackers(description), **changes,
     )  # fmt: skip
     usual = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     top = description.top or usual
@@ -301,7 +301,7 @@ def _numbered(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[s
     return {**given, "cell": codes}, {"cell": Hierarchy.flat(codes)}
 
 
-def _attackers(description: Description) -> tuple[Attacker, ...]:
+def _stored_attackers(description: Description) -> tuple[Attacker, ...]:
     made = [
         Attacker(
             name=e.name, cells=np.array(e.cells, np.int64), lb=np.array(e.lb), ub=np.array(e.ub),

@@ -52,7 +52,7 @@ class MethodSection(Section):
 def _field(option: Option) -> tuple[Any, Any]:
     kind = option.kind if option.job_kind is SAME else option.job_kind
     if option.choices:
-        kind = Annotated[Literal[option.choices], BeforeValidator(option.spelt)]
+        kind = Annotated[Literal[option.choices], BeforeValidator(option.choice_meant)]
     bounds: dict[str, Any] = {"gt": 0} if option.positive else {}
     bounds |= {name: limit for name, limit in (("ge", option.least), ("lt", option.below)) if limit is not None}
     if kind is float:

@@ -30,7 +30,7 @@ def decision_of(project: Project, table: Table, cell: int) -> str:
     except CellguardError:
         return "none"
     rules = raw.get("rules")
-    manual = [rule for rule in rules if _is_manual(rule)] if isinstance(rules, list) else []
+    manual = [rule for rule in rules if _is_decided_by_hand(rule)] if isinstance(rules, list) else []
     if any(totals | named == whole for rule in manual for named in rule.get("cells", [])):
         return "protect"
     words = {action: name for name, action in _ACTIONS.items()}
@@ -94,13 +94,13 @@ def _totals(table: Table) -> dict[str, str]:
     return {d: codes[0] for d, codes in zip(table.dimensions, table.codes, strict=True)}
 
 
-def _is_manual(rule: Any) -> bool:
+def _is_decided_by_hand(rule: Any) -> bool:
     return isinstance(rule, dict) and rule.get("rule") == "manual"
 
 
 def _without(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
     """Take a cell out of a rule by hand; the rule goes with its last cell."""
-    if not _is_manual(rule):
+    if not _is_decided_by_hand(rule):
         return rule
     left = [named for named in rule.get("cells", []) if totals | named != whole]
     return {**rule, "cells": left} if left else None
@@ -108,7 +108,7 @@ def _without(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]
 
 def _with_cell(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[dict[str, Any]]:
     for k, rule in enumerate(rules):
-        if _is_manual(rule):
+        if _is_decided_by_hand(rule):
             return [*rules[:k], {**rule, "cells": [*rule.get("cells", []), dict(codes)]}, *rules[k + 1 :]]
     return [*rules, {"rule": "manual", "cells": [dict(codes)], "percent": 20}]
 

@@ -3,8 +3,8 @@
 A cell is a row of code indices, one per dimension; code 0 is the total. Its key is its place in the
 grid of all combinations of codes. A relation of one dimension (a code is the sum of its children)
 holds at every combination of codes of the other dimensions; it is a relation of the table when all
-its cells are published. Where margins are left out, two further kinds tie what remains (see `_leaps`
-and `_bridges`): together they span every linear relation between published cells, because the sets
+its cells are published. Where margins are left out, two further kinds tie what remains (see `_relations_over_margins`
+and `_relations_of_crossings`): together they span every linear relation between published cells, because the sets
 of dimensions that contain a given set then form a connected graph.
 """
 
@@ -216,7 +216,9 @@ def _across(
     cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
     below = [_first_children(f) for f in families]
     offsets = [children * stride for children, stride in zip(below, strides, strict=True)]
-    return _leaps(keys, cells, offsets, places) + _bridges(keys, coordinates, cells, below, strides, places)
+    return _relations_over_margins(keys, cells, offsets, places) + _relations_of_crossings(
+        keys, coordinates, cells, below, strides, places
+    )
 
 
 def _first_children(family: Family) -> IntArray:
@@ -230,8 +232,10 @@ def _bits(pattern: int, k: int) -> list[int]:
     return [d for d in range(k) if pattern >> d & 1]
 
 
-def _leaps(keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArray], places: _Places) -> list[Rows]:
-    """Return cells as sums over two or more dimensions at once, where no margin in between adds up to them."""
+def _relations_over_margins(
+    keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArray], places: _Places
+) -> list[Rows]:
+    """Return relations of cells that are sums over two or more dimensions at once: no margin in between adds up."""
     out = []
     for low, cell in cells.items():
         above = sorted((high for high in cells if high != low and high & low == low), key=int.bit_count)
@@ -250,7 +254,7 @@ def _leaps(keys: IntArray, cells: dict[int, IntArray], offsets: Sequence[IntArra
     return out
 
 
-def _bridges(
+def _relations_of_crossings(
     keys: IntArray,
     coordinates: Coordinates,
     cells: dict[int, IntArray],
@@ -258,7 +262,7 @@ def _bridges(
     strides: IntArray,
     places: _Places,
 ) -> list[Rows]:
-    """Return equal sums of cells of two crossings whose common margin is not published."""
+    """Return relations that set equal the sums of cells of two crossings whose common margin is not published."""
     out = []
     for one, other in combinations(cells, 2):
         meet = one & other

@@ -60,16 +60,16 @@ def with_contributions(
             raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, columns))
     cell = _rows(table, columns)
 
-    def spread(name: str) -> FloatArray:
+    def column_of_cells(name: str) -> FloatArray:
         out = np.full(table.n_cells, np.nan)
         out[cell] = numbers(columns[name], name)
         return out
 
-    count = table.counts if table.counts is not None else None if counts is None else spread(counts)
+    count = table.counts if table.counts is not None else None if counts is None else column_of_cells(counts)
     if count is None:
         raise InputError("the number of contributors is not known.", hint="name its column: counts='freq'.")
-    total = np.abs(table.values) if shadow is None else spread(shadow)
-    largest = np.column_stack([spread(name) for name in top]) if top else np.zeros((table.n_cells, 0))
+    total = np.abs(table.values) if shadow is None else column_of_cells(shadow)
+    largest = np.column_stack([column_of_cells(name) for name in top]) if top else np.zeros((table.n_cells, 0))
     empty = (np.nan_to_num(count) == 0) & (table.values == 0)
     count = np.where(empty, 0.0, count)
     _refuse(table, np.isnan(count) | (count < 0), "the number of contributors is missing or negative.")

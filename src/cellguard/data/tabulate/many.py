@@ -234,7 +234,7 @@ def parts_of_template(
         cells, unknown = _listed(part.table, table, template)
         wrong += unknown
         if not unknown:
-            shown = restricted_to(part.table, cells, table.name)
+            shown = part_of_tabulated(part.table, cells, table.name)
             parts.append(replace(part, table=shown, source=template.source, lines=table.lines))
             parts.append(replace(part, name=f"{part.name} (all cells)", hidden=True))
     if wrong:
@@ -271,11 +271,11 @@ def cut(linked: Table, dimensions: Iterable[str], name: str) -> Table:
     mine = [linked.dimensions.index(d) for d in dimensions]
     others = [d for d in range(len(linked.dimensions)) if d not in mine]
     cells = np.flatnonzero(~linked.coordinates[:, others].any(axis=1))
-    return restricted_to(linked, cells, name, mine)
+    return part_of_tabulated(linked, cells, name, mine)
 
 
-def restricted_to(linked: Table, cells: IntArray, name: str, mine: Sequence[int] | None = None) -> Table:
-    """Return the table of some cells, and of some dimensions: what adds up among them is what it knows."""
+def part_of_tabulated(linked: Table, cells: IntArray, name: str, mine: Sequence[int] | None = None) -> Table:
+    """Return some cells, and dimensions, of a table made from records: what adds up among them is what it knows."""
     mine = range(len(linked.dimensions)) if mine is None else mine
     if not linked.hierarchies or linked.statistics is None:
         raise InputError(f"table {name!r} was not made from records.")
