@@ -98,13 +98,13 @@ def run_batch(path: str | Path, *, out: str | Path | None = None, say: Callable[
     return _Batch(path, path.parent if out is None else Path(out), say or (lambda _: None)).run()
 
 
-def read_table(path: str | Path, number: int = 1) -> Table:
-    """Read a table of a batch, with its rules, recodings and a priori decisions, and protect nothing."""
+def read_table(path: str | Path) -> Table:
+    """Read the first table of a batch, with its rules, recodings and a priori decisions, and protect nothing."""
     path = Path(path)
     batch = _Batch(path, path.parent, lambda _: None, only_read=True)
     batch.run()
     batch.line = 0
-    return batch._made(batch._number(number)).table
+    return batch._made(batch._number(1)).table
 
 
 class _Batch:

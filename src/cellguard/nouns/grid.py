@@ -126,9 +126,9 @@ def _listed(table: Table, cells: Sequence[Cell]) -> Grid:
     )
 
 
-def cells_of(release: Release, *, mark_primary: bool = False) -> list[Cell]:
+def cells_of(release: Release) -> list[Cell]:
     """Return what a reader sees of each cell of a release."""
-    return [Cell(text, kind) for text, kind in zip(*published_texts(release, mark_primary=mark_primary), strict=True)]
+    return [Cell(text, kind) for text, kind in zip(*published_texts(release, mark_primary=False), strict=True)]
 
 
 def published_texts(release: Release, *, mark_primary: bool) -> tuple[list[str], list[str]]:

@@ -91,10 +91,10 @@ def _holdings(rng: np.random.Generator, employees: Any) -> Any:
     return holding
 
 
-def write_survey(folder: Path, *, n: int = 20_000, seed: int = 2024, job: str | None = None) -> Path:
+def write_survey(folder: Path, *, n: int = 20_000, job: str | None = None) -> Path:
     """Write the survey, its hierarchies and a job for it into a folder; return the path of the job."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_csv(survey(n, seed), folder / "enterprises.csv")
+    write_csv(survey(n), folder / "enterprises.csv")
     for name, tree in (("regions", REGIONS), ("activities", ACTIVITIES)):
         lines = [line for parent, codes in tree.items() for line in (parent, *(f"@{code}" for code in codes))]
         with atomic_writer(folder / f"{name}.hrc") as stream:

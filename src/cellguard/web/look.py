@@ -37,6 +37,8 @@ __all__ = ["KINDS", "Look", "View", "look_at"]
 KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
 """What can be said of a cell; windows name them by their place here."""
 _MAX_WINDOW = 20_000
+_LOOK_S = 10.0
+"""How long somebody who looks at a cell waits for an answer."""
 _MAX_MARKED = 5_000_000
 
 
@@ -228,7 +230,7 @@ class Look:
         hidden = np.isin(self.kinds, [KINDS.index("primary"), KINDS.index("secondary")])
         return Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
 
-    def protects(self, cell: int, time_limit_s: float = 10.0) -> dict[str, Any]:
+    def protects(self, cell: int) -> dict[str, Any]:
         """Say which sensitive cells would be known too closely if this withheld cell were published."""
         release = self.suppression()
         if release is None or self.kinds[cell] != KINDS.index("secondary"):
@@ -236,7 +238,7 @@ class Look:
         hidden = release.suppressed.copy()
         hidden[cell] = False
         opened = Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
-        found = opened.audit(time_limit_s=time_limit_s)
+        found = opened.audit(time_limit_s=_LOOK_S)
         sure = sorted({int(c) for f in found.findings for c in f.cells[f.unsafe].tolist()})
         return {
             "cells": [{d: codes[0] for d, codes in self.table.cell_codes([c]).items()} for c in sure[:50]],
@@ -244,7 +246,7 @@ class Look:
             "known": not found.unknown,
         }
 
-    def range_of(self, cell: int, time_limit_s: float = 10.0) -> dict[str, Any]:
+    def range_of(self, cell: int) -> dict[str, Any]:
         """Return what everybody can compute of a withheld cell that is not sensitive: nothing is asked for it."""
         release = self.suppression()
         if release is None or not release.suppressed[cell]:
@@ -252,7 +254,7 @@ class Look:
         only = np.arange(self.table.n_cells) == cell
         none = np.zeros(self.table.n_cells)
         asked = self.table.with_(sensitive=only, lower=none, upper=none, sliding=none, attackers=(), insiders=False)
-        found = replace(release, table=asked).audit(exact=True, time_limit_s=time_limit_s)
+        found = replace(release, table=asked).audit(exact=True, time_limit_s=_LOOK_S)
         return {
             "ranges": [
                 {"attacker": name, "lowest": _end(low[0]), "highest": _end(high[0])}

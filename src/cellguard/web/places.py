@@ -28,9 +28,9 @@ class Root:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve(strict=True)
 
-    def inside(self, name: str, *, start: Path | None = None) -> Path:
-        """Return the path of a name, relative to `start` or the folder; raises where it leads out of it."""
-        path = (start or self.folder) / name
+    def inside(self, name: str) -> Path:
+        """Return the path of a name in the folder; raises where it leads out of it."""
+        path = self.folder / name
         if "\0" in name or not self.holds(path):
             raise InputError(f"{name[:200]!r}: {_OUTSIDE}", hint="copy the file into it, or upload it.")
         return path

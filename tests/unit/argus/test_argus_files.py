@@ -219,7 +219,7 @@ def test_cdl(tmp_path):
 
 def test_hrc_round_trip(tmp_path):
     lines = [(0, "Nr"), (1, " 1"), (1, " 2"), (0, "Os"), (1, "Q"), (2, "Q1")]
-    write_hrc(tmp_path / "a.hrc", lines, "@")
+    write_hrc(tmp_path / "a.hrc", lines)
     assert [(d, c) for d, c, _ in parse_hrc(tmp_path / "a.hrc")] == lines
 
 
@@ -243,8 +243,8 @@ def test_hst(tmp_path):
     assert decisions[0] == Decision(codes=("A", "1"), action="S", place=f"{path}:1")
     assert (decisions[1].action, decisions[1].numbers) == ("PL", (3.5, 4.0))
     assert [d.action for d in decisions] == ["S", "PL", "W", "W", "P", "U"]
-    write_hst(tmp_path / "b.hst", decisions, ";")
-    again = read_hst(tmp_path / "b.hst", 2, ";")
+    write_hst(tmp_path / "b.hst", decisions)
+    again = read_hst(tmp_path / "b.hst", 2, ",")
     assert [(d.codes, d.action, d.numbers) for d in again] == [(d.codes, d.action, d.numbers) for d in decisions]
 
 

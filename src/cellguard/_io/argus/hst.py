@@ -50,9 +50,9 @@ def read_hst(path: str | Path, n_codes: int, separator: str = ",") -> list[Decis
     return decisions
 
 
-def write_hst(path: str | Path, decisions: Iterable[Decision], separator: str = ",") -> None:
+def write_hst(path: str | Path, decisions: Iterable[Decision]) -> None:
     """Write an a priori file, atomically."""
     with atomic_writer(path) as stream:
         for d in decisions:
             fields = [*(f'"{c}"' for c in d.codes), d.action, *(f"{x!r}" for x in d.numbers)]
-            cast("IO[str]", stream).write(separator.join(fields) + "\n")
+            cast("IO[str]", stream).write(",".join(fields) + "\n")

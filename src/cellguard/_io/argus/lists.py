@@ -38,9 +38,9 @@ def write_cdl(path: str | Path, labels: Mapping[str, str]) -> None:
     _write(path, (f"{code},{label}" for code, label in labels.items()))
 
 
-def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]], lead: str = "@") -> None:
+def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]]) -> None:
     """Write a hierarchy, atomically: depth (0 below the total) and code of each line, parents first."""
-    _write(path, (f"{lead * depth}{code}" for depth, code in lines))
+    _write(path, (f"{'@' * depth}{code}" for depth, code in lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,11 +94,6 @@ class Variables:
     def __len__(self) -> int:
         return len(self.group.cell)
 
-    @property
-    def external(self) -> bool:
-        """Whether no attacker knows more than the table's bounds."""
-        return not self._own
-
     def _movements(self, group: list[WidthNeed], owner: int) -> WidthRequests:
         """Movements of the variables, upward first: the largest of each kind."""
         from cellguard.methods.intervals.interior import WidthRequests

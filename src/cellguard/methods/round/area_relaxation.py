@@ -179,7 +179,6 @@ def make_whole(
     *,
     time_limit_s: float,
     more: tuple[csr_array, FloatArray] | None = None,
-    seed: int = 0,
 ) -> IntArray | None:
     """Find the cheapest rounding of a few areas that add up to the target, exactly; None if none was found.
 
@@ -189,7 +188,7 @@ def make_whole(
         As in :class:`AreaRelaxation`.
     more
         Rows and sides of more conditions ``rows x >= sides`` on the areas' cells, in their order.
-    time_limit_s, seed
+    time_limit_s
         Of the solver.
     """
     A, rhs, pieces, shape = _program(grid, areas, target, None)
@@ -204,7 +203,7 @@ def make_whole(
     found = solve_mixed(
         LinearModel(A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost),
         Until(time_limit_s=time_limit_s, relative_gap=1e-4),
-        seed=seed,
+        seed=0,
     )
     if not found.found:
         return None

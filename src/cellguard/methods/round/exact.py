@@ -57,8 +57,6 @@ class RoundingOutcome:
     """Cells that the first relaxation left fractional."""
     cuts: int = 0
     """Cuts that the levels needed."""
-    coins: int = 0
-    """Cells whose side was drawn; the bound then holds for these coins."""
 
     @property
     def infeasible(self) -> bool:

@@ -106,9 +106,9 @@ def histogram(values: FloatArray, x: str, y: str, limits: tuple[float, float], b
     return canvas.svg()
 
 
-def bars(figures: Mapping[str, float], x: str, *, colour: str = PRIMARY, most: int = 20) -> str:
-    """Draw a bar for each name, in the order given."""
-    rows = [(n if len(n) <= 40 else n[:39] + "…", v) for n, v in list(figures.items())[:most]]
+def bars(figures: Mapping[str, float], x: str) -> str:
+    """Draw a bar for each of the first 20 names, in the order given."""
+    rows = [(n if len(n) <= 40 else n[:39] + "…", v) for n, v in list(figures.items())[:20]]
     labels = [f"{value:,.3g}" for _, value in rows]
     left = 14 + max((text_width(name) for name, _ in rows), default=0.0)
     room = 14 + max((text_width(label, 11) for label in labels), default=0.0)
@@ -118,7 +118,7 @@ def bars(figures: Mapping[str, float], x: str, *, colour: str = PRIMARY, most: i
     for k, ((name, value), label) in enumerate(zip(rows, labels, strict=True)):
         y = 6 + _ROW * (k + 0.5)
         canvas.text((left - 8, y + 4), name, "end")
-        canvas.box((left, y - 8), (across(value) - left, 16), colour)
+        canvas.box((left, y - 8), (across(value) - left, 16), PRIMARY)
         canvas.text((across(value) + 5, y + 4), label, size=11)
     across.draw_below(canvas, bottom, x)
     return canvas.svg()
