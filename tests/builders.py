@@ -1,16 +1,21 @@
-"""Tables that tests build again and again, and files that they read."""
+"""Tables and jobs that tests build again and again, and files that they write and read."""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import cellguard as cg
+from cellguard._io.toml import toml_document
 
-__all__ = ["rows_of", "table_with_margins", "with_margins"]
+__all__ = ["REGIONS", "job_text", "rows_of", "table_with_margins", "with_margins", "write_columns", "write_job"]
+
+REGIONS = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
+"""A tree of regions, as a job says it."""
 
 
 def with_margins(inner: Any) -> tuple[np.ndarray, np.ndarray, list[list[int]]]:
@@ -36,3 +41,36 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file as dictionaries."""
     with path.open(newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns as a CSV file."""
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def job_text(*dimensions: str, **sections: Any) -> str:
+    """Return a job: its sections, and dimensions without a tree by their names alone.
+
+    Where nothing else is said it is about the turnover of firms, p% rule, out into a folder of its own.
+    """
+    usual = {
+        "name": "small",
+        "seed": 1,
+        "data": {"file": "firms.csv", "value": "turnover"},
+        "dimensions": {},
+        "rules": [{"rule": "p_percent", "p": 10}],
+        "output": {"folder": "out"},
+    }
+    job = usual | sections
+    job["dimensions"] = job["dimensions"] | {name: {} for name in dimensions}
+    return toml_document(job, nested=("dimensions",))
+
+
+def write_job(folder: Path, *dimensions: str, **sections: Any) -> Path:
+    """Write a job (see :func:`job_text`) and return its path."""
+    path = folder / "job.toml"
+    path.write_text(job_text(*dimensions, **sections))
+    return path

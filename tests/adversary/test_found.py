@@ -20,6 +20,7 @@ from adversary.generator import Case, case, decimals_of
 from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
+from builders import write_columns, write_job
 from cellguard.cli import main
 from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
@@ -502,37 +503,13 @@ def test_an_adjustment_that_does_not_add_up(plain):
     assert not cg.verify(replace(release, values=values), []).accepted
 
 
-JOB = """
-name = "small"
-seed = 1
-[data]
-file = "firms.csv"
-value = "x"
-[dimensions.r]
-[dimensions.c]
-[[rules]]
-rule = "min_frequency"
-n = 9
-[method]
-name = "suppress"
-rounds = 1
-[output]
-folder = "out"
-"""
-
-
 @pytest.fixture
 def office(tmp_path):
     rng = np.random.default_rng(3)
-    rows = [
-        f"{r},{c},{int(x)}"
-        for r, c, x in zip(
-            rng.choice(list("ABC"), 90), rng.choice(list("xyz"), 90), np.exp(rng.normal(8, 1.4, 90)), strict=True
-        )
-    ]
-    (tmp_path / "firms.csv").write_text("\n".join(["r,c,x", *rows]) + "\n")
-    (tmp_path / "job.toml").write_text(JOB)
-    assert main(["protect", str(tmp_path / "job.toml"), "--json"]) == 0
+    columns = {"r": rng.choice(list("ABC"), 90), "c": rng.choice(list("xyz"), 90)}
+    write_columns(tmp_path / "firms.csv", columns | {"turnover": np.exp(rng.normal(8, 1.4, 90)).astype(int)})
+    job = write_job(tmp_path, "r", "c", rules=[{"rule": "min_frequency", "n": 9}], method={"rounds": 1})
+    assert main(["protect", str(job), "--json"]) == 0
     return tmp_path / "out"
 
 

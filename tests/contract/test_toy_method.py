@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from builders import write_job
 from cellguard.data.examples import salazar2004_figure1
 
 TOY = """
@@ -50,23 +51,6 @@ if __name__ == "__main__":
     sys.exit(main())
 """
 
-JOB = """
-name = "toy"
-[data]
-file = "records.csv"
-value = "turnover"
-[dimensions.region]
-[dimensions.size]
-[[rules]]
-rule = "min_frequency"
-n = 3
-[method]
-name = "blank"
-shade = "light"
-[output]
-folder = "out"
-"""
-
 
 def _run(folder, *words):
     return subprocess.run(
@@ -91,12 +75,13 @@ def test_a_registered_method_is_a_verb_a_job_and_a_row(tmp_path):
 def test_a_registered_method_runs_from_a_job(tmp_path):
     (tmp_path / "toy.py").write_text(TOY)
     rows = [f"{r},{s},{10 * r + s + k}" for r in range(4) for s in range(4) for k in range(1 + (r + s) % 5)]
-    (tmp_path / "records.csv").write_text("region,size,turnover\n" + "\n".join(rows) + "\n")
-    (tmp_path / "job.toml").write_text(JOB)
+    (tmp_path / "firms.csv").write_text("region,size,turnover\n" + "\n".join(rows) + "\n")
+    rules = [{"rule": "min_frequency", "n": 3}]
+    write_job(tmp_path, "region", "size", rules=rules, method={"name": "blank", "shade": "light"})
     ran = _run(tmp_path, "protect", "job.toml", "--quiet")
     assert ran.returncode == 0, ran.stderr
     assert "Nothing but what everybody knows" in (tmp_path / "out" / "public" / "report.html").read_text()
-    (tmp_path / "job.toml").write_text(JOB.replace("shade =", "shadow ="))
+    write_job(tmp_path, "region", "size", rules=rules, method={"name": "blank", "shadow": "light"})
     ran = _run(tmp_path, "protect", "job.toml", "--quiet")
     assert ran.returncode == 1
     assert "blank has no shadow" in ran.stderr

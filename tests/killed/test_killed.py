@@ -7,34 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-JOB = """\
-name = "small"
-seed = 1
-[data]
-file = "firms.csv"
-value = "turnover"
-[dimensions.region]
-[dimensions.sector]
-[[rules]]
-rule = "p_percent"
-p = 10
-[method]
-rounds = 3
-[output]
-folder = "out"
-formats = ["csv", "parquet", "xlsx", "jj"]
-report = false
-"""
+from builders import write_columns, write_job
 
 
 def test_sigkill_at_twenty_random_moments(tmp_path):
     rng = np.random.default_rng(8)
-    regions = rng.choice([f"R{i}" for i in range(6)], 150)
-    sectors = rng.choice(list("ABCDE"), 150)
-    turnover = np.ceil(np.exp(rng.normal(8, 1.5, 150))).astype(int)
-    lines = [f"{r},{s},{t}" for r, s, t in zip(regions, sectors, turnover, strict=True)]
-    (tmp_path / "firms.csv").write_text("\n".join(["region,sector,turnover", *lines]) + "\n")
-    (tmp_path / "job.toml").write_text(JOB)
+    columns = {"region": rng.choice([f"R{i}" for i in range(6)], 150), "sector": rng.choice(list("ABCDE"), 150)}
+    columns["turnover"] = np.ceil(np.exp(rng.normal(8, 1.5, 150))).astype(int)
+    write_columns(tmp_path / "firms.csv", columns)
+    output = {"folder": "out", "formats": ["csv", "parquet", "xlsx", "jj"], "report": False}
+    write_job(tmp_path, "region", "sector", method={"rounds": 3}, output=output)
     killer = Path(__file__).with_name("killer.py")
     words = [sys.executable, str(killer), str(tmp_path), "20", "5"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=500)

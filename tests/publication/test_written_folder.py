@@ -2,59 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from builders import REGIONS, rows_of, write_columns, write_job
 from cellguard.cli import main
-
-JOB = """
-name = "turnover"
-equations = ["turnover = domestic + exports"]
-
-[data]
-file = "firms.csv"
-
-[dimensions.region]
-hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
-[dimensions.sector]
-[dimensions.size]
-
-[[indicators]]
-name = "turnover"
-value = "turnover"
-[[indicators]]
-name = "domestic"
-value = "domestic"
-[[indicators]]
-name = "exports"
-value = "exports"
-
-[[tables]]
-name = "sectors"
-dimensions = ["region", "sector"]
-[[tables]]
-name = "sizes"
-dimensions = ["region", "size"]
-[[tables]]
-name = "the East"
-dimensions = ["sector", "size"]
-where = {region = "East"}
-
-[[rules]]
-rule = "min_frequency"
-n = 3
-percent = 10
-
-[method]
-name = "suppress"
-
-[limits]
-time_limit_s = 20
-"""
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +21,18 @@ def office(tmp_path_factory) -> Path:
     rows["domestic"] = rng.integers(5, 60, n)  # many of the same amounts
     rows["exports"] = rng.integers(0, 20, n)
     rows["turnover"] = rows["domestic"] + rows["exports"]
-    with (folder / "firms.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(rows)
-        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
-    (folder / "job.toml").write_text(JOB)
-    assert main(["protect", str(folder / "job.toml"), "--quiet"]) == 0
+    write_columns(folder / "firms.csv", rows)
+    job = write_job(
+        folder, "sector", "size", name="turnover", equations=["turnover = domestic + exports"],
+        data={"file": "firms.csv"}, dimensions={"region": {"hierarchy": REGIONS}},
+        indicators=[{"name": name, "value": name} for name in ("turnover", "domestic", "exports")],
+        tables=[
+            {"name": "sectors", "dimensions": ["region", "sector"]}, {"name": "sizes", "dimensions": ["region", "size"]},
+            {"name": "the East", "dimensions": ["sector", "size"], "where": {"region": "East"}},
+        ],
+        rules=[{"rule": "min_frequency", "n": 3, "percent": 10}], limits={"time_limit_s": 20},
+    )  # fmt: skip
+    assert main(["protect", str(job), "--quiet"]) == 0
     return folder
 
 
@@ -104,21 +65,17 @@ def test_the_witnesses_prove_it_by_exact_arithmetic(office, capsys):
 def test_a_withheld_cell_that_one_file_prints_is_found(office, tmp_path, capsys):
     public = next(office.glob("*/public"))
     for file in public.glob("*.csv"):
-        rows = list(csv.DictReader(file.read_text().splitlines()))
+        rows = rows_of(file)
         if file.name == "sizes turnover.csv":
             hidden = next(row for row in rows if row["status"] == "withheld")
             hidden["status"], hidden["value"] = "published", true_value(office, hidden)
-        with (tmp_path / file.name).open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_columns(tmp_path / file.name, {name: [row[name] for row in rows] for name in rows[0]})
     code = main(["audit", str(office / "job.toml"), str(tmp_path)])
     assert code != 0
     assert true_value(office, hidden) not in capsys.readouterr().err
 
 
 def true_value(office: Path, row: dict[str, str]) -> str:
-    below = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
-    wanted = {d: below.get(row[d], [row[d]]) for d in ("region", "size") if row[d] != "Total"}
-    records = csv.DictReader((office / "firms.csv").read_text().splitlines())
+    wanted = {d: REGIONS.get(row[d], [row[d]]) for d in ("region", "size") if row[d] != "Total"}
+    records = rows_of(office / "firms.csv")
     return str(sum(int(r["turnover"]) for r in records if all(r[d] in codes for d, codes in wanted.items())))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
+from builders import write_job
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError
 from cellguard.publish import read_job
@@ -52,31 +53,14 @@ def test_what_lies_in_the_middle_goes_up_and_everybody_knows_it():
     assert (low[0], high[0]) == (22, 25)
 
 
-JOB = """\
-name = "small"
-[data]
-file = "firms.csv"
-value = "turnover"
-[dimensions.region]
-[dimensions.sector]
-[[rules]]
-rule = "p_percent"
-p = 10
-[method]
-name = "round"
-base = 50000
-keep = ["total", ["region"]]
-[output]
-folder = "out"
-"""
-
-
 def test_the_public_manifest_tells_what_readers_know_and_the_audit_uses_it(tmp_path, capsys):
     rng = np.random.default_rng(3)
     lines = [f"{rng.choice(list('NSW'))},{rng.choice(list('ABC'))},{int(rng.lognormal(8, 1.4))}" for _ in range(60)]
     (tmp_path / "firms.csv").write_text("\n".join(["region,sector,turnover", *lines]) + "\n")
-    (tmp_path / "job.toml").write_text(JOB)
-    outcome = run(read_job(tmp_path / "job.toml"))
+    job = write_job(
+        tmp_path, "region", "sector", method={"name": "round", "base": 50000, "keep": ["total", ["region"]]}
+    )
+    outcome = run(read_job(job))
     public = tmp_path / "out" / "public"
     told = json.loads((public / "manifest.json").read_text())["published_with"]
     assert told == {"base": 50000.0, "step": outcome.release.step, "keep": ["total", ["region"]]}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import write_job
 from cellguard._io import facts
 from cellguard.publish import read_job
 from cellguard.publish.run import run
@@ -39,33 +40,17 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path):
     assert known.encoding([path]) == "latin-1"
 
 
-JOB = """
-name = "firms"
-nothing_sensitive = "publish"
-[data]
-file = "firms.csv"
-value = "turnover"
-[dimensions.town]
-levels = ["region", "town"]
-[[rules]]
-rule = "min_frequency"
-n = 1
-[method]
-name = "suppress"
-[output]
-folder = "out"
-report = false
-"""
-
-
 def test_a_job_reads_its_data_once_for_hash_and_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     rows = [f"r{k % 2},t{k},{k + 10}" for k in range(6)]
     (tmp_path / "firms.csv").write_bytes("\n".join(["region,town,turnover", *rows, "r0,Zürich,7"]).encode("latin-1"))
-    (tmp_path / "job.toml").write_text(JOB)
+    job = write_job(
+        tmp_path, nothing_sensitive="publish", dimensions={"town": {"levels": ["region", "town"]}},
+        rules=[{"rule": "min_frequency", "n": 1}], output={"folder": "out", "report": False},
+    )  # fmt: skip
     passes = []
     plain = facts.file_facts
     monkeypatch.setattr(facts, "file_facts", lambda path: passes.append(path.name) or plain(path))
     monkeypatch.setattr("cellguard.data.tabulate.duck._is_utf8", lambda _: pytest.fail("another look for it"))
-    outcome = run(read_job(tmp_path / "job.toml"))
+    outcome = run(read_job(job))
     assert passes == ["firms.csv"]
     assert "Zürich" in outcome.release.table.codes[0]

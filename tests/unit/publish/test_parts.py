@@ -1,12 +1,12 @@
 """Publications from job files: tables that are ready, tables from records, and everything that can be wrong in them."""
 
-import csv
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from builders import REGIONS, rows_of, write_columns, write_job
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
@@ -15,7 +15,6 @@ from cellguard.publish.plan import plan
 from cellguard.publish.run import run
 from cellguard.publish.steps import flagged, tabulated
 
-REGIONS = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
 LEAVES = np.array([[[300.0, 70, 210], [20, 8, 31]], [[120, 400, 90], [33, 6, 24]],
                    [[250, 180, 330], [41, 15, 20]], [[160, 270, 500], [18, 29, 36]]])  # fmt: skip
 """Region x size x sector."""
@@ -69,15 +68,7 @@ def rows(cube: np.ndarray, labels: list[str], names: tuple[str, str], root: str 
 
 
 def write(path: Path, listed: list[dict[str, object]]) -> None:
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(listed[0]))
-        writer.writeheader()
-        writer.writerows(listed)
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as stream:
-        return list(csv.DictReader(stream))
+    write_columns(path, {name: [row[name] for row in listed] for name in listed[0]})
 
 
 @pytest.fixture
@@ -119,7 +110,7 @@ def test_a_run_writes_each_table_as_it_came(folder):
     assert outcome.audit.safe
     public = folder / "out" / "public"
     assert {"by sector.csv", "by size.csv", "manifest.json", "report.html"} <= {p.name for p in public.iterdir()}
-    shown = read(public / "by size.csv")
+    shown = rows_of(public / "by size.csv")
     assert list(shown[0]) == ["NUTS", "size", "status", "value"]
     assert shown[0]["NUTS"] == "Ensemble"
     assert {row["status"] for row in shown} == {"published", "withheld"}
@@ -143,48 +134,6 @@ def test_flags_of_all_tables_are_counted_once(folder):
 
 # ---------------------------------------------------------------- records, parts of the population, indicators
 
-RECORDS = """\
-name = "firms"
-seed = 1
-equations = ["turnover = domestic + exports"]
-[data]
-file = "firms.csv"
-[dimensions.region]
-hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
-[dimensions.sector]
-[dimensions.size]
-[[indicators]]
-name = "turnover"
-value = "turnover"
-[[indicators]]
-name = "domestic"
-value = "domestic"
-[[indicators]]
-name = "exports"
-value = "exports"
-shadow_of = "turnover"
-[[tables]]
-dimensions = ["region", "sector"]
-[[tables]]
-dimensions = ["region", "size"]
-priority = 10
-indicators = ["turnover"]
-[[tables]]
-name = "east"
-dimensions = ["sector", "size"]
-where = {region = "E1"}
-indicators = ["turnover"]
-[[rules]]
-rule = "p_percent"
-p = 10
-indicators = ["turnover"]
-[method]
-rounds = 1
-weights = "unit"
-[output]
-folder = "out"
-"""
-
 
 @pytest.fixture
 def records(tmp_path: Path) -> Path:
@@ -196,8 +145,19 @@ def records(tmp_path: Path) -> Path:
     }  # fmt: skip
     domestic, exports = (np.ceil(np.exp(rng.normal(5, 1.9, n))).astype(int) for _ in range(2))
     columns |= {"turnover": domestic + exports, "domestic": domestic, "exports": exports}
-    write(tmp_path / "firms.csv", [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
-    (tmp_path / "job.toml").write_text(RECORDS)
+    write_columns(tmp_path / "firms.csv", columns)
+    indicators = [{"name": name, "value": name} for name in ("turnover", "domestic", "exports")]
+    indicators[2]["shadow_of"] = "turnover"
+    write_job(
+        tmp_path, "sector", "size", name="firms", equations=["turnover = domestic + exports"],
+        data={"file": "firms.csv"}, dimensions={"region": {"hierarchy": REGIONS}}, indicators=indicators,
+        tables=[
+            {"dimensions": ["region", "sector"]},
+            {"dimensions": ["region", "size"], "priority": 10, "indicators": ["turnover"]},
+            {"name": "east", "dimensions": ["sector", "size"], "where": {"region": "E1"}, "indicators": ["turnover"]},
+        ],
+        rules=[{"rule": "p_percent", "p": 10, "indicators": ["turnover"]}], method={"rounds": 1, "weights": "unit"},
+    )  # fmt: skip
     return tmp_path
 
 
@@ -253,7 +213,7 @@ def test_cells_listed_twice_name_both_lines(folder):
 
 
 def test_totals_that_are_not_sums_name_their_lines_in_every_file(folder):
-    size, sector = read(folder / "size.csv"), read(folder / "sector.csv")
+    size, sector = rows_of(folder / "size.csv"), rows_of(folder / "sector.csv")
     at = next(i for i, row in enumerate(size) if (row["NUTS"], row["size"]) == ("East", "Total"))
     size[at]["turnover"] = "1"
     leaf = next(i for i, row in enumerate(sector) if row["region"] == "W2" and row["sector"] != "Total")
@@ -358,7 +318,7 @@ def test_cells_marked_by_hand_are_found_in_the_tables_that_have_them(folder):
 def rounded(folder: Path, unit: float) -> None:
     """Round every table by itself, totals included."""
     for name in ("sector", "size"):
-        listed = read(folder / f"{name}.csv")
+        listed = rows_of(folder / f"{name}.csv")
         for row in listed:
             row["turnover"] = unit * round(float(row["turnover"]) / unit)
         write(folder / f"{name}.csv", listed)

@@ -7,7 +7,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
-from builders import rows_of
+from builders import rows_of, write_job
 from cellguard.cli import main
 from cellguard.nouns.release import UNSAFE, Suppression
 from cellguard.publish import read_job
@@ -127,38 +127,24 @@ def test_a_pattern_with_a_proof(office, search):
     assert manifest["not_hashed"].keys() == {"report.html", "timing.json"}
 
 
-COUNTS = """\
-name = "people"
-seed = 5
-[data]
-file = "people.csv"
-[dimensions.town]
-[dimensions.age]
-[[rules]]
-rule = "min_frequency"
-n = 5
-[levels]
-width = 8
-[method]
-{method}
-weights = "unit"
-[attack]
-scenario = "matching"
-[output]
-folder = "out"
-"""
+def job_of_counts(folder, counts, **method):
+    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
+    (folder / "people.csv").write_text("\n".join(["town,age", *lines]))
+    return write_job(
+        folder, "town", "age", name="people", seed=5, data={"file": "people.csv"},
+        rules=[{"rule": "min_frequency", "n": 5}], levels={"width": 8}, method=method | {"weights": "unit"},
+        attack={"scenario": "matching"},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("method", "knows"),
-    [('resist = "matching"', "mechanism"), ('search = "exact"', "algorithm"), ('search = "heuristic"', "rule")],
+    [({"resist": "matching"}, "mechanism"), ({"search": "exact"}, "algorithm"), ({"search": "heuristic"}, "rule")],
 )
 def test_matching_attack_of_a_job(tmp_path, method, knows, capsys):
     counts = [[3, 12, 9, 14], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
-    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
-    (tmp_path / "people.csv").write_text("\n".join(["town,age", *lines]))
-    (tmp_path / "job.toml").write_text(COUNTS.format(method=method))
-    assert main(["protect", str(tmp_path / "job.toml"), "--json", "--quiet"]) == 0
+    job = job_of_counts(tmp_path, counts, **method)
+    assert main(["protect", str(job), "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)["attack"]
     assert found["knows"] == knows
     assert found["primary"] == 3
@@ -183,10 +169,7 @@ def test_a_dry_run_makes_every_check_of_the_method(office, capsys):
 
 def test_resistance_and_zeros_that_everybody_knows(tmp_path, capsys):
     counts = [[3, 12, 9, 0], [11, 4, 13, 10], [12, 9, 15, 8], [10, 11, 7, 2]]
-    lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
-    (tmp_path / "people.csv").write_text("\n".join(["town,age", *lines]))
-    job = tmp_path / "job.toml"
-    job.write_text(COUNTS.format(method='resist = "matching"'))
+    job = job_of_counts(tmp_path, counts, resist="matching")
     assert main(["protect", str(job), "--dry-run"]) == 1
     assert "known_zeros = false" in capsys.readouterr().err
     job.write_text(job.read_text().replace("[data]", "[data]\nknown_zeros = false"))
