@@ -29,8 +29,9 @@ constexpr Index residue_of(Index x) {
     return x >= PRIME ? x - PRIME : x;
 }
 
-/// Inverse modulo the prime, by Fermat: x^(p-2).
+/// Inverse modulo the prime, by Fermat: x^(p-2). Nearly all that is asked for are those of 1 and -1, their own.
 Index inverse_of(Index x) {
+    if (x == 1 || x == PRIME - 1) return x;
     Index result = 1, power = residue_of(x);
     for (Index e = PRIME - 2; e > 0; e >>= 1) {
         if (e & 1) result = residue_of(result * power);
@@ -485,9 +486,17 @@ SparseRows null_space(const Relations& relations, const Definitions& definitions
 /// Directions of three fingerprints: equal for cells whose movements are proportional.
 Rows<Index> quotients(std::span<const Index> first, std::span<const Index> second, std::span<const Index> third) {
     Rows<Index> out(length(first), 2);
+    Numbers before(first.size());  // the product of all that are not 0 before each: one inverse is enough for all
+    Index all = 1;
     for (Index i = 0; i < length(first); ++i) {
+        before[i] = all;
+        if (first[i] != 0) all = residue_of(all * first[i]);
+    }
+    Index left = inverse_of(all);
+    for (Index i = length(first) - 1; i >= 0; --i) {
         if (first[i] == 0) continue;
-        const Index inverse = inverse_of(first[i]);
+        const Index inverse = residue_of(left * before[i]);
+        left = residue_of(left * first[i]);
         out(i, 0) = residue_of(second[i] * inverse);
         out(i, 1) = residue_of(third[i] * inverse);
     }

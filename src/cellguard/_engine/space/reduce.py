@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.space.space import Space
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Reduction", "reduce", "residues", "with_whole_coefficients"]
+__all__ = ["Reduction", "independent_rows", "reduce", "residues", "with_whole_coefficients"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,54 +101,84 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     """
     from cellguard._core import elimination as core
 
-    T = relations
-    n = T.shape[1]
+    n = relations.shape[1]
     free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
-    indptr, indices = T.indptr.astype(np.int64), T.indices.astype(np.int64)
-    system = (indptr, indices, T.data, residues(T.data)), free
-    definitions = definition, order = core.choose_definitions(*system)
-    leaves = np.flatnonzero(free & (definition < 0))
     rng = np.random.default_rng(seed)
-
-    def random_vector(at: IntArray) -> tuple[IntArray, FloatArray]:
-        exact, value = np.zeros(n, np.int64), np.zeros(n)
-        exact[at] = rng.integers(1, core.PRIME, len(at))
-        value[at] = rng.uniform(-1.0, 1.0, len(at))
-        return exact, value
-
-    def complete(exact: IntArray, value: FloatArray) -> None:
-        core.propagate(*system, definitions, exact, value)
-
-    tests = [random_vector(leaves) for _ in range(2)]
-    for exact, value in tests:
-        complete(exact, value)
-    left = core.leftover_relations(*system, tests[0][0], tests[1][0])
-    used, pivots, start, stop, cell, coefficient, coefficient_f = core.eliminate(*system, definitions, left)
-    is_pivot = np.zeros(n, np.bool_)
-    is_pivot[pivots] = True
-    parameters = leaves[~is_pivot[leaves]]
-
-    prints = [random_vector(parameters) for _ in range(3)]
+    e = _eliminated(relations, free, rng)
+    prints = [_random_vector(rng, n, e.parameters) for _ in range(3)]
     for exact, value in prints:
-        core.combine((pivots, start, stop, cell), coefficient, coefficient_f, exact, value)
-        complete(exact, value)
+        core.combine(e.pivots, e.coefficient, e.coefficient_f, exact, value)
+        core.propagate(*e.system, e.definitions, exact, value)
     determined = (prints[0][0] == 0) & (prints[1][0] == 0)
     alias, ratio = _aliases(core.quotients(prints[0][0], prints[1][0], prints[2][0]), prints[0][1], ~determined)
-    rows = np.sort(np.concatenate([definition[order], used]))
-    roots = core.join(indptr, indices, rows, ~determined)
+    roots = core.join(*e.system[0][:2], e.rows, ~determined)
     component = np.full(n, -1, np.int64)
     component[~determined] = np.unique(roots[~determined], return_inverse=True)[1]
     return Reduction(
-        relations=T,
+        relations=relations,
         free=free,
-        rows=rows,
-        parameters=parameters,
+        rows=e.rows,
+        parameters=e.parameters,
         determined=determined,
         alias=alias,
         ratio=ratio,
         component=component,
-        _state=(definition, order, pivots, start, stop, cell, coefficient_f),
+        _state=(*e.definitions, *e.pivots, e.coefficient_f),
     )
+
+
+def independent_rows(relations: csr_array, *, seed: int = 0) -> IntArray:
+    """Return as many relations as their rank, none a combination of the others: those that a reduction keeps."""
+    free = np.ones(relations.shape[1], np.bool_)
+    return _eliminated(relations, free, np.random.default_rng(seed)).rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Eliminated:
+    """What elimination leaves: totals defined by their parts, pivots by the leaves that are none."""
+
+    system: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], BoolArray]
+    definitions: tuple[IntArray, IntArray]
+    pivots: tuple[IntArray, IntArray, IntArray, IntArray]
+    coefficient: IntArray
+    coefficient_f: FloatArray
+    rows: IntArray
+    parameters: IntArray
+
+
+def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
+    from cellguard._core import elimination as core
+
+    n = T.shape[1]
+    system = (T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, residues(T.data)), free
+    definitions = definition, order = core.choose_definitions(*system)
+    leaves = np.flatnonzero(free & (definition < 0))
+    tests = [_random_vector(rng, n, leaves) for _ in range(2)]
+    for exact, value in tests:
+        core.propagate(*system, definitions, exact, value)
+    left = core.leftover_relations(*system, tests[0][0], tests[1][0])
+    used, pivots, start, stop, cell, coefficient, coefficient_f = core.eliminate(*system, definitions, left)
+    is_pivot = np.zeros(n, np.bool_)
+    is_pivot[pivots] = True
+    return _Eliminated(
+        system=system,
+        definitions=definitions,
+        pivots=(pivots, start, stop, cell),
+        coefficient=coefficient,
+        coefficient_f=coefficient_f,
+        rows=np.sort(np.concatenate([definition[order], used])),
+        parameters=leaves[~is_pivot[leaves]],
+    )
+
+
+def _random_vector(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
+    """Numbers at some cells, exact modulo the prime, and others in floating point; 0 elsewhere."""
+    from cellguard._core.elimination import PRIME
+
+    exact, value = np.zeros(n, np.int64), np.zeros(n)
+    exact[at] = rng.integers(1, PRIME, len(at))
+    value[at] = rng.uniform(-1.0, 1.0, len(at))
+    return exact, value
 
 
 def with_whole_coefficients(A: csr_array) -> csr_array:

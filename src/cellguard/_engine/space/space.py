@@ -89,7 +89,7 @@ class Space:
     @cached_property
     def relations(self) -> csr_array:
         """Independent relations between the variables."""
-        from cellguard._engine.space.reduce import reduce, with_whole_coefficients
+        from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
 
         r = self.reduction
         A = csr_array(r.relations[r.rows] @ self.lift)
@@ -98,7 +98,7 @@ class Space:
         A = A[np.flatnonzero(np.diff(A.indptr))]
         if A.shape[0] > len(self) - r.degrees_of_freedom:
             # merging can make relations vanish or repeat; the general elimination finds out which
-            A = A[reduce(with_whole_coefficients(A)).rows]
+            A = A[independent_rows(with_whole_coefficients(A))]
         return A
 
     @cached_property
