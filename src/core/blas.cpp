@@ -8,8 +8,18 @@ namespace {
 
 using Dgemm = void (*)(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
                        const int*, const double*, const int*, const double*, double*, const int*);
+using Dpotrs = void (*)(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*);
 
 Dgemm dgemm = nullptr;
+Dpotrs dpotrs = nullptr;
+
+void* exported(const char* module, const char* name) {
+    const nanobind::object functions = nanobind::module_::import_(module).attr("__pyx_capi__");
+    const nanobind::object capsule = functions[name];
+    void* found = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
+    if (found == nullptr) throw nanobind::python_error();
+    return found;
+}
 
 // BLAS counts by columns: the transpose of a matrix that is stored by rows.
 void run(char transposed, Matrix<const double> A, Matrix<const double> B, Matrix<double> C) {
@@ -24,16 +34,20 @@ void run(char transposed, Matrix<const double> A, Matrix<const double> B, Matrix
 }  // namespace
 
 void load() {
-    if (dgemm != nullptr) return;
-    const nanobind::object exported = nanobind::module_::import_("scipy.linalg.cython_blas").attr("__pyx_capi__");
-    const nanobind::object capsule = exported["dgemm"];
-    void* found = PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr()));
-    if (found == nullptr) throw nanobind::python_error();
-    dgemm = reinterpret_cast<Dgemm>(found);
+    if (dpotrs != nullptr) return;
+    dgemm = reinterpret_cast<Dgemm>(exported("scipy.linalg.cython_blas", "dgemm"));
+    dpotrs = reinterpret_cast<Dpotrs>(exported("scipy.linalg.cython_lapack", "dpotrs"));
 }
 
 void multiply_by_rows(Matrix<const double> A, Matrix<const double> B, Matrix<double> C) { run('T', A, B, C); }
 
 void multiply(Matrix<const double> A, Matrix<const double> B, Matrix<double> C) { run('N', A, B, C); }
+
+void solve_factored(Matrix<const double> factor, std::span<double> x) {
+    const int n = static_cast<int>(factor.rows()), one = 1;
+    const char lower = 'L';  // by columns
+    int info = 0;
+    if (n > 0) dpotrs(&lower, &n, &one, factor.data(), &n, x.data(), &n, &info);
+}
 
 }  // namespace cellguard::blas

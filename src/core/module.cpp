@@ -11,6 +11,7 @@ void bind_elimination(nanobind::module_ m);
 void bind_factors(nanobind::module_ m);
 void bind_flows(nanobind::module_ m);
 void bind_gram(nanobind::module_ m);
+void bind_interior(nanobind::module_ m);
 void bind_mincut(nanobind::module_ m);
 void bind_ordering(nanobind::module_ m);
 void bind_patterns(nanobind::module_ m);
@@ -34,7 +35,8 @@ NB_MODULE(_core, m) {
     bind_elimination(m.def_submodule("elimination", "Exact elimination over a prime field."));
     bind_factors(m.def_submodule("factors", "Which relations run along the same dimension."));
     bind_flows(m.def_submodule("flows", "Cheapest flows and negative cycles."));
-    bind_gram(m.def_submodule("gram", "The matrices that the interior point factors."));
+    bind_gram(m.def_submodule("gram", "The systems that the interior point solves."));
+    bind_interior(m.def_submodule("interior", "Newton's steps of the interior point."));
     bind_mincut(m.def_submodule("mincut", "Flows around an arc, and narrowest cuts."));
     bind_ordering(m.def_submodule("ordering", "Minimum degree ordering."));
     bind_patterns(m.def_submodule("patterns", "Search over patterns."));

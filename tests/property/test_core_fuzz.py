@@ -20,6 +20,7 @@ from cellguard._core import (
     factors,
     flows,
     gram,
+    interior,
     mincut,
     ordering,
     patterns,
@@ -187,7 +188,10 @@ def _factor(d: Draw) -> None:
 def _systems(d: Draw) -> None:
     cells, rank = d.size(), d.size()
     M = d.sparse(cells, rank)
-    gram.gram(*M, d.numbers(cells), np.zeros((rank, rank)))
+    dense = gram.DenseSystem(*M, rank)
+    dense.fill(d.numbers(cells), np.zeros((rank, rank)))
+    dense.along(d.numbers(rank, rank), d.numbers(cells), d.numbers(cells), d.size(3))
+    dense.across(d.numbers(rank, rank), d.numbers(cells), d.numbers(cells), d.numbers(cells), d.size(3))
     lower = by_rows(np.tril(np.ones((rank, rank), bool)))
     place = gram.places(*M[:2], *lower)
     gram.sparse_gram(M[0], M[2], d.numbers(cells), place, np.zeros(len(lower[1])))
@@ -229,6 +233,26 @@ def _networks(d: Draw) -> None:
     areas.cancel_pairs(net, pairs, parent, cells, soft, x, SHORT_S)
 
 
+def _interior(d: Draw) -> None:
+    n, bounds, pairs, shared = 1 + d.size(), d.size(), d.size(3), d.size(2)
+    rest = d.size() if shared else 0
+    m, one = bounds + 2 * pairs + rest, d.whole(0, n, pairs)
+    mover = np.concatenate([d.whole(0, n, bounds), one, one, d.whole(0, n, rest)])
+    aux = np.concatenate([np.zeros(bounds, np.int64), *2 * [np.arange(pairs)], pairs + d.whole(0, shared, rest)])
+    rows = (d.numbers(m), d.numbers(m), d.numbers(m))
+    newton = interior.Newton(
+        *(d.numbers(n), d.numbers(n), (mover, aux), rows),
+        *((d.numbers(pairs + shared), d.numbers(pairs + shared)), (bounds, pairs)),
+    )
+    newton.stand(d.numbers(n), d.numbers(pairs + shared), d.numbers(m), d.numbers(m))
+    newton.condense(d.numbers(m))
+    for aim in (newton.predict, newton.correct, newton.balance):
+        assert [len(each) for each in aim()] == [n, shared]
+        newton.follow(d.numbers(n), d.numbers(shared))
+    newton.balanced(d.numbers(n), d.numbers(shared))
+    newton.advance(0.9, bool(d.size(1)))
+
+
 def _tables(d: Draw) -> None:
     m, n = d.size(), d.size()
     start, index, value = d.sparse(m, n)
@@ -260,11 +284,11 @@ def _counts(d: Draw) -> None:
     assert siege.outer[0].shape == siege.hull[1].shape == (r, c)
 
 
-SUBJECTS = (_patterns, _echelon, _elimination, _factor, _systems, _networks, _tables, _counts)
+SUBJECTS = (_patterns, _echelon, _elimination, _factor, _systems, _interior, _networks, _tables, _counts)
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(SUBJECTS))
 def test_the_core_answers_or_refuses(seed, subject):
-    with contextlib.suppress(ValueError, TypeError):
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
         subject(Draw(seed))

@@ -15,11 +15,17 @@ import numpy as np
 import pytest
 
 import cellguard
-from cellguard._core import cholesky, circuits, echelon, elimination, flows, gram, mincut, ordering, patterns
+from cellguard._core import cholesky, circuits, echelon, elimination, flows, gram, interior, mincut, ordering, patterns
 from cellguard._engine.space.network import adjacency
 
 STUBS = sorted((Path(cellguard.__file__).parent / "_core").glob("[a-z]*.pyi"))
 WHOLE = np.zeros(1, np.int64)
+
+
+def newton(mover=WHOLE, pairs=(1, 0)):
+    """The steps of a program of one mover with one bound."""
+    one = np.ones(1)
+    return interior.Newton(one, one, (mover, WHOLE), (one, 0.0 * one, one), (np.zeros(0), np.zeros(0)), pairs)
 
 
 def test_every_subject_has_stubs():
@@ -73,7 +79,13 @@ def test_arrays_of_another_type_or_layout_are_refused_not_converted():
         lambda: ordering.minimum_degree(np.array([0, 1]), np.array([0])),
         lambda: ordering.minimum_degree(np.array([0, 3, 4]), np.array([1, 1, 1, 0])),
         lambda: elimination.join(np.array([0, 5]), np.arange(2), WHOLE, np.ones(2, bool)),
-        lambda: gram.gram(np.array([0, 2]), np.array([1, 0]), np.ones(2), np.ones(1), np.zeros((2, 2))),
+        lambda: gram.DenseSystem(np.array([0, 2]), np.array([1, 0]), np.ones(2), 2),
+        lambda: gram.DenseSystem(np.array([0, 1]), WHOLE, np.ones(1), 1).fill(np.ones(2), np.zeros((1, 1))),
+        lambda: gram.DenseSystem(np.array([0, 1]), WHOLE, np.ones(1), 1).along(np.eye(2), np.ones(1), np.ones(1), 0),
+        lambda: newton(mover=WHOLE + 1),
+        lambda: newton(pairs=(0, 1)),
+        lambda: newton().predict(),
+        lambda: newton().stand(np.zeros(1), np.zeros(0), np.ones(2), np.ones(1)),
         lambda: gram.sparse_gram(np.array([0, 1]), np.ones(1), np.ones(1), np.array([7], np.int32), np.zeros(1)),
         lambda: mincut.narrow((WHOLE, WHOLE, np.array([0, 0]), WHOLE), WHOLE, np.ones(1, bool), *np.ones((3, 1))),
         lambda: flows.negative_cycle((WHOLE, WHOLE + 4, np.array([0, 1]), WHOLE), np.ones(1), np.ones(1)),

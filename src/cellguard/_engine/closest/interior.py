@@ -117,59 +117,29 @@ class InteriorPoint:
     """
 
     def __init__(self, program: Program, projection: Projection, *, scale: float = 1.0) -> None:
+        from cellguard._core.interior import Newton
+
         self.p, self.projection = program, projection
         self.n, self.n_aux = len(program.linear), len(program.aux_cost)
         r = program.rows
         k, P = program.first_pair, program.n_pairs
         self.one, self.two, self.rest = slice(k, k + P), slice(k + P, k + 2 * P), slice(k + 2 * P, None)
-        self.pair_mover = r.mover[self.one]
         self.n_shared = self.n_aux - P
         self.curved = bool(program.quadratic.any() or program.aux_quadratic.any())
+        self.newton = Newton(
+            *(program.linear, program.quadratic, (r.mover, r.aux), (r.sign, r.lift, r.side)),
+            *((program.aux_cost, program.aux_quadratic), (k, P)),
+        )
         self.point = self._start(scale)
-
-    # ------------------------------------------------------------------ the rows as an operator
-
-    def _rows(self, v: FloatArray, a: FloatArray) -> FloatArray:
-        """``G x`` of the inequalities."""
-        r = self.p.rows
-        out = r.sign * v[r.mover]
-        if self.n_aux:
-            k = self.p.first_pair
-            out[k:] += r.lift[k:] * a[r.aux[k:]]
-        return out
-
-    def _movers(self, w: FloatArray) -> FloatArray:
-        """``G' w``, the part on the movers."""
-        r = self.p.rows
-        return _sums(r.mover, r.sign * w, self.n)
-
-    def _aux(self, w: FloatArray) -> FloatArray:
-        """``G' w``, the part on the auxiliaries."""
-        if not self.n_aux:
-            return np.zeros(0)
-        r, k = self.p.rows, self.p.first_pair
-        return _sums(r.aux[k:], r.lift[k:] * w[k:], self.n_aux)
 
     # ------------------------------------------------------------------ Newton
 
     def _condense(self, theta: FloatArray) -> None:
         """Eliminate the auxiliaries from ``Q + G' diag(theta) G`` and factor what is left."""
-        self.theta = theta
-        r, P = self.p.rows, self.p.n_pairs
-        one, two, rest = self.one, self.two, self.rest
-        weight = r.sign**2 * theta
-        weight[one] = weight[two] = 0.0
-        diagonal = self.p.quadratic + np.bincount(r.mover, weight, self.n)
-        if P:  # theta1 theta2 / (theta1 + theta2), without cancellation
-            s1, k1, t1, s2, k2, t2 = r.sign[one], r.lift[one], theta[one], r.sign[two], r.lift[two], theta[two]
-            curve = self.p.aux_quadratic[:P]
-            self.pair_F = k1**2 * t1 + k2**2 * t2 + curve
-            self.pair_E = s1 * k1 * t1 + s2 * k2 * t2
-            left = t1 * t2 * (s1 * k2 - s2 * k1) ** 2 + curve * (s1**2 * t1 + s2**2 * t2)
-            diagonal += np.bincount(self.pair_mover, left / self.pair_F, self.n)
-        self.projection.factor(np.maximum(diagonal, 1e-300))
+        self.projection.factor(self.newton.condense(theta))
         if self.n_shared:
-            which = r.aux[rest] - P
+            r, rest = self.p.rows, self.rest
+            which = r.aux[rest] - self.p.n_pairs
             coupling = r.sign[rest] * r.lift[rest] * theta[rest]
             self.border = np.stack(
                 [np.bincount(r.mover[rest], np.where(which == g, coupling, 0.0), self.n) for g in range(self.n_shared)]
@@ -178,20 +148,14 @@ class InteriorPoint:
             self.behind = np.stack([self.projection.solve(e) for e in self.border])
             self.schur = np.diag(F) - self.border @ self.behind.T
 
-    def _solve(self, g: FloatArray, h: FloatArray, *, restore: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Solve the condensed system for right-hand sides of movers and auxiliaries."""
-        P = self.p.n_pairs
-        if P:
-            g = g - np.bincount(self.pair_mover, self.pair_E * h[:P] / self.pair_F, self.n)
+    def _solve(self, sides: tuple[FloatArray, FloatArray], *, restore: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Solve the condensed system for right-hand sides of movers and shared auxiliaries."""
+        g, h = sides
         dv = self.projection.solve(g, self.point.v if restore else None)
-        da = np.zeros(self.n_aux)
-        if self.n_shared:
-            shared = np.linalg.solve(self.schur, h[P:] - self.border @ dv)
-            dv = dv - shared @ self.behind
-            da[P:] = shared
-        if P:
-            da[:P] = (h[:P] - self.pair_E * dv[self.pair_mover]) / self.pair_F
-        return dv, da
+        if not self.n_shared:
+            return dv, h
+        shared = np.asarray(np.linalg.solve(self.schur, h - self.border @ dv), np.float64)
+        return dv - shared @ self.behind, shared
 
     # ------------------------------------------------------------------ the method
 
@@ -230,9 +194,8 @@ class InteriorPoint:
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):
             self._residuals()
-            nothing_left = (
-                self.mu <= _NOTHING * first
-            )  # where moving costs nothing no gap is small beside the objective
+            # where moving costs nothing no gap is small beside the objective
+            nothing_left = self.mu <= _NOTHING * first
             if (self.relative_gap <= tolerance or nothing_left) and x.violation <= EXACT_RELATION:
                 best = replace(x, converged=True)
                 break
@@ -250,7 +213,7 @@ class InteriorPoint:
                 with np.errstate(over="raise", invalid="raise", divide="raise"):  # beyond what can be computed with
                     self._condense(x.multiplier / x.slack)
                     self._advance()
-            except (np.linalg.LinAlgError, FloatingPointError):
+            except (np.linalg.LinAlgError, ArithmeticError):
                 break
         self.point = replace(best, iterations=x.iterations)
         if x.iterations:
@@ -262,17 +225,17 @@ class InteriorPoint:
 
         Rows that are slack there have no multiplier; what this leaves unbalanced goes to the others.
         """
-        before, r = self.point, self.p.rows
-        one, two = self.one, self.two
-        a = np.maximum(r.side[one] - r.sign[one] * v[r.mover[one]], r.side[two] - r.sign[two] * v[r.mover[two]])
-        slack = self._rows(v, np.concatenate([a, before.a[len(a) :]])) - r.side
+        before, r, k = self.point, self.p.rows, self.p.first_pair
+        slack = r.sign * v[r.mover] - r.side
+        a = np.concatenate([np.maximum(-slack[self.one], -slack[self.two]), before.a[self.p.n_pairs :]])
+        slack[k:] += r.lift[k:] * a[r.aux[k:]]
         tight = slack <= EXACT_RELATION * np.maximum(1.0, np.abs(r.side))
         self.point = replace(
             before, v=v, slack=np.maximum(slack, 0.0), multiplier=np.where(tight, before.multiplier, 0.0)
         )
         try:
             self._condense(np.where(tight, _HEAVY, 1.0))
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, ArithmeticError):
             return replace(before, v=v)
         return self.point if self._rebalance(_STALLED) else replace(before, v=v)
 
@@ -285,10 +248,9 @@ class InteriorPoint:
         for _ in range(2):
             self._residuals()
             try:
-                dv, da = self._solve(-self.force, -self.aux_force, restore=False)
-            except np.linalg.LinAlgError:
+                step = self.newton.balanced(*self._solve(self.newton.balance(), restore=False))
+            except (np.linalg.LinAlgError, ArithmeticError):
                 return False
-            step = -self.theta * self._rows(dv, da)
             if np.abs(step).max() > limit * self.point.multiplier.max():
                 return False
             self.point.multiplier = np.maximum(self.point.multiplier + step, 0.0)
@@ -296,47 +258,18 @@ class InteriorPoint:
 
     def _residuals(self) -> None:
         """What the conditions of optimality still miss."""
-        p, x = self.p, self.point
-        self.primal = self._rows(x.v, x.a) - x.slack - p.rows.side
-        self.force: FloatArray = p.quadratic * x.v + p.linear - self._movers(x.multiplier)
-        self.aux_force = p.aux_cost + p.aux_quadratic * x.a - self._aux(x.multiplier)
-        x.gap = float(x.slack @ x.multiplier)
-        x.objective = p.constant + float(
-            p.linear @ x.v + 0.5 * (p.quadratic * x.v) @ x.v + p.aux_cost @ x.a + 0.5 * (p.aux_quadratic * x.a) @ x.a
-        )
-        x.violation = float(np.abs(self.primal / np.maximum(1.0, np.abs(p.rows.side))).max(initial=0.0))
+        x = self.point
+        x.gap, x.objective, x.violation = self.newton.stand(x.v, x.a, x.slack, x.multiplier)
+        x.objective += self.p.constant
         self.mu = x.gap / len(x.slack)
         self.relative_gap = x.gap / max(abs(x.objective), 1e-300)
 
-    def _direction(self, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Newton's step towards products of slack and multiplier that are larger by `target`."""
-        s, y = self.point.slack, self.point.multiplier
-        b = (target - y * self.primal) / s
-        dv, da = self._solve(self._movers(b) - self.force, self._aux(b) - self.aux_force)
-        ds = self._rows(dv, da) + self.primal
-        return dv, da, ds, (target - y * ds) / s
-
     def _advance(self) -> None:
         """Predict with full steps, then correct towards the centre by what the prediction missed."""
-        x = self.point
-        s, y = x.slack, x.multiplier
-        _, _, ds, dy = self._direction(-s * y)
-        up, down = _step(s, ds), _step(y, dy)
-        sigma = (float((s + up * ds) @ (y + down * dy)) / (self.mu * len(s))) ** 3
-        dv, da, ds, dy = self._direction(sigma * self.mu - s * y - ds * dy)
+        x, newton = self.point, self.newton
+        for aim in (newton.predict, newton.correct):
+            newton.follow(*self._solve(aim()))
         keep = 1.0 - min(0.005, max(1e-6, self.relative_gap))
-        up, down = min(1.0, keep * _step(s, ds)), min(1.0, keep * _step(y, dy))
-        if self.curved:  # the two residuals are tied by the quadratic term
-            up = down = min(up, down)
-        x.v, x.a, x.slack, x.multiplier = x.v + up * dv, x.a + up * da, s + up * ds, y + down * dy
+        # with squares the two residuals are tied: both take one step
+        x.v, x.a, x.slack, x.multiplier = newton.advance(keep, self.curved)
         x.iterations += 1
-
-
-def _sums(index: IntArray, weight: FloatArray, n: int) -> FloatArray:
-    """Sums of the weights by index."""
-    return np.asarray(np.bincount(index, weight, n), np.float64)
-
-
-def _step(x: FloatArray, dx: FloatArray) -> float:
-    """Longest step (up to 2) that keeps x + step dx at least 0."""
-    return -1.0 / min(-0.5, float((dx / x).min(initial=0.0)))

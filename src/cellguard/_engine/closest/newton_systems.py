@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array, tril
 
 from cellguard._engine.closest.cholesky import SparseCholesky
@@ -77,23 +77,20 @@ class NullSpace:
     threads = 1
 
     def __init__(self, N: csr_array) -> None:
-        self.N, self.NT = N, csr_array(N.T)
-        self._rows = _arrays(N)
+        from cellguard._core.gram import DenseSystem
+
+        self.system = DenseSystem(*_arrays(N), N.shape[1])
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._core.gram import gram
-
         self.theta = theta
-        self.shifted = shifted_cholesky(self.S, lambda: gram(*self._rows, theta, self.S.T))
+        shift = shifted_cholesky(self.S, lambda: self.system.fill(theta, self.S.T))
+        self.refinements = 3 if shift else 0
 
     def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
         """Return the minimiser for one g."""
-        x: FloatArray = self.N @ dpotrs(self.S, self.NT @ g, lower=1)[0]
-        for _ in range(3 if self.shifted else 0):
-            x += self.N @ dpotrs(self.S, self.NT @ (g - self.theta * x), lower=1)[0]
-        return x
+        return self.system.along(self.S.T, g, self.theta, self.refinements)
 
 
 class _Normal:
@@ -120,24 +117,28 @@ class _Normal:
         return x
 
 
-class DenseNormal(_Normal):
+class DenseNormal:
     """The normal equations with a dense Cholesky factor."""
 
+    threads = 1
+
     def __init__(self, A: csr_array) -> None:
-        super().__init__(A)
+        from cellguard._core.gram import DenseSystem
+
+        AT = csr_array(A.T)
+        AT.sort_indices()
+        self.system = DenseSystem(*_arrays(AT), A.shape[0])
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._core.gram import gram
-
         self.D = D = 1.0 / theta
-        shift = shifted_cholesky(self.S, lambda: gram(*self._columns, D, self.S.T))
+        shift = shifted_cholesky(self.S, lambda: self.system.fill(D, self.S.T))
         self.refinements = 3 if shift else 1
 
-    def _multipliers(self, b: FloatArray) -> FloatArray:
-        y: FloatArray = dpotrs(self.S, b, lower=1)[0]
-        return y
+    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+        """Return the minimiser for one g, which also brings v back to the relations."""
+        return self.system.across(self.S.T, g, np.zeros(len(g)) if v is None else v, self.D, self.refinements)
 
 
 class SparseNormal(_Normal):
