@@ -24,7 +24,7 @@ from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solve
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
 from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
-from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["Adjuster", "Closest"]
 
@@ -105,34 +105,34 @@ class Adjuster:
         return self.iterative if large and problem.curved else self.projection
 
     @cached_property
-    def _basic(self) -> IntArray:
-        """Cells that the relations determine once the parameters are chosen."""
-        basic = ~self.fixed
-        basic[self.reduction.parameters] = False
-        return np.flatnonzero(basic)
+    def _independent(self) -> csr_array:
+        """As many relations as the rank, in the order of elimination."""
+        return self.relations[self.reduction.order[0]]
 
     @cached_property
     def _factors(self) -> Any:
-        """LU factors of the independent relations on the basic cells: nearly triangular."""
+        """LU factors of the independent relations on the cells that they determine: nearly triangular as they stand."""
         from scipy.sparse.linalg import splu
 
-        return splu(self.relations[self.reduction.rows][:, self._basic].tocsc())
+        M = self._independent[:, self.reduction.order[1]].tocsc()
+        return splu(M, permc_spec="NATURAL", relax=1, panel_size=1)
 
     def complete(self, z: FloatArray) -> FloatArray:
         """Return the movement with the parameters of z that satisfies every relation."""
         out = np.zeros(self.n)
-        p = self.reduction.parameters
+        p, basic = self.reduction.parameters, self.reduction.order[1]
         out[p] = z[p]
-        if len(self._basic):
-            out[self._basic] = self._factors.solve(-(self.relations[self.reduction.rows] @ out))
+        if len(basic):
+            out[basic] = self._factors.solve(-(self._independent @ out))
         out[self.reduction.determined] = 0.0
         return out
 
     def multipliers(self, force: FloatArray) -> FloatArray:
         """Return y with ``T'y = force``, for a force that no movement feels."""
         y = np.zeros(self.relations.shape[0])
-        if len(self._basic):
-            y[self.reduction.rows] = self._factors.solve(force[self._basic], trans="T")
+        rows, basic = self.reduction.order
+        if len(basic):
+            y[rows] = self._factors.solve(force[basic], trans="T")
         return y
 
     # ------------------------------------------------------------------ one solve

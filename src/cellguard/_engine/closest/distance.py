@@ -205,10 +205,14 @@ def contradicts(relations: csr_array, y: FloatArray, lower: FloatArray, upper: F
     for multipliers in (y, np.rint(y * (_WHOLE / largest))):
         force = relations.T @ multipliers
         acts = force != 0.0
-        ends = force[acts] * np.stack([lower[acts], upper[acts]])
-        for far in (-ends.max(axis=0), ends.min(axis=0)):
-            if np.isfinite(far).all() and far.sum() > EXACT_RELATION * np.abs(far).sum():
+        below, above = force[acts] * lower[acts], force[acts] * upper[acts]
+        least, most = np.minimum(below, above), -np.maximum(below, above)
+        sums = float(least.sum()), float(most.sum())
+        for far, total in zip((least, most), sums, strict=True):
+            if np.isfinite(total) and total > EXACT_RELATION * np.abs(far).sum():
                 return True
+        if np.isfinite(sums).all():
+            break
     return False
 
 

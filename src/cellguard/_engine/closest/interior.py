@@ -34,6 +34,8 @@ _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
 _CLOSE, _PATIENCE = 1e-6, 2
 """More iterations than this without progress, so close to the end, mean that rounding has the last word."""
+_STANDS = 0.99
+"""A step that leaves so much of the way, there, was none, and the next one would be none either."""
 _BALANCED, _STALLED, _HEAVY = 1e-6, 1e-3, 1e9
 """Multipliers that miss their balance by less are corrected, where bounds are active so many times more."""
 _STUCK = 0.8
@@ -53,8 +55,11 @@ class Projection(Protocol):
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta > 0."""
 
-    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
-        """Return the minimiser for one g; v is 0 unless given, and off the relations by rounding only."""
+    def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
+        """Return the minimiser for one g; v is 0 unless given, and off the relations by rounding only.
+
+        A rough one only shows the way: its last digits do not matter.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -148,10 +153,12 @@ class InteriorPoint:
             self.behind = np.stack([self.projection.solve(e) for e in self.border])
             self.schur = np.diag(F) - self.border @ self.behind.T
 
-    def _solve(self, sides: tuple[FloatArray, FloatArray], *, restore: bool = True) -> tuple[FloatArray, FloatArray]:
+    def _solve(
+        self, sides: tuple[FloatArray, FloatArray], *, restore: bool = True, rough: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
         """Solve the condensed system for right-hand sides of movers and shared auxiliaries."""
         g, h = sides
-        dv = self.projection.solve(g, self.point.v if restore else None)
+        dv = self.projection.solve(g, self.point.v if restore else None, rough=rough)
         if not self.n_shared:
             return dv, h
         shared = np.asarray(np.linalg.solve(self.schur, h - self.border @ dv), np.float64)
@@ -205,9 +212,10 @@ class InteriorPoint:
             before = x.violation
             quality = self.relative_gap + x.violation
             stalled = stalled + 1 if best_quality < _CLOSE and quality > 0.5 * best_quality else 0
+            stands = stalled > 0 and quality > _STANDS * best_quality
             if quality < best_quality:
                 best, best_quality = replace(x), quality
-            if stalled > _PATIENCE or self.mu > _DIVERGED * first or deadline.passed:
+            if stands or stalled > _PATIENCE or self.mu > _DIVERGED * first or deadline.passed:
                 break
             try:
                 with np.errstate(over="raise", invalid="raise", divide="raise"):  # beyond what can be computed with
@@ -267,8 +275,8 @@ class InteriorPoint:
     def _advance(self) -> None:
         """Predict with full steps, then correct towards the centre by what the prediction missed."""
         x, newton = self.point, self.newton
-        for aim in (newton.predict, newton.correct):
-            newton.follow(*self._solve(aim()))
+        newton.follow(*self._solve(newton.predict(), rough=True))
+        newton.follow(*self._solve(newton.correct()))
         keep = 1.0 - min(0.005, max(1e-6, self.relative_gap))
         # with squares the two residuals are tied: both take one step
         x.v, x.a, x.slack, x.multiplier = newton.advance(keep, self.curved)

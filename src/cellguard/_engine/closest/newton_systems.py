@@ -66,8 +66,8 @@ class Unrelated:
         """Prepare for the weights theta."""
         self.theta = theta
 
-    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - nothing to return to
-        """Return the minimiser for one g."""
+    def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:  # noqa: ARG002
+        """Return the minimiser for one g; there is nothing to return to."""
         return g / self.theta
 
 
@@ -88,8 +88,8 @@ class NullSpace:
         shift = shifted_cholesky(self.S, lambda: self.system.fill(theta, self.S.T))
         self.refinements = 3 if shift else 0
 
-    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:  # noqa: ARG002 - v never leaves
-        """Return the minimiser for one g."""
+    def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:  # noqa: ARG002
+        """Return the minimiser for one g; v never leaves."""
         return self.system.along(self.S.T, g, self.theta, self.refinements)
 
 
@@ -108,11 +108,11 @@ class _Normal:
     def _multipliers(self, b: FloatArray) -> FloatArray:
         raise NotImplementedError
 
-    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+    def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
         """Return the minimiser for one g, which also brings v back to the relations."""
         start = np.zeros(len(g)) if v is None else v
         x: FloatArray = self.D * (g - self.AT @ self._multipliers(self.A @ (self.D * g + start)))
-        for _ in range(self.refinements):
+        for _ in range(_refinements(self.refinements, rough)):
             x -= self.D * (self.AT @ self._multipliers(self.A @ (start + x)))
         return x
 
@@ -136,9 +136,10 @@ class DenseNormal:
         shift = shifted_cholesky(self.S, lambda: self.system.fill(D, self.S.T))
         self.refinements = 3 if shift else 1
 
-    def solve(self, g: FloatArray, v: FloatArray | None = None) -> FloatArray:
+    def solve(self, g: FloatArray, v: FloatArray | None = None, *, rough: bool = False) -> FloatArray:
         """Return the minimiser for one g, which also brings v back to the relations."""
-        return self.system.across(self.S.T, g, np.zeros(len(g)) if v is None else v, self.D, self.refinements)
+        start = np.zeros(len(g)) if v is None else v
+        return self.system.across(self.S.T, g, start, self.D, _refinements(self.refinements, rough))
 
 
 class SparseNormal(_Normal):
@@ -201,6 +202,11 @@ class IterativeNormal(_Normal):
             size, before = float(r @ z), size
             p = z + (size / before) * p
         raise np.linalg.LinAlgError
+
+
+def _refinements(needed: int, rough: bool) -> int:
+    """How often an answer is refined: one that only shows the way, from factors that are exact, not at all."""
+    return 0 if rough and needed == 1 else needed
 
 
 def _arrays(M: csr_array) -> tuple[IntArray, IntArray, FloatArray]:

@@ -42,6 +42,8 @@ class Reduction:
     """Movement of the cell divided by that of its representative."""
     component: IntArray
     """Number of the connected component of each cell, from 0; -1 for cells that cannot move."""
+    order: tuple[IntArray, IntArray]
+    """The same rows, and the cell that each determines, as elimination took them: nearly a triangle."""
     _state: tuple[NDArray, ...]  # type: ignore[type-arg]
 
     @property
@@ -123,6 +125,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
         alias=alias,
         ratio=ratio,
         component=component,
+        order=e.order,
         _state=(*e.definitions, *e.pivots, e.coefficient_f),
     )
 
@@ -142,8 +145,12 @@ class _Eliminated:
     pivots: tuple[IntArray, IntArray, IntArray, IntArray]
     coefficient: IntArray
     coefficient_f: FloatArray
-    rows: IntArray
+    order: tuple[IntArray, IntArray]
     parameters: IntArray
+
+    @property
+    def rows(self) -> IntArray:
+        return np.sort(self.order[0])
 
 
 def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
@@ -166,7 +173,7 @@ def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eli
         pivots=(pivots, start, stop, cell),
         coefficient=coefficient,
         coefficient_f=coefficient_f,
-        rows=np.sort(np.concatenate([definition[order], used])),
+        order=(np.concatenate([definition[order], used]), np.concatenate([order, pivots])),
         parameters=leaves[~is_pivot[leaves]],
     )
 

@@ -89,18 +89,22 @@ def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     return up
 
 
-def hashed(names: list[str], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
+def hashed(names: list[bytes], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
     """Return the keyed hash of each name, in words of eight bytes, the first ones first."""
     begun, digests = blake2b(key=str(seed).encode(), person=person, digest_size=size), []
     for name in names:
         one = begun.copy()
-        one.update(name.encode())
+        one.update(name)
         digests.append(one.digest())
     return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, size // 8)
 
 
-def identities(table: Table, cells: IntArray) -> list[str]:
+def identities(table: Table, cells: IntArray) -> list[bytes]:
     """Return what makes each cell itself, in any table it may stand in."""
+    return [name.encode() for name in _names(table, cells)]
+
+
+def _names(table: Table, cells: IntArray) -> list[str]:
     known = table.statistics
     if known is not None and known.top.shape[1] and np.isfinite(known.count[cells]).all():
         rows = zip(known.count[cells].tolist(), known.top[cells].tolist(), strict=True)

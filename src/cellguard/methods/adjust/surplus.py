@@ -77,6 +77,6 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
     return replace(need, lower=out[0], upper=out[1])
 
 
-def _drawn(names: list[str], seed: int, purpose: str) -> FloatArray:
+def _drawn(names: list[bytes], seed: int, purpose: str) -> FloatArray:
     """Return a number of [0, 1) for each cell, by a keyed hash of what the cell is."""
     return hashed(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64

@@ -10,6 +10,7 @@ steps with growing prices, and the relations of two-way tables are totally unimo
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +90,13 @@ class _Loss:
         self.centre = near if most else np.zeros_like(near)
         self.marginal = self.absolute + self.square * (2.0 * np.abs(near) + 1.0)
 
+    def at(self, cells: IntArray) -> _Loss:
+        """The same of some cells."""
+        out = copy(self)
+        for name in ("absolute", "square", "centre", "marginal"):
+            setattr(out, name, getattr(self, name)[cells])
+        return out
+
     def __call__(self, z: FloatArray, at: IntArray | slice = slice(None)) -> FloatArray:
         return np.asarray(self.absolute[at] * np.abs(z - self.centre[at]) + self.square[at] * z**2)
 
@@ -112,7 +120,13 @@ class _Descent:
     """A whole movement that is improved by unit steps along the columns of the basis."""
 
     def __init__(self, basis: csr_array, low: FloatArray, high: FloatArray, loss: _Loss) -> None:
-        self.low, self.high, self.loss = low, high, loss
+        marginal = loss.marginal
+        # so dear that no gain elsewhere pays for missing a bound by one
+        typical = float(np.median(marginal[marginal > 0])) if marginal.any() else 1.0
+        self.cells = np.flatnonzero(np.diff(basis.indptr))  # those that move
+        self.price = np.maximum(1e4 * typical, 10.0 * marginal)[self.cells]
+        self.low, self.high, self.loss = low[self.cells], high[self.cells], loss.at(self.cells)
+        basis = basis[self.cells]
         self.columns = csc_array(basis)
         coo = basis.tocoo()
         shape = (basis.shape[1], basis.shape[0])
@@ -121,10 +135,6 @@ class _Descent:
             for c in np.unique(coo.data)
             for at in [coo.data == c]
         ]
-        marginal = loss.marginal
-        # so dear that no gain elsewhere pays for missing a bound by one
-        typical = float(np.median(marginal[marginal > 0])) if marginal.any() else 1.0
-        self.price = np.maximum(1e4 * typical, 10.0 * marginal)
 
     @classmethod
     def of(cls, wanted: _Wanted) -> FloatArray | None:
@@ -134,7 +144,8 @@ class _Descent:
         if basis is None:
             return None
         search = cls(basis, wanted.low, wanted.high, wanted.loss)
-        z = basis @ np.rint(wanted.near[reduction.parameters] / multiple)
+        out = basis @ np.rint(wanted.near[reduction.parameters] / multiple)
+        z = out[search.cells]
         for _ in range(_KICKS):
             # where numbers of very different sizes meet, the real optimum misses small cells by many units
             step = 4.0 ** np.ceil(np.log(max(1.0, float(search.missed(z).max(initial=0.0)))) / np.log(4.0))
@@ -143,7 +154,8 @@ class _Descent:
                 step /= 4.0
             missed = search.missed(z) > 0
             if not missed.any():
-                return np.asarray(z)
+                out[search.cells] = z
+                return np.asarray(out)
             if deadline.passed:
                 return None
             search.price = np.where(missed, 4.0 * search.price, search.price)
