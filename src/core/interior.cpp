@@ -49,6 +49,17 @@ CELLGUARD_HOT void answered(double* out, const double* target, const double* y, 
     for (Index i = 0; i < n; ++i) out[i] = (target[i] - y[i] * part[i]) / s[i];
 }
 
+/// Rows of one mover each: sign v[mover].
+CELLGUARD_HOT void gathered(double* out, const double* sign, const double* v, const std::int32_t* mover, Index n) {
+    for (Index i = 0; i < n; ++i) out[i] = sign[i] * v[mover[i]];
+}
+
+/// -s y + centre - ds dy: by how much the products of slack and multiplier shall grow.
+CELLGUARD_HOT void growth(double* out, double centre, const double* s, const double* y, const double* ds,
+                          const double* dy, Index n) {
+    for (Index i = 0; i < n; ++i) out[i] = centre - s[i] * y[i] - ds[i] * dy[i];
+}
+
 CELLGUARD_HOT void moved(double* x, const double* dx, double step, Index n) {
     for (Index i = 0; i < n; ++i) x[i] += step * dx[i];
 }
@@ -66,7 +77,8 @@ void require_finite(const Numbers& x) {
 
 struct Program {
     Numbers linear, quadratic;
-    std::vector<Index> mover, aux;
+    std::vector<std::int32_t> mover;
+    std::vector<Index> aux;
     Numbers sign, lift, side;
     Numbers cost, curve;  // of the auxiliaries
     Index first_pair, n_pairs;
@@ -158,7 +170,7 @@ class Newton {
         const double now = product(s_.data(), y_.data(), n);
         const double left = product_after(s_.data(), ds_.data(), up, y_.data(), dy_.data(), down, n) / now;
         const double centre = left * left * left * now / static_cast<double>(n);
-        for (Index i = 0; i < n; ++i) target_[i] = centre - s_[i] * y_[i] - ds_[i] * dy_[i];
+        growth(target_.data(), centre, s_.data(), y_.data(), ds_.data(), dy_.data(), n);
         return aim();
     }
 
@@ -205,7 +217,7 @@ class Newton {
 
     /// G x of the rows.
     void rows_of(const Numbers& v, const Numbers& a, Numbers& out) const {
-        for (Index i = 0; i < p_.rows(); ++i) out[i] = p_.sign[i] * v[p_.mover[i]];
+        gathered(out.data(), p_.sign.data(), v.data(), p_.mover.data(), p_.rows());
         for (Index i = p_.first_pair; i < p_.rows(); ++i) out[i] += p_.lift[i] * a[p_.aux[i]];
     }
 
@@ -260,13 +272,12 @@ class Newton {
 };
 
 Program checked(Program p) {
-    const Index n = p.movers(), m = p.rows(), k = p.first_pair, P = p.n_pairs;
-    require_length(std::span(p.quadratic), n, "quadratic");
+    const Index m = p.rows(), k = p.first_pair, P = p.n_pairs;
+    require_length(std::span(p.quadratic), p.movers(), "quadratic");
     require_length(std::span(p.aux), m, "aux");
     for (const Numbers* each : {&p.sign, &p.lift, &p.side}) require_length(std::span(*each), m, "sign, lift and side");
     require_length(std::span(p.curve), p.auxiliaries(), "curve");
     require(0 <= k && 0 <= P && P <= p.auxiliaries() && P <= m && k <= m - 2 * P, "pairs must be rows and auxiliaries");
-    require_indices(p.mover, n, "mover");
     for (Index i = k; i < m; ++i) {
         require_index(p.aux[i], p.auxiliaries(), "aux");
         if (i < k + 2 * P) {
@@ -288,6 +299,8 @@ void bind_interior(nb::module_ m) {
                std::tuple<View, View, View> rows, std::pair<View, View> auxiliaries, std::pair<Index, Index> pairs) {
                 const auto& [mover, aux] = places;
                 const auto& [sign, lift, side] = rows;
+                require(length(linear) < std::numeric_limits<std::int32_t>::max(), "too many movers");
+                require_indices(mover, length(linear), "mover");
                 new (self) Newton(checked({.linear = copied(linear),
                                            .quadratic = copied(quadratic),
                                            .mover = {mover.begin(), mover.end()},

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse.linalg  # noqa: F401 - every solve needs it: not loaded while time is counted
 from numpy.typing import ArrayLike
 
+from cellguard import _core  # noqa: F401 - for the same reason
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster, Closest
 from cellguard._engine.closest.directions import Choice, Senses, choose

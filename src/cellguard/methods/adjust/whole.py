@@ -174,10 +174,10 @@ class _Descent:
         z = z.copy()
         for _ in range(_ROUNDS):
             now = self.cost(z)
-            up, down = (
-                sum(matrix @ (self.cost(z + way * c) - now) for c, matrix in self.by_coefficient)
-                for way in (step, -step)
-            )
+            # a cell that goes up with one column goes down with another: each shift is priced once
+            shifts = {way * c for way in (step, -step) for c, _ in self.by_coefficient}
+            dearer = {shift: self.cost(z + shift) - now for shift in shifts}
+            up, down = (sum(matrix @ dearer[way * c] for c, matrix in self.by_coefficient) for way in (step, -step))
             gain = np.minimum(up, down)
             better = np.flatnonzero(gain < -1e-12 * max(float(now.sum()), 1e-300))
             if not len(better) or deadline.passed:
