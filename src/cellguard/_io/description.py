@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard._io.outline import read_text
 from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
@@ -178,5 +178,4 @@ def write_description(path: str | Path, description: Description, *, about: str)
         lines += ["", f"[dimensions.{toml_key(name)}]", *(f"{k} = {toml_value(v)}" for k, v in entry.items())]
     for entry in tables.get("attackers", []):
         lines += ["", "[[attackers]]", *(f"{k} = {toml_value(v)}" for k, v in entry.items() if v is not None)]
-    with atomic_writer(path) as stream:
-        stream.write("\n".join([*lines, ""]))  # type: ignore[call-overload]
+    write_lines(path, lines)

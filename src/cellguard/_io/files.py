@@ -6,14 +6,14 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from cellguard.exceptions import FormatError, InputError
 
-__all__ = ["atomic_writer", "read_bytes"]
+__all__ = ["atomic_writer", "packing_writer", "read_bytes", "write_lines", "write_text"]
 
 MAX_BYTES = 2 << 30
 """No text file of this product is larger than this once unpacked: some thirty million cells."""
@@ -30,7 +30,7 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
             raise InputError(f"{path}: is a folder; a file is needed.")
         if not path.is_file():  # a pipe or a device may never end
             raise InputError(f"{path}: is no ordinary file.", hint="save what it holds to a file first.")
-        if path.suffix != ".gz":
+        if path.suffix.lower() != ".gz":
             if packed > max_bytes:
                 raise FormatError.at(path, None, f"the file is larger than {max_bytes} bytes.")
             return path.read_bytes()
@@ -54,7 +54,7 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 @contextmanager
-def atomic_writer(path: str | Path, mode: str = "w", *, private: bool = False) -> Iterator[IO[str] | IO[bytes]]:
+def atomic_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary neighbour of ``path`` that replaces it on success and vanishes on failure.
 
     The temporary file is readable by its owner only until it takes its place, and a `private` one stays
@@ -64,10 +64,8 @@ def atomic_writer(path: str | Path, mode: str = "w", *, private: bool = False) -
     if not path.parent.is_dir():
         raise InputError(f"{path.parent}: no such folder.", hint="make the folder first.")
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    encoding = None if "b" in mode else "utf-8"
-    newline = None if "b" in mode else "\n"
     try:
-        with os.fdopen(handle, mode, encoding=encoding, newline=newline) as stream:
+        with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -79,3 +77,26 @@ def atomic_writer(path: str | Path, mode: str = "w", *, private: bool = False) -
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def packing_writer(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
+    """Open an :func:`atomic_writer` that packs what is written where the name ends in ``.gz``."""
+    with atomic_writer(path, private=private) as raw:
+        if not str(path).lower().endswith(".gz"):
+            yield raw
+            return
+        with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:  # no time, no name: the same text gives the same bytes
+            yield cast("IO[bytes]", packed)
+
+
+def write_text(path: str | Path, text: str, *, private: bool = False) -> None:
+    """Write a text, atomically."""
+    with atomic_writer(path, private=private) as stream:
+        stream.write(text.encode())
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Write lines, atomically."""
+    with atomic_writer(path) as stream:
+        stream.writelines(f"{line}\n".encode() for line in lines)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from cellguard._io.files import MAX_BYTES, atomic_writer, read_bytes
+from cellguard._io.files import MAX_BYTES, atomic_writer, packing_writer, read_bytes
 from cellguard._io.sheet import is_workbook, read_sheet
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError
@@ -350,8 +349,8 @@ def write_parquet(columns: Columns, path: str | Path, *, private: bool = False) 
     import pyarrow.parquet as pq
 
     table = to_frame(columns)
-    with atomic_writer(path, "wb", private=private) as stream:
-        pq.write_table(table, cast("IO[bytes]", stream), compression="zstd")
+    with atomic_writer(path, private=private) as stream:
+        pq.write_table(table, stream, compression="zstd")
 
 
 def beside(codes: Columns, others: Columns) -> dict[str, Any]:
@@ -399,17 +398,13 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
     """
     text_of = guarded if guard else str
     rows = zip(*(written(c, text_of) for c in columns.values()), strict=True)
-    with atomic_writer(path, "wb", private=private) as raw:
-        packed = str(path).lower().endswith(".gz")  # no time stamp and no name: the same cells give the same bytes
-        stream = gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0) if packed else cast("IO[bytes]", raw)
-        text = io.TextIOWrapper(cast("IO[bytes]", stream), encoding="utf-8", newline="\n")
+    with packing_writer(path, private=private) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([text_of(name) for name in columns])
         writer.writerows(rows)
         text.flush()
         text.detach()
-        if packed:
-            stream.close()
 
 
 def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:

@@ -13,16 +13,15 @@ Status: s safe, u unsafe (sensitive), m manually unsafe, z fixed. Whitespace is 
 
 from __future__ import annotations
 
-import gzip
 import re
 import warnings
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._io.files import packing_writer, read_bytes
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
@@ -267,13 +266,8 @@ def write_jj(path: str | Path, fields: dict[str, Any]) -> None:
         f"{b} {end - begin} : {' '.join(terms[begin:end])}\n"
         for b, begin, end in zip(_text(fields["rhs"]), ends[:-1], ends[1:], strict=True)
     )
-    with atomic_writer(path, "wb") as raw:
-        stream: IO[bytes] = cast("IO[bytes]", raw)
-        if str(path).endswith(".gz"):  # no time stamp and no name: the same table gives the same bytes
-            stream = cast("IO[bytes]", gzip.GzipFile("", "wb", 6, cast("IO[bytes]", raw), mtime=0))
+    with packing_writer(path) as stream:
         stream.write(f"0\n{n}\n".encode())
         stream.write(("\n".join(map(" ".join, rows)) + "\n").encode() if n else b"")
         stream.write(f"{T.shape[0]}\n".encode())
         stream.write("".join(relations).encode())
-        if stream is not raw:
-            stream.close()

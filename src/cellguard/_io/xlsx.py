@@ -6,7 +6,7 @@ import math
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 from xml.sax.saxutils import escape
 
 from cellguard._io.files import atomic_writer
@@ -32,7 +32,7 @@ def write_xlsx(path: str | Path, sheets: Mapping[str, Iterable[Row]]) -> None:
     that a code such as ``=cmd()`` stays a text even after the cell is edited; NaN and None are empty.
     """
     names = list(sheets)
-    with atomic_writer(path, "wb") as stream, zipfile.ZipFile(cast("IO[bytes]", stream), "w") as archive:
+    with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, content in _frame(names).items():
             _store(archive, name, content)
         for number, rows in enumerate(sheets.values(), start=1):

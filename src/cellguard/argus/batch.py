@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard._io.argus import arb
 from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_text
 from cellguard.argus.microdata import Made, Microdata
 from cellguard.argus.output import is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
@@ -25,7 +25,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["Outcome", "Result", "read_table", "run_batch"]
+__all__ = ["BatchOutcome", "Result", "read_table", "run_batch"]
 
 _SECONDS = 60.0
 _DEFAULT_MINUTES = 1.0
@@ -64,7 +64,7 @@ class Result:
 
 
 @dataclass(slots=True, kw_only=True)
-class Outcome:
+class BatchOutcome:
     """Everything a batch did."""
 
     results: list[Result] = field(default_factory=list)
@@ -77,7 +77,9 @@ class Outcome:
         return all(result.safe for result in self.results)
 
 
-def run_batch(path: str | Path, *, out: str | Path | None = None, say: Callable[[str], None] | None = None) -> Outcome:
+def run_batch(
+    path: str | Path, *, out: str | Path | None = None, say: Callable[[str], None] | None = None
+) -> BatchOutcome:
     """Run a batch of tau-ARGUS.
 
     Parameters
@@ -91,7 +93,7 @@ def run_batch(path: str | Path, *, out: str | Path | None = None, say: Callable[
 
     Returns
     -------
-    Outcome
+    BatchOutcome
         The tables with their releases and audits. A table that was not protected safely is not written.
     """
     path = Path(path)
@@ -111,14 +113,14 @@ class _Batch:
     def __init__(self, path: Path, out: Path, say: Callable[[str], None], *, only_read: bool = False) -> None:
         self.only_read = only_read
         self.path, self.folder, self.out, self.say = path, path.parent, out, say
-        self.outcome = Outcome()
+        self.outcome = BatchOutcome()
         self.data: tuple[str, Path] | None = None
         self.source: Microdata | ReadyTable | None = None
         self.results: list[Result] = []
         self.logbook: Path | None = None
         self.line = 0
 
-    def run(self) -> Outcome:
+    def run(self) -> BatchOutcome:
         steps: dict[type, Callable[[Any], None]] = {
             arb.Open: self._open,
             arb.SpecifyTable: self._specify,
@@ -330,8 +332,7 @@ class _Batch:
             self._text(self._target(command.argument or "version.txt"), f"cellguard {__version__}\n")
 
     def _text(self, path: Path, text: str) -> None:
-        with atomic_writer(path) as stream:
-            cast("IO[str]", stream).write(text)
+        write_text(path, text)
         self.outcome.written.append(path)
 
     def _write_logbook(self) -> None:

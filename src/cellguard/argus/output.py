@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import IO, cast
 
 import numpy as np
 
 from cellguard._io.argus.data import write_columns
 from cellguard._io.argus.lists import write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.argus.microdata import Made
 from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
@@ -107,8 +106,7 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
             lines = _sbs(made, release, options)
         else:
             lines = _matrix(made, release, options) if form == CSV else _records(made, release, options, form)
-        with atomic_writer(path) as stream:
-            cast("IO[str]", stream).writelines(f"{line}\n" for line in lines)
+        write_lines(path, lines)
     if is_internal(form, options):
         for file in files:
             file.chmod(0o600)

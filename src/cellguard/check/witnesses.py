@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -306,8 +306,8 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         packed = gzip.compress(packed, mtime=0)
-    with atomic_writer(path, "wb", private=True) as stream:
-        cast("IO[bytes]", stream).write(packed)
+    with atomic_writer(path, private=True) as stream:
+        stream.write(packed)
 
 
 def _distinct(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:

@@ -25,6 +25,7 @@ __all__ = [
     "print_json",
     "print_pairs",
     "progress_lines",
+    "show",
 ]
 
 
@@ -59,6 +60,14 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     console.print(escape(title), style="bold")
     console.print(grid)
+
+
+def show(title: str, summary: Mapping[str, Any], *, as_json: bool, **instead: Any) -> None:
+    """Print what a verb found: an object for programs, pairs for people, who are told `instead` what they can read."""
+    if as_json:
+        print_json(summary)
+    else:
+        print_pairs(title, {**summary, **instead})
 
 
 def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def command(
         return
     if not data:
         raise InputError("which data file? None was given.", hint="cellguard init DATA.csv")
-    from cellguard._io.files import atomic_writer
+    from cellguard._io.files import write_text
     from cellguard.publish.init import draft
     from cellguard.publish.propose import propose
 
@@ -56,8 +56,7 @@ def command(
     if path.exists() and not force:
         raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")
     made = draft(data[0], path.parent) if len(data) == 1 else propose(data, path.parent)
-    with atomic_writer(path) as stream:
-        stream.write(made.text)  # type: ignore[call-overload]
+    write_text(path, made.text)
     print(path)
     for line in made.told:
         note(f"  {line}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 from cellguard._types import BoolArray
 from cellguard.cli._asked import TableAsked
 from cellguard.cli._options import Json, Quiet, TableFile
-from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,10 +84,7 @@ def command(
     summary = {**found.summary(), "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum())}}
     if resist:
         summary["release"] = {name: suppression.details[name] for name in ("draws", "decoys", "price", "certificate")}
-    if as_json:
-        print_json(summary)
-    else:
-        print_pairs(f"{path.name}: matching attack", {k: v for k, v in summary.items() if k != "method"})
+    show(f"{path.name}: matching attack", summary, as_json=as_json)
 
 
 def _rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
@@ -128,14 +124,8 @@ def _suppression(
 
 
 def _write(found: Any, out: Path) -> None:
-    import csv
-
-    from cellguard._io.files import atomic_writer
+    from cellguard._io.frames import beside, write_csv
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
     codes = found.suppression.table.cell_codes(found.cells)
-    columns = [*codes.values(), *(["" if math.isnan(v) else int(v) for v in getattr(found, name)] for name in names)]
-    with atomic_writer(out, private=True) as stream:
-        writer = csv.writer(stream, lineterminator="\n")  # type: ignore[arg-type]
-        writer.writerow([*codes, *names])
-        writer.writerows(zip(*columns, strict=True))
+    write_csv(beside(codes, {name: getattr(found, name) for name in names}), out, guard=True, private=True)

@@ -104,5 +104,5 @@ def _copy_report(outcome: Outcome, path: Path) -> None:
 
     if outcome.report is None:  # the check before the run has seen that one is asked for
         return
-    with outcome.report.open("rb") as source, atomic_writer(path, "wb") as target:
-        shutil.copyfileobj(source, target)  # type: ignore[misc]
+    with outcome.report.open("rb") as source, atomic_writer(path) as target:
+        shutil.copyfileobj(source, target)

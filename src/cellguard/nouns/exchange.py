@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard._io.frames import beside, written
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.figures import digits_of
@@ -119,8 +119,7 @@ def sdmx_columns(
 def write_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
     """Write one table of a release as a PX file: the last dimension is the heading, the others are the stub."""
     values = release.point_values()[view.cells]
-    with atomic_writer(path) as stream:
-        cast("IO[str]", stream).writelines(f"{line}\n" for line in _px(view, values, title))
+    write_lines(path, _px(view, values, title))
 
 
 def _px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:

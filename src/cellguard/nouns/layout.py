@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -307,8 +307,8 @@ def _save(book: Any, path: str | Path) -> None:
     book.save(made)
     with (
         zipfile.ZipFile(made) as old,
-        atomic_writer(path, "wb") as stream,
-        zipfile.ZipFile(cast("IO[bytes]", stream), "w", zipfile.ZIP_DEFLATED) as new,
+        atomic_writer(path) as stream,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
     ):
         for name in old.namelist():
             content = old.read(name)

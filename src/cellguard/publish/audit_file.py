@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._io.files import read_bytes, write_text
 from cellguard.exceptions import FormatError
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ def write_audit(path: Path, table: Table, audit: Audit) -> None:
     lines += [f'"cells": {_block("{}", table.cell_codes(asked).items())}']
     lines += [f'"ranges": {_block("{}", columns.items())}']
     lines += [f'"attackers": {_block("[]", people)}']
-    with atomic_writer(path, private=True) as stream:
-        cast("IO[str]", stream).write("{\n" + ",\n".join(lines) + "\n}\n")
+    write_text(path, "{\n" + ",\n".join(lines) + "\n}\n", private=True)
 
 
 def _findings(found: Finding) -> FloatArray:

@@ -14,7 +14,7 @@ from enum import Enum
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -65,8 +65,8 @@ class Checkpoints:
         tree = _packed(value, arrays, {})
         text = json.dumps({"format": _FORMAT, "key": self.key, "value": tree})
         content = {f"a{i}": array for i, array in enumerate(arrays)}
-        with atomic_writer(path, "wb") as stream:
-            np.savez(cast("IO[bytes]", stream), text=np.frombuffer(text.encode(), np.uint8), **cast("Any", content))
+        with atomic_writer(path, private=True) as stream:
+            np.savez(stream, text=np.frombuffer(text.encode(), np.uint8), **cast("Any", content))
 
     def load(self, name: str) -> Any:
         """Return what was kept; None where there is nothing, or something else."""

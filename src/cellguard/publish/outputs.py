@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_text
 from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
 from cellguard.check.partners import partners
@@ -107,10 +107,7 @@ class Folders:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON, atomically and the same for the same object."""
-    with atomic_writer(path) as stream:
-        cast("IO[str]", stream).write(
-            json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n"
-        )
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
 
 
 def write_public(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cellguard._interrupt import BEST_KEPT, was_interrupted
+from cellguard._io.files import write_text
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
@@ -349,7 +350,7 @@ def _write(outcome: Outcome, work: _Run) -> None:
         taken = (public / template.name).exists()
         fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
     write_internal(internal, job.name, release, outcome.audit, job.output, views=_views(job))
-    (internal / "job.toml").write_text(outcome.file.text, encoding="utf-8")
+    write_text(internal / "job.toml", outcome.file.text, private=True)
     if job.output.report:
         _write_reports(outcome, public, internal)
     write_json(public / "manifest.json", _public_manifest(outcome, public))

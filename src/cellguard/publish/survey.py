@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines, write_text
 from cellguard._io.frames import write_csv
 
 __all__ = ["ACTIVITIES", "JOB", "REGIONS", "SIZES", "survey", "write_survey"]
@@ -97,10 +97,8 @@ def write_survey(folder: Path, *, n: int = 20_000, job: str | None = None) -> Pa
     write_csv(survey(n), folder / "enterprises.csv")
     for name, tree in (("regions", REGIONS), ("activities", ACTIVITIES)):
         lines = [line for parent, codes in tree.items() for line in (parent, *(f"@{code}" for code in codes))]
-        with atomic_writer(folder / f"{name}.hrc") as stream:
-            stream.write("\n".join(lines) + "\n")  # type: ignore[call-overload]
-    with atomic_writer(folder / "job.toml") as stream:
-        stream.write(JOB if job is None else job)  # type: ignore[call-overload]
+        write_lines(folder / f"{name}.hrc", lines)
+    write_text(folder / "job.toml", JOB if job is None else job)
     return folder / "job.toml"
 
 

@@ -11,10 +11,10 @@ import zipfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cellguard._io.facts import ReadOnce
-from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._io.files import atomic_writer, read_bytes, write_text
 from cellguard._io.toml import toml_document
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
 from cellguard.web.places import DATA_ENDINGS, Root, confined
@@ -151,8 +151,7 @@ class Project:
 
     def write_text(self, text: str) -> None:
         """Write the job file, atomically."""
-        with atomic_writer(self.path) as stream:
-            cast("IO[str]", stream).write(text)
+        write_text(self.path, text)
 
     # ---------------------------------------------------------------- files
 
@@ -172,9 +171,9 @@ class Project:
             raise InputError(f"{_UPLOADS}: is a symbolic link.", hint="remove it.")
         folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / name
-        with atomic_writer(path, "wb", private=True) as stream:
+        with atomic_writer(path, private=True) as stream:
             async for chunk in content:
-                cast("IO[bytes]", stream).write(chunk)
+                stream.write(chunk)
         try:
             _refuse_bomb(path)
         except BaseException:
@@ -215,8 +214,7 @@ class Project:
 
     def keep(self, name: str, content: Mapping[str, Any]) -> None:
         """Keep something for the page, readable by its owner alone."""
-        with atomic_writer(self.private / name, private=True) as stream:
-            cast("IO[str]", stream).write(json.dumps(content, allow_nan=False))
+        write_text(self.private / name, json.dumps(content, allow_nan=False), private=True)
 
     def kept(self, name: str) -> dict[str, Any] | None:
         """Return what was kept, if anything was and it can be read."""

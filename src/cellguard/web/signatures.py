@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_text
 from cellguard.exceptions import InputError
 
 __all__ = ["FILE", "sign", "signature_of"]
@@ -34,8 +34,7 @@ def sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
         "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "manifest": hash_of(manifest),
     }
-    with atomic_writer(folder / FILE, private=True) as stream:
-        cast("IO[str]", stream).write(json.dumps(signed, indent=2, ensure_ascii=False) + "\n")
+    write_text(folder / FILE, json.dumps(signed, indent=2, ensure_ascii=False) + "\n", private=True)
     return signed | {"unchanged": True}
 
 

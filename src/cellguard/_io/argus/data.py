@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.files import atomic_writer, read_bytes
+from cellguard._io.files import read_bytes, write_lines
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
@@ -158,14 +158,11 @@ def _wrong_number(path: str | Path, texts: Sequence[str | None], name: str) -> F
 def write_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Sequence[str]]) -> None:
     """Write text columns as the metadata says, atomically; numbers are right-justified in fixed width."""
     texts = [columns[v.name] for v in metadata.variables]
-    with atomic_writer(path) as raw:
-        stream = cast("IO[str]", raw)
-        if metadata.separator:
-            for row in zip(*texts, strict=True):
-                stream.write(metadata.separator.join(row) + "\n")
-            return
-        for number, row in enumerate(zip(*texts, strict=True), 1):
-            stream.write(_fixed_line(path, number, metadata.variables, row) + "\n")
+    rows = zip(*texts, strict=True)
+    if metadata.separator:
+        write_lines(path, map(metadata.separator.join, rows))
+    else:
+        write_lines(path, (_fixed_line(path, k, metadata.variables, row) for k, row in enumerate(rows, 1)))
 
 
 def _fixed_line(path: str | Path, number: int, variables: Sequence[Variable], row: Sequence[str]) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 from cellguard._io.argus.words import float_of, lines_of, unquoted
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
 __all__ = ["Decision", "read_hst", "write_hst"]
@@ -52,7 +51,5 @@ def read_hst(path: str | Path, n_codes: int, separator: str = ",") -> list[Decis
 
 def write_hst(path: str | Path, decisions: Iterable[Decision]) -> None:
     """Write an a priori file, atomically."""
-    with atomic_writer(path) as stream:
-        for d in decisions:
-            fields = [*(f'"{c}"' for c in d.codes), d.action, *(f"{x!r}" for x in d.numbers)]
-            cast("IO[str]", stream).write(",".join(fields) + "\n")
+    rows = ([*(f'"{c}"' for c in d.codes), d.action, *(f"{x!r}" for x in d.numbers)] for d in decisions)
+    write_lines(path, (",".join(row) for row in rows))

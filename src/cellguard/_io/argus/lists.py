@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
 
 from cellguard._io.argus.words import lines_of, unquoted
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
 __all__ = ["Recoding", "read_cdl", "read_grc", "write_cdl", "write_grc", "write_hrc"]
-
-
-def _write(path: str | Path, lines: Iterable[str]) -> None:
-    with atomic_writer(path) as stream:
-        cast("IO[str]", stream).write("".join(f"{line}\n" for line in lines))
 
 
 def read_cdl(path: str | Path) -> dict[str, str]:
@@ -35,12 +29,12 @@ def read_cdl(path: str | Path) -> dict[str, str]:
 
 def write_cdl(path: str | Path, labels: Mapping[str, str]) -> None:
     """Write a code list, atomically."""
-    _write(path, (f"{code},{label}" for code, label in labels.items()))
+    write_lines(path, (f"{code},{label}" for code, label in labels.items()))
 
 
 def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]]) -> None:
     """Write a hierarchy, atomically: depth (0 below the total) and code of each line, parents first."""
-    _write(path, (f"{'@' * depth}{code}" for depth, code in lines))
+    write_lines(path, (f"{'@' * depth}{code}" for depth, code in lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +90,10 @@ def _range(text: str, path: str | Path, number: int) -> tuple[str, str]:
 def write_grc(path: str | Path, recoding: Recoding) -> None:
     """Write a recoding, atomically."""
     if recoding.collapsed:
-        _write(path, ["<TREERECODE>", *recoding.collapsed])
+        write_lines(path, ["<TREERECODE>", *recoding.collapsed])
         return
     lines = []
     for new, ranges in recoding.groups:
         parts = [first if first == last else f"{first}-{last}" for first, last in ranges]
         lines.append(f"{new}: {','.join(parts)}")
-    _write(path, lines)
+    write_lines(path, lines)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from cellguard._io.argus.words import int_of, lines_of, quoted, unquoted, words
-from cellguard._io.files import atomic_writer
+from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError, UnknownCodeError, did_you_mean
 
 __all__ = ["Metadata", "Variable", "read_rda", "write_rda"]
@@ -177,8 +177,7 @@ def write_rda(path: str | Path, metadata: Metadata) -> None:
         places = [str(p) for p in (v.start, v.width) if p is not None]
         lines.append(" ".join([v.name, *places, *(quoted(m) for m in v.missing)]))
         lines += [f"   {tag}" for tag in _written(v)]
-    with atomic_writer(path) as stream:
-        cast("IO[str]", stream).write("".join(f"{line}\n" for line in lines))
+    write_lines(path, lines)
 
 
 def _written(v: Variable) -> Iterator[str]:
