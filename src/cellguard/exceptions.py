@@ -19,7 +19,7 @@ release, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +36,7 @@ __all__ = [
     "UnknownCodeError",
     "did_you_mean",
     "require_known",
+    "require_there",
     "where_it_happened",
 ]
 
@@ -142,6 +143,20 @@ def require_known(what: str, word: object, known: Iterable[str], kind: type[Cell
     if word not in words:
         near = next(filter(None, (did_you_mean(case, words) for case in (str(word), str(word).upper()))), None)
         raise kind(f"{what} {word!r} is not known.", hint=near or f"known are {', '.join(words)}.")
+
+
+def require_there(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
+    """Refuse the first name that is not there; the hint has the nearest one, or some of those that are.
+
+    >>> require_there("column", ["regoin"], ["region", "size"], place="firms.csv: ")
+    Traceback (most recent call last):
+    cellguard.exceptions.UnknownCodeError: firms.csv: there is no column 'regoin'.
+    Hint: did you mean 'region'?
+    """
+    for name in names:
+        if name not in known:
+            some = f"known are {', '.join(list(known)[:12])}." if known else None
+            raise UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
 
 
 def where_it_happened(error: BaseException) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, FloatArray
-from cellguard.exceptions import UnknownCodeError, did_you_mean
+from cellguard.exceptions import require_there
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.release import Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table
@@ -309,8 +309,5 @@ def load(name: str) -> Table:
     >>> load("castro2004-figure1")
     Table(20 cells, 9 relations, 4 sensitive)
     """
-    if name not in TABLES:
-        raise UnknownCodeError(
-            f"there is no example {name!r}.", hint=did_you_mean(name, TABLES) or f"examples are {', '.join(TABLES)}."
-        )
+    require_there("example", [name], TABLES)
     return TABLES[name]()

@@ -17,7 +17,7 @@ import numpy as np
 
 from cellguard._engine.space.cell_grid import aggregate
 from cellguard._types import Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, require_there
 from cellguard.nouns.assemble import coordinates, derive_relations
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
@@ -432,13 +432,7 @@ def generate(kind: str, seed: int = 0, **sizes: Any) -> Table:
     >>> generate("cube", seed=3, sides=(4, 4))
     Table(25 cells, 10 relations, 0 sensitive)
     """
-    if kind not in KINDS:
-        raise UnknownCodeError(
-            f"there is no kind {kind!r}.", hint=did_you_mean(kind, KINDS) or f"kinds are {', '.join(KINDS)}."
-        )
+    require_there("kind", [kind], KINDS)
     known = [name for name in inspect.signature(KINDS[kind]).parameters if name != "seed"]
-    for name in sizes:
-        if name not in known:
-            hint = did_you_mean(name, known) or f"its sizes are {', '.join(known)}."
-            raise UnknownCodeError(f"kind {kind!r} has no size {name!r}.", hint=hint)
+    require_there("size", sizes, known, place=f"kind {kind!r}: ")
     return KINDS[kind](seed, **sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple
 
-from cellguard.exceptions import UnknownCodeError, did_you_mean
+from cellguard.exceptions import UnknownCodeError, require_known
 from cellguard.experiments._framework import Experiment, Report, Settings, reproduce
 
 __all__ = ["EXPERIMENTS", "Entry", "Experiment", "Report", "Settings", "experiment", "reproduce"]
@@ -118,11 +118,7 @@ EXPERIMENTS = {
 
 def experiment(name: str) -> Experiment:
     """Return an experiment by its name."""
-    if name not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise UnknownCodeError(
-            f"experiment {name!r} is not known; known are {known}.", hint=did_you_mean(name, EXPERIMENTS)
-        )
+    require_known("experiment", name, EXPERIMENTS, UnknownCodeError)
     entry = EXPERIMENTS[name]
     found: Experiment = getattr(import_module(f"cellguard.experiments.{entry.module}"), entry.attribute)
     return found

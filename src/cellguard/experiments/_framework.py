@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, require_there
 from cellguard.nouns.table import Table
 
 __all__ = [
@@ -82,12 +82,7 @@ class Experiment:
 
     def chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option, those that were given instead of what is chosen unless told."""
-        for name in given:
-            if name not in self.options:
-                known = f"it has {', '.join(self.options)}." if self.options else "it has none."
-                raise UnknownCodeError(
-                    f"{self.name} has no option {name!r}.", hint=did_you_mean(name, self.options) or known
-                )
+        require_there("option", given, self.options, place=f"{self.name}: ")
         return {name: _as(default, given.get(name, default), name) for name, default in self.options.items()}
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine.numbers.multiples import without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import additive
 from cellguard.nouns.table import Table
@@ -49,11 +49,7 @@ def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | Non
 
 def _block(hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]) -> list[IntArray]:
     named = [crossing] if isinstance(crossing, str) else list(crossing)
-    for name in named:
-        if name not in hierarchies:
-            raise UnknownCodeError(
-                f"crossing {tuple(named)}: there is no dimension {name!r}.", hint=did_you_mean(str(name), hierarchies)
-            )
+    require_there("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
     deepest = crossing if isinstance(crossing, Mapping) else {}
     block = []
     for name, h in hierarchies.items():
@@ -154,7 +150,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     T, rhs = reading.relations or (derive_relations(tuple(hierarchies.values()), cells), None)
     if T.shape[1] != len(cells):
         raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
-    read = _Reader(given, hierarchies, cells, place)
+    read = _FrameReader(given, hierarchies, cells, place)
     given_values = read.required(reading.value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
@@ -177,8 +173,7 @@ def cell_name(hierarchies: Mapping[str, Hierarchy], row: Coordinates) -> str:
 
 
 def _column(given: Mapping[str, Any], name: str) -> Any:
-    if name not in given:
-        raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, given))
+    require_there("column", [name], given)
     return given[name]
 
 
@@ -207,7 +202,7 @@ def _read_codes(
     return hierarchies, np.column_stack(indices).astype(np.int32)
 
 
-class _Reader:
+class _FrameReader:
     """Columns of a frame, brought into the order of the table's cells."""
 
     def __init__(

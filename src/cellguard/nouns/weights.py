@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cellguard._types import FloatArray
-from cellguard.exceptions import UnknownCodeError, did_you_mean
+from cellguard.exceptions import UnknownCodeError, require_known
 
 __all__ = ["WEIGHTS", "weights_by_value"]
 
@@ -36,8 +36,5 @@ def weights_by_value(kind: str, values: FloatArray) -> FloatArray:
     array([0.25, 1.  , 0.5 ])
     """
     if kind not in WEIGHTS:
-        known = ["table", *WEIGHTS]
-        raise UnknownCodeError(
-            f"weights {kind!r} are not known; known are {', '.join(known)}.", hint=did_you_mean(kind, known)
-        )
+        require_known("kind of weights", kind, ["table", *WEIGHTS], UnknownCodeError)
     return WEIGHTS[kind](np.abs(values))

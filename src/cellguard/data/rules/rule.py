@@ -10,7 +10,7 @@ import numpy as np
 
 from cellguard._types import BoolArray, FloatArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, require_there
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -90,9 +90,7 @@ class Rule:
         """Return which cells of the table the rule looks at."""
         covered = np.ones(table.n_cells, dtype=bool)
         for dimension, wanted, inside in self.places:
-            if dimension not in table.dimensions:
-                hint = did_you_mean(dimension, table.dimensions)
-                raise UnknownCodeError(f"{self.name}: the table has no dimension {dimension!r}.", hint=hint)
+            require_there("dimension", [dimension], table.dimensions, place=f"{self.name}: ")
             d = table.dimensions.index(dimension)
             unknown = sorted(wanted - set(table.codes[d]))
             if unknown:

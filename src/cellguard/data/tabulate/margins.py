@@ -16,11 +16,11 @@ from cellguard.data.tabulate.holdings import Judged
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.rollup import Cells, Items
 
-__all__ = ["Part", "Rolled", "exact", "in_order", "statistics_of", "with_records"]
+__all__ = ["CrossingMargins", "Rolled", "exact", "in_order", "statistics_of", "with_records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CrossingMargins:
     """All margins of one crossing, with their statistics."""
 
     dimensions: tuple[int, ...]
@@ -139,7 +139,7 @@ def _first(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
 # ---------------------------------------------------------------- into the table's order
 
 
-def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray]:
+def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
     """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
     free = np.ones(len(cells), dtype=bool)
     out = []
@@ -154,14 +154,14 @@ def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> 
     return out
 
 
-def _people(cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]) -> list[IntArray] | None:
+def _people(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
     listed = keys_of(cells, sizes)
     place = [locate(listed, _whole_keys(part, sizes), sizes) for part in parts]
     return same_people([part.statistics for part in parts], place, len(cells))
 
 
-def _whole_keys(part: Part, sizes: Sequence[int]) -> IntArray:
+def _whole_keys(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     """Return the part's cells in the grid of all dimensions."""
     own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
     whole = np.zeros((len(own), len(sizes)), np.int32)
@@ -169,14 +169,14 @@ def _whole_keys(part: Part, sizes: Sequence[int]) -> IntArray:
     return keys_of(whole, sizes)
 
 
-def with_records(parts: Sequence[Part], sizes: Sequence[int]) -> Coordinates:
+def with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
     found = [_whole_keys(part, sizes) for part in parts]
     return coordinates_of(np.unique(np.concatenate(found)), sizes)
 
 
 def in_order(
-    cells: Coordinates, sizes: Sequence[int], parts: Sequence[Part]
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
     where = _places(cells, sizes, parts)

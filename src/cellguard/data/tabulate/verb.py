@@ -14,12 +14,12 @@ import numpy as np
 from cellguard._engine.space.cell_grid import keys_of
 from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits, meet
 from cellguard.data.tabulate.holdings import judge
-from cellguard.data.tabulate.margins import Part, Rolled, exact, in_order, statistics_of, with_records
+from cellguard.data.tabulate.margins import CrossingMargins, Rolled, exact, in_order, statistics_of, with_records
 from cellguard.data.tabulate.opened import library, open_records
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.data.tabulate.rollup import roll_up
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, require_there
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -211,9 +211,7 @@ def published(
     out: dict[frozenset[str], tuple[str, ...]] = {}
     for table in tables:
         names = (table,) if isinstance(table, str) else tuple(table)
-        for name in names:
-            if name not in dims:
-                raise UnknownCodeError(f"tables: there is no dimension {name!r}.", hint=did_you_mean(name, dims))
+        require_there("dimension", names, dims, place="tables: ")
         for subset in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1)):
             out.setdefault(frozenset(subset), subset)
     return list(out.values())
@@ -225,9 +223,7 @@ def largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[
         return [tuple(dims)]
     sets = [frozenset([c] if isinstance(c, str) else c) for c in crossings]
     for names in sets:
-        for name in names:
-            if name not in dims:
-                raise UnknownCodeError(f"crossings: there is no dimension {name!r}.", hint=did_you_mean(name, dims))
+        require_there("dimension", names, dims, place="crossings: ")
     most = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
     return [tuple(d for d in dims if d in names) for names in most]
 
@@ -287,7 +283,7 @@ class _Tabulation:
 
     def _part(
         self, names: tuple[str, ...], finest: Finest, hierarchies: Mapping[str, Hierarchy], scales: Mapping[str, Scale]
-    ) -> Part:
+    ) -> CrossingMargins:
         own = [hierarchies[name] for name in names]
         sizes = [len(h) for h in own]
         decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.people)
@@ -305,14 +301,16 @@ class _Tabulation:
         )
         statistics = replace(statistics_of(self.roles, scales, rolled), people=self.people.list if self.known else "")
         cost = exact(sums, "c", scales["cost"]) if self.roles.cost else None
-        return Part(
+        return CrossingMargins(
             dimensions=tuple(list(self.dims).index(name) for name in names),
             keys=keys[order],
             statistics=statistics.take(order),
             cost=None if cost is None else cost[order],
         )
 
-    def _table(self, parts: Sequence[Part], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]) -> Table:
+    def _table(
+        self, parts: Sequence[CrossingMargins], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]
+    ) -> Table:
         from cellguard.nouns.assemble import coordinates, derive_relations
 
         sizes = [len(h) for h in hierarchies.values()]
