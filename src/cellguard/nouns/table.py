@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import Check, residuals
 from cellguard.nouns.levels import Levels
@@ -491,6 +491,18 @@ class Table:
             out[dimension] = codes[self.coordinates[index, d]].tolist()
         return out
 
+    def codes_of(self, cell: int) -> dict[str, str]:
+        """Return the code of a cell in each dimension; :meth:`cell` finds it by them."""
+        return {name: codes[0] for name, codes in self.cell_codes([cell]).items()}
+
+    def cells_at(self, coordinates: ArrayLike) -> IntArray:
+        """Return the cell at each row of indices of codes, one for each dimension; -1 where there is none."""
+        from cellguard._engine.space.cell_grid import keys_of, locate
+
+        sizes = [len(codes) for codes in self.codes]
+        wanted = np.asarray(coordinates, np.int32)
+        return locate(keys_of(self.coordinates, sizes), keys_of(wanted, sizes), sizes)
+
     def cell(self, codes: Mapping[str, str]) -> int:
         """Return the index of the cell with these codes; dimensions that are left out are at their total.
 
@@ -498,10 +510,7 @@ class Table:
         >>> t.label(t.cell({"region": "S"}))
         '(region=S, sex=Total)'
         """
-        for dimension in codes:
-            if dimension not in self.dimensions:
-                hint = did_you_mean(dimension, self.dimensions)
-                raise UnknownCodeError(f"there is no dimension {dimension!r}.", hint=hint)
+        require_there("dimension", codes, self.dimensions)
         match = np.ones(self.n_cells, dtype=bool)
         for d, dimension in enumerate(self.dimensions):
             code = codes.get(dimension, self.codes[d][0])
@@ -519,8 +528,7 @@ class Table:
         """Name of a cell for messages: its codes, never its value."""
         if not self.dimensions:
             return f"cell {cell}"
-        codes = self.cell_codes([cell])
-        return "(" + ", ".join(f"{d}={codes[d][0]}" for d in self.dimensions) + ")"
+        return "(" + ", ".join(f"{d}={code}" for d, code in self.codes_of(cell).items()) + ")"
 
     def relation_label(self, relation: int) -> str:
         """Name of a relation for messages: its total and its parts."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
@@ -71,12 +70,12 @@ def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) 
 
 def _of_records(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, Any]) -> list[Part]:
     """Add up the records for all tables that are made from them."""
-    from cellguard.data.tabulate.many import Asked, parts_of_records
+    from cellguard.data.tabulate.many import AskedTable, parts_of_records
 
     job = file.job
     entries = [entry for entry in job.tables if entry.file is None]
     asked = [
-        Asked(
+        AskedTable(
             name=name_of(entry), dimensions=tuple(entry.dimensions), where=entry.where, priority=entry.priority,
             indicators=tuple(entry.indicators), hierarchies=own_hierarchies(file, entry),
         )
@@ -174,14 +173,12 @@ def _with_shadows(table: Table, shadows: Mapping[str, str]) -> Table:
     if not shadows:
         return table
     d = table.dimensions.index(INDICATOR)
-    sizes = [len(codes) for codes in table.codes]
-    keys = keys_of(table.coordinates, sizes)
     sensitive, lower, upper = table.sensitive.copy(), table.lower.copy(), table.upper.copy()
     for name, of in shadows.items():
         theirs = np.flatnonzero(table.sensitive & (table.coordinates[:, d] == table.codes[d].index(of)))
         there = table.coordinates[theirs].copy()
         there[:, d] = table.codes[d].index(name)
-        mine = locate(keys, keys_of(there, sizes), sizes)
+        mine = table.cells_at(there)
         kept = (mine >= 0) & ~table.fixed[mine]
         theirs, mine = theirs[kept], mine[kept]
         share = np.abs(table.values[mine]) / np.maximum(np.abs(table.values[theirs]), 1e-300)

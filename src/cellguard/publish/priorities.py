@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard._io.frames import encode, numbers, read_frame
 from cellguard._types import BoolArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
@@ -117,8 +116,7 @@ def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, pat
         cells[:, table.dimensions.index(name)] = np.maximum(place, 0)
     if wrong:
         raise PublicationError.of(wrong)
-    sizes: Sequence[int] = [len(codes) for codes in table.codes]
-    found = locate(keys_of(table.coordinates, sizes), keys_of(cells, sizes), sizes)
+    found = table.cells_at(cells)
     there = found >= 0  # what is listed and stands in no table says nothing about these
     found, shown = found[there], shown[there]
     other = np.abs(values[shown] - table.values[found]) > tolerance * np.maximum(1.0, np.abs(table.values[found]))

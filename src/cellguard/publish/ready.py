@@ -190,14 +190,11 @@ def _period(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple
 
 def _lines(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
     """Return the line of each cell; 0 for cells without a row."""
-    from cellguard._engine.space.cell_grid import keys_of, locate
-
-    sizes = [len(codes) for codes in table.codes]
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):
         seen, index = encode(frame[column])
         rows.append(h.index(seen)[index])
-    place = locate(keys_of(table.coordinates, sizes), keys_of(np.column_stack(rows).astype(np.int32), sizes), sizes)
+    place = table.cells_at(np.column_stack(rows))
     out = np.zeros(table.n_cells, np.int64)
     out[place[place >= 0]] = lines[place >= 0]
     return out

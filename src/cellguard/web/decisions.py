@@ -23,7 +23,7 @@ _CHEAP = 0.0
 
 def decision_of(project: Project, table: Table, cell: int) -> str:
     """Return what was decided of a cell by hand; "none" where nothing was."""
-    whole = _codes(table, cell)
+    whole = table.codes_of(cell)
     totals = _totals(table)
     try:
         raw, lines = project.raw(), _lines(project, len(table.dimensions))
@@ -45,7 +45,7 @@ def decide(project: Project, flagged: Callable[[], Table], codes: Mapping[str, s
     """
     table = flagged()
     cell = table.cell(codes)
-    whole = _codes(table, cell)
+    whole = table.codes_of(cell)
     before = decision_of(project, table, cell)
     if decision == "publish" and table.sensitive[cell] and before != "protect":
         raise InputError("the cell is sensitive: it cannot be published as it is.", hint="change the rules instead.")
@@ -84,10 +84,6 @@ def _write(
         rules = [rule for rule in rules if rule not in named]
     write_hst(project.folder / FILE, lines)
     return project.change("rules", {"rules": rules})
-
-
-def _codes(table: Table, cell: int) -> dict[str, str]:
-    return {d: found[0] for d, found in table.cell_codes([cell]).items()}
 
 
 def _totals(table: Table) -> dict[str, str]:

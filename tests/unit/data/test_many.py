@@ -12,7 +12,7 @@ import pytest
 import cellguard as cg
 from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.data.tabulate.gathered import Gathered
-from cellguard.data.tabulate.many import Asked, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_of_records
 from cellguard.exceptions import PublicationError, UnknownCodeError
 from cellguard.nouns.publication import Publication
 
@@ -30,11 +30,11 @@ def firms(n: int = 80) -> dict[str, np.ndarray]:
 
 
 ASKED = (
-    Asked(name="sectors", dimensions=("region", "sector")),
-    Asked(name="sizes", dimensions=("region", "size"), indicators=("z",)),
-    Asked(name="coasts", dimensions=("region", "sector"), hierarchies={"region": COASTS}, indicators=("z",)),
-    Asked(name="east", dimensions=("region", "size", "sector"), where={"region": "East"}, indicators=("z",)),
-    Asked(name="north", dimensions=("sector",), where={"region": "E1"}, indicators=("z",)),
+    AskedTable(name="sectors", dimensions=("region", "sector")),
+    AskedTable(name="sizes", dimensions=("region", "size"), indicators=("z",)),
+    AskedTable(name="coasts", dimensions=("region", "sector"), hierarchies={"region": COASTS}, indicators=("z",)),
+    AskedTable(name="east", dimensions=("region", "size", "sector"), where={"region": "East"}, indicators=("z",)),
+    AskedTable(name="north", dimensions=("sector",), where={"region": "E1"}, indicators=("z",)),
 )
 
 
@@ -81,7 +81,10 @@ def test_own_trees_and_parts_of_everybody_are_one_system():
 
 def test_what_does_not_exist_is_told_at_once():
     rows = firms()
-    wrong = [Asked(name="t", dimensions=("region", "secto")), Asked(name="u", dimensions=("size",), indicators=("w",))]
+    wrong = [
+        AskedTable(name="t", dimensions=("region", "secto")),
+        AskedTable(name="u", dimensions=("size",), indicators=("w",)),
+    ]
     with pytest.raises(PublicationError) as caught:
         parts_of_records(rows, BY, wrong, {"z": "z"})
     assert caught.value.mistakes == (
@@ -90,7 +93,7 @@ def test_what_does_not_exist_is_told_at_once():
     with pytest.raises(PublicationError, match=r"no column 'zz'[\s\S]*no column 'firm'"):
         parts_of_records(rows, BY, ASKED[:1], {"z": "zz"}, holding="firm")
     with pytest.raises(UnknownCodeError, match="'region' has no code 'Est'"):
-        parts_of_records(rows, BY, [Asked(name="t", dimensions=("size",), where={"region": "Est"})], {"z": "z"})
+        parts_of_records(rows, BY, [AskedTable(name="t", dimensions=("size",), where={"region": "Est"})], {"z": "z"})
 
 
 def test_a_publication_from_records():
@@ -123,7 +126,7 @@ def some_amounts(n: int = 90) -> dict[str, np.ndarray]:
 
 
 CROSSED = tuple(
-    Asked(name=f"{a} {b} {where}", dimensions=(a, b), where=where)
+    AskedTable(name=f"{a} {b} {where}", dimensions=(a, b), where=where)
     for a, b in (("region", "sector"), ("region", "size"), ("sector", "form"))
     for where in ({}, {"size": "si1"}, {"form": "fo2"})
 )
@@ -167,8 +170,8 @@ def test_a_respondent_has_one_number_in_all_tables_and_indicators(tmp_path, sour
 
 PARTS = (
     *ASKED,
-    Asked(name="two", dimensions=("sector",), where={"region": "West", "size": "small"}),
-    Asked(name="numbers", dimensions=("region", "size"), indicators=("firms",)),
+    AskedTable(name="two", dimensions=("sector",), where={"region": "West", "size": "small"}),
+    AskedTable(name="numbers", dimensions=("region", "size"), indicators=("firms",)),
 )
 SHOWN = {"x": "x", "loss": "loss", "z": "z", "firms": None}
 
@@ -216,7 +219,7 @@ def test_what_is_wrong_in_a_part_of_the_population_is_no_matter_to_others(tmp_pa
 
 def test_people_of_different_records_are_found_again_by_what_they_gave():
     rows = with_losses()
-    one, other = ASKED[0], Asked(name="sizes", dimensions=("region", "size"))
+    one, other = ASKED[0], AskedTable(name="sizes", dimensions=("region", "size"))
     by = {"region": REGIONS, "sector": None, "size": None}
     first, second = (parts_of_records(rows, by, [asked], {"x": "x"})[0] for asked in (one, other))
     assert first.table.statistics.people != second.table.statistics.people

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,29 +12,10 @@ from cellguard.data.rules.apply import Flags
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
+    from cellguard._io.argus.hst import Decision
     from cellguard.nouns.table import Table
 
 __all__ = ["apply_apriori"]
-
-
-class Decision(Protocol):
-    """A line of an a priori file (:class:`cellguard._io.argus.hst.Decision`)."""
-
-    @property
-    def codes(self) -> Sequence[str]:
-        """The codes of the cell, in the order of the dimensions."""
-
-    @property
-    def action(self) -> str:
-        """S safe, U unsafe, P published as it is, W weight, PL protection levels."""
-
-    @property
-    def numbers(self) -> Sequence[float]:
-        """The weight, or the two levels."""
-
-    @property
-    def place(self) -> str:
-        """Where the decision stands, for messages."""
 
 
 def apply_apriori(

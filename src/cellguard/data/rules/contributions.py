@@ -9,7 +9,7 @@ import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, require_there
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -55,9 +55,7 @@ def with_contributions(
     from cellguard._io.frames import columns_of, numbers
 
     columns = columns_of(frame)
-    for name in (*top, *(c for c in (counts, shadow) if c is not None)):
-        if name not in columns:
-            raise UnknownCodeError(f"there is no column {name!r}.", hint=did_you_mean(name, columns))
+    require_there("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
     cell = _rows(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:
@@ -94,7 +92,6 @@ def with_contributions(
 
 def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
-    from cellguard._engine.space.cell_grid import keys_of, locate
     from cellguard._io.frames import encode
 
     index = []
@@ -102,8 +99,7 @@ def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
         position = {code: i for i, code in enumerate(table.codes[d])}
         codes, place = encode(columns[name])
         index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
-    sizes = [len(codes) for codes in table.codes]
-    return locate(keys_of(table.coordinates, sizes), keys_of(np.column_stack(index), sizes), sizes)
+    return table.cells_at(np.column_stack(index))
 
 
 def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:

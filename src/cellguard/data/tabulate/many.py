@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of, locate
 from cellguard._types import IntArray
 from cellguard.data.tabulate.decode import is_digits
 from cellguard.data.tabulate.gathered import Question, as_where
@@ -24,7 +23,7 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 
-__all__ = ["Asked", "parts_of_records", "parts_of_template"]
+__all__ = ["AskedTable", "parts_of_records", "parts_of_template"]
 
 _ROLES = ("weight", "holding", "shadow", "waiver", "request", "cost")
 """Options of a tabulation that name columns."""
@@ -33,7 +32,7 @@ _TOP = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedTable:
     """A table that is to be made from records."""
 
     name: str
@@ -51,7 +50,7 @@ class Asked:
 
 
 def parts_of_records(
-    data: Any, by: Mapping[str, Any], asked: Sequence[Asked], indicators: Mapping[str, str | None], **options: Any
+    data: Any, by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], **options: Any
 ) -> list[Part]:
     """Make the tables of a publication from records, which are read once.
 
@@ -67,7 +66,7 @@ def parts_of_records(
     Examples
     --------
     >>> firms = {"region": ["N", "N", "S"], "size": ["a", "b", "a"], "x": [9, 8, 4], "y": [1, 2, 3]}
-    >>> wanted = [Asked(name="r", dimensions=("region",)), Asked(name="rs", dimensions=("region", "size"))]
+    >>> wanted = [AskedTable(name="r", dimensions=("region",)), AskedTable(name="rs", dimensions=("region", "size"))]
     >>> [(p.name, p.indicator, p.table.n_cells) for p in parts_of_records(firms, {"region": None, "size": None},
     ...                                                                   wanted, {"x": "x", "y": "y"})]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
@@ -102,7 +101,7 @@ def parts_of_records(
     return parts
 
 
-def _unknown(table: Asked, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
+def _unknown(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
     """Yield indicators and dimensions of a table that nobody has described."""
     for name in table.indicators:
         if name not in indicators:
@@ -115,7 +114,7 @@ def _unknown(table: Asked, by: Mapping[str, Any], indicators: Mapping[str, Any])
 
 
 def _columns(
-    by: Mapping[str, Any], asked: Sequence[Asked], indicators: Mapping[str, str | None], options: Mapping[str, Any]
+    by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], options: Mapping[str, Any]
 ) -> list[str]:
     """Return every column that a table needs, each once."""
     used = {name for table in asked for name in (*table.dimensions, *table.where)}
@@ -138,9 +137,9 @@ def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
         raise PublicationError.of(wrong)
 
 
-def _together(asked: Sequence[Asked], indicator: str) -> Iterator[list[Asked]]:
+def _together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
     """Yield the tables that show an indicator, by the part of the population they cover; those with own trees apart."""
-    groups: dict[tuple[Any, ...], list[Asked]] = defaultdict(list)
+    groups: dict[tuple[Any, ...], list[AskedTable]] = defaultdict(list)
     for k, table in enumerate(asked):
         if not table.indicators or indicator in table.indicators:
             groups[tuple(sorted(table.where.items())), k if table.hierarchies else -1].append(table)
@@ -151,7 +150,7 @@ def _together(asked: Sequence[Asked], indicator: str) -> Iterator[list[Asked]]:
 class _MadeTogether:
     """Tables of one indicator and one part of the population, which are made together."""
 
-    tables: Sequence[Asked]
+    tables: Sequence[AskedTable]
     indicator: str
     column: str | None
     """What is added up; None counts records."""
@@ -161,7 +160,9 @@ class _MadeTogether:
     """Column -> codes of the records in it."""
 
     @classmethod
-    def of(cls, tables: Sequence[Asked], by: Mapping[str, Any], indicator: str, column: str | None) -> _MadeTogether:
+    def of(
+        cls, tables: Sequence[AskedTable], by: Mapping[str, Any], indicator: str, column: str | None
+    ) -> _MadeTogether:
         covered = {c: _below(c, code, by.get(c)) for c, code in tables[0].where.items()}
         used = [d for d in by if any(d in table.dimensions for table in tables)]
         return cls(
@@ -222,7 +223,7 @@ def parts_of_template(
             wrong.append(UnknownCodeError(text, hint=did_you_mean(table.indicator, indicators)))
             continue
         where = {str(template.period): table.period} if len(periods) > 1 else {}
-        asked = Asked(name=table.name, dimensions=table.dimensions, where=where, indicators=(indicator,))
+        asked = AskedTable(name=table.name, dimensions=table.dimensions, where=where, indicators=(indicator,))
         wanted.append((table, asked))
     if wrong and not wanted:
         raise PublicationError.of(wrong)
@@ -261,9 +262,7 @@ def _listed(table: Table, asked: TemplateTable, template: Template) -> tuple[Int
         columns.append(found)
     if wrong:
         return np.zeros(0, np.int64), wrong
-    sizes = [len(codes) for codes in table.codes]
-    rows = np.column_stack(columns).astype(np.int32)
-    return locate(keys_of(table.coordinates, sizes), keys_of(rows, sizes), sizes), []
+    return table.cells_at(np.column_stack(columns)), []
 
 
 def cut(linked: Table, dimensions: Iterable[str], name: str) -> Table:

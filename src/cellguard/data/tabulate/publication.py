@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard.data.tabulate.many import Asked, parts_of_records, parts_of_template
+from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
 from cellguard.data.template import Template
 from cellguard.exceptions import InputError
 from cellguard.nouns.publication import Equation, Publication
@@ -79,13 +79,13 @@ def tabulate_publication(
     return Publication.of(parts, equations=equations, name=name)
 
 
-def _asked(name: str, given: Sequence[str] | Mapping[str, Any]) -> Asked:
+def _asked(name: str, given: Sequence[str] | Mapping[str, Any]) -> AskedTable:
     """Return what is asked of a table: its dimensions, or more."""
     if not isinstance(given, Mapping):
         given = {"dimensions": [given] if isinstance(given, str) else given}
     if "dimensions" not in given or not set(given) <= set(_KEYS):
         raise InputError(f"table {name!r}: {', '.join(_KEYS)} can be said of it, and dimensions must.")
-    return Asked(
+    return AskedTable(
         name=name,
         dimensions=tuple(given["dimensions"]),
         where=dict(given.get("where", {})),

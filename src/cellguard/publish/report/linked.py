@@ -104,9 +104,8 @@ def _standing(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str
 
 
 def _label(release: Release, cell: int) -> str:
-    codes = {name: column[0] for name, column in release.table.cell_codes([cell]).items()}
-    totals = dict(zip(release.table.dimensions, (c[0] for c in release.table.codes), strict=True))
-    told = [f"{d} {code}" for d, code in codes.items() if code != totals[d] or d == "indicator"]
+    codes = zip(release.table.codes_of(cell).items(), release.table.codes, strict=True)
+    told = [f"{d} {code}" for (d, code), known in codes if code != known[0] or d == "indicator"]
     return ", ".join(told) or "the total of all"
 
 

@@ -28,8 +28,7 @@ def short_label(table: Table, cell: int) -> str:
     """Name a cell by its codes alone, totals left out."""
     if not table.dimensions:
         return f"cell {cell}"
-    codes = [(name[0], table.codes[d][0]) for d, name in enumerate(table.cell_codes([cell]).values())]
-    told = [code for code, total in codes if code != total]
+    told = [code for code, known in zip(table.codes_of(cell).values(), table.codes, strict=True) if code != known[0]]
     text = " · ".join(told) or "Total"
     return text if len(text) <= 44 else text[:43] + "…"
 
