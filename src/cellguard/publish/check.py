@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +16,14 @@ from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleS
 __all__ = ["Mistake", "attacked_method", "check", "columns_of_data", "encoding_of", "files_of_data"]
 
 
+Where = tuple[str | int, ...]
+"""A place in a job: names of sections and keys, numbers (from 0) in lists."""
+
+
 class Mistake(NamedTuple):
     """Something wrong in a job."""
 
-    path: tuple[str | int, ...]
-    """Where: names of sections and keys, numbers (from 0) in lists."""
+    path: Where
     text: str
     hint: str | None = None
 
@@ -115,10 +118,9 @@ def _data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
         yield Mistake(("data", "file"), error.message, error.hint)
         return
     if data.standalone and data.holding is None:
-        yield Mistake(
-            ("data", "standalone"), "is about records without a holding.", "say data.holding, or leave it out."
-        )
-    wanted: dict[tuple[str | int, ...], str] = {("data", role): column for role, column in _roles(job).items()}
+        text, hint = "is about records without a holding.", "say data.holding, or leave it out."
+        yield Mistake(("data", "standalone"), text, hint)
+    wanted: dict[Where, str] = {("data", role): column for role, column in _roles(job).items()}
     from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
     wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
     wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
@@ -171,10 +173,8 @@ def _levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> 
             if known is not None and column not in known:
                 yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
             if column in job.dimensions:
-                yield Mistake(
-                    where, f"{column!r} is a dimension too; crossed with a finer one it says nothing new.",
-                    f"leave out [dimensions.{column}].",
-                )  # fmt: skip
+                text = f"{column!r} is a dimension too; crossed with a finer one it says nothing new."
+                yield Mistake(where, text, f"leave out [dimensions.{column}].")
 
 
 def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
@@ -185,9 +185,7 @@ def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
         return None
 
 
-def _hierarchy(
-    where: tuple[str | int, ...], path: Path, total: str | None, levels: Sequence[str] | None
-) -> Iterator[Mistake]:
+def _hierarchy(where: Where, path: Path, total: str | None, levels: Sequence[str] | None) -> Iterator[Mistake]:
     from cellguard.nouns.hierarchy import Hierarchy
 
     if not path.is_file():
@@ -196,7 +194,7 @@ def _hierarchy(
     yield from _attempt(where, lambda: Hierarchy.read(path, total=total, levels=levels))
 
 
-def _attempt(where: tuple[str | int, ...], action: Callable[[], Any]) -> Iterator[Mistake]:
+def _attempt(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
     """Do something that may fail with an error of ours, and turn that into a mistake."""
     try:
         action()
@@ -209,14 +207,10 @@ def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
-    used = set()
+    used: set[str] = set()
     for k, entry in enumerate(job.tables):
-        for name in entry.dimensions:
-            used.add(name)
-            if name not in job.dimensions:
-                hint = did_you_mean(name, job.dimensions) or f"the dimensions are {', '.join(job.dimensions)}."
-                yield Mistake(("tables", k, "dimensions"), f"there is no dimension {name!r}.", hint)
-        used.update(entry.where)
+        used.update(entry.dimensions, entry.where)
+        yield from _names_of(("tables", k, "dimensions"), entry.dimensions, job.dimensions, "dimension")
         if len(set(entry.dimensions)) != len(entry.dimensions):
             yield Mistake(("tables", k, "dimensions"), "a dimension is named twice.")
     for name in job.dimensions:
@@ -229,16 +223,13 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
     from cellguard.nouns.publication import Equation
     from cellguard.publish.parts import name_of
 
-    template = job.data.template
-    if template is not None and not (folder / template).is_file():
-        yield Mistake(("data", "template"), f"{template}: no such file.")
-    if template is not None and job.data.file is None:
+    yield from _file(("data", "template"), folder, job.data.template)
+    if job.data.template is not None and job.data.file is None:
         yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [name_of(entry) for entry in job.tables]
     for k, entry in enumerate(job.tables):
-        if entry.file is not None and not (folder / entry.file).is_file():
-            yield Mistake(("tables", k, "file"), f"{entry.file}: no such file.")
+        yield from _file(("tables", k, "file"), folder, entry.file)
         if tables.count(tables[k]) > 1:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
         yield from _names_of(("tables", k, "indicators"), entry.indicators, names, "indicator")
@@ -251,12 +242,8 @@ def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
         if indicator.shadow_of is not None:
             yield from _names_of(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
     for k, text in enumerate(job.equations):
-        try:
-            used = Equation.of(text).names
-        except CellguardError as error:
-            yield Mistake(("equations", k), error.message, error.hint)
-            continue
-        yield from _names_of(("equations", k), used, names, "indicator")
+        wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
+        yield from wrong or _names_of(("equations", k), Equation.of(text).names, names, "indicator")
 
 
 def _own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
@@ -279,16 +266,21 @@ def _priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mista
         said = [entry.priority is not None, entry.publish, entry.published is not None]
         if sum(said) != 1:
             yield Mistake(("priorities", k), "one of priority, publish and published is needed.")
-        if entry.published is not None and not (folder / entry.published).is_file():
-            yield Mistake(("priorities", k, "published"), f"{entry.published}: no such file.")
+        yield from _file(("priorities", k, "published"), folder, entry.published)
         yield from _names_of(("priorities", k, "tables"), entry.tables, tables, "table")
         names = [i.name for i in job.indicators]
         yield from _names_of(("priorities", k, "indicators"), entry.indicators, names, "indicator")
         if job.data.table is None:
-            yield from _names_of(("priorities", k, "only"), list(entry.only), list(job.dimensions), "dimension")
+            yield from _names_of(("priorities", k, "only"), entry.only, job.dimensions, "dimension")
 
 
-def _names_of(where: tuple[str | int, ...], used: Sequence[str], known: Sequence[str], what: str) -> Iterator[Mistake]:
+def _file(where: Where, folder: Path, name: str | None) -> Iterator[Mistake]:
+    if name is not None and not (folder / name).is_file():
+        yield Mistake(where, f"{name}: no such file.")
+
+
+def _names_of(where: Where, used: Iterable[str], known: Collection[str], what: str) -> Iterator[Mistake]:
+    """Names must be known; which are, is told."""
     for name in used:
         if name not in known:
             hint = did_you_mean(name, known) or (f"known are {', '.join(known)}." if known else None)
@@ -299,8 +291,8 @@ def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.rules and job.data.table is None:
         yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
     for k, entry in enumerate(job.rules):
-        if isinstance(entry, AprioriSection) and not (folder / entry.file).is_file():
-            yield Mistake(("rules", k, "file"), f"{entry.file}: no such file.")
+        if isinstance(entry, AprioriSection):
+            yield from _file(("rules", k, "file"), folder, entry.file)
         yield from _places_of_rule(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
@@ -313,8 +305,7 @@ def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
     named = [("only", d) for d in entry.only] + [("excluding", d) for d in entry.excluding]
     named += [("cells", d) for cell in (entry.cells if isinstance(entry, ManualSection) else []) for d in cell]
     for key, name in dict.fromkeys(named):
-        if name not in job.dimensions:
-            yield Mistake(("rules", k, key), f"there is no dimension {name!r}.", did_you_mean(name, job.dimensions))
+        yield from _names_of(("rules", k, key), [name], job.dimensions, "dimension")
 
 
 def _method(job: Job, folder: Path) -> Iterator[Mistake]:
@@ -324,12 +315,8 @@ def _method(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
     yield from _counts(job, ("method", "resist"), resist)
     if job.attackers and not job.method.method.by_ranges:
-        yield Mistake(
-            ("method", "name"),
-            "an adjusted table is attacked by scenarios, not by respondents.",
-            "leave out [[attackers]].",
-        )
-
+        text = "an adjusted table is attacked by scenarios, not by respondents."
+        yield Mistake(("method", "name"), text, "leave out [[attackers]].")
     yield from _kept(job)
 
 
@@ -350,31 +337,18 @@ def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
     names: set[str] = set()
     for k, entry in enumerate(job.attackers):
         if entry.name in names or entry.name == "external":
-            yield Mistake(
-                ("attackers", k, "name"), f"{entry.name!r} is taken.", "give each attacker a name of his own."
-            )
+            text, hint = f"{entry.name!r} is taken.", "give each attacker a name of his own."
+            yield Mistake(("attackers", k, "name"), text, hint)
         names.add(entry.name)
         for known in entry.knows:
             cell, amount = known.get("cell"), known.get("contribution")
-            if (
-                set(known) != {"cell", "contribution"}
-                or not isinstance(cell, dict)
-                or isinstance(amount, bool)
-                or not isinstance(amount, int | float)
-            ):
-                yield Mistake(
-                    ("attackers", k, "knows"),
-                    "a cell and a contribution are needed.",
-                    '{cell = {region = "N1"}, contribution = 40.0}',
-                )
+            number = isinstance(amount, int | float) and not isinstance(amount, bool)
+            if set(known) != {"cell", "contribution"} or not isinstance(cell, dict) or not number:
+                form = '{cell = {region = "N1"}, contribution = 40.0}'
+                yield Mistake(("attackers", k, "knows"), "a cell and a contribution are needed.", form)
                 continue
-            for name in cell:
-                if job.data.table is None and name not in job.dimensions:
-                    yield Mistake(
-                        ("attackers", k, "knows"),
-                        f"there is no dimension {name!r}.",
-                        did_you_mean(name, job.dimensions),
-                    )
+            if job.data.table is None:
+                yield from _names_of(("attackers", k, "knows"), cell, job.dimensions, "dimension")
 
 
 def attacked_method(scenario: str) -> str:
@@ -388,9 +362,8 @@ def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
         return
     fits = attacked_method(job.attack.scenario)
     if job.method.name != fits:
-        yield Mistake(
-            ("attack", "scenario"), f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
-        )
+        text = f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
+        yield Mistake(("attack", "scenario"), text)
     yield from _counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
 
 
@@ -401,9 +374,8 @@ def _counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
     if job.data.value is not None or job.data.weight is not None:
         yield Mistake(where, "matching is about tables of counts.", "leave out data.value and data.weight.")
     if job.levels.width is None:
-        yield Mistake(
-            where, "matching needs to know how wide the range of a small count must be.", "say levels.width = 8."
-        )
+        text = "matching needs to know how wide the range of a small count must be."
+        yield Mistake(where, text, "say levels.width = 8.")
     if [entry.rule for entry in job.rules] != ["min_frequency"]:
         yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
 
@@ -414,9 +386,8 @@ def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
     if (levels.lower is None) != (levels.upper is None):
         yield Mistake(("levels",), "lower and upper are given together or not at all.")
     if levels.upper is not None and "lower_ratio" in levels.model_fields_set:
-        yield Mistake(
-            ("levels", "lower_ratio"), "changes the rules' levels, which lower and upper replace.", "leave one out."
-        )
+        text = "changes the rules' levels, which lower and upper replace."
+        yield Mistake(("levels", "lower_ratio"), text, "leave one out.")
     if levels.width is not None and levels.model_fields_set - {"width", "smallest_width"}:
         yield Mistake(("levels", "width"), "stands alone: it replaces all other levels.", "leave the others out.")
     if levels.sliding is not None and levels.upper is None:
@@ -429,14 +400,13 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
     if len(set(job.output.formats)) != len(job.output.formats):
         yield Mistake(("output", "formats"), "a format is named twice.")
     for name in ("sdmx", "px"):
-        if name in job.output.formats and job.method.name == "intervals":
+        if name in job.output.formats and not job.method.method.one_number:
             text = f"{name} holds one number for each cell, intervals have two."
             yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
         if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
             yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
-    if job.output.layout is not None and not (folder / job.output.layout).is_file():
-        yield Mistake(("output", "layout"), f"{job.output.layout}: no such file.")
-    if job.output.layout is not None and job.method.name == "intervals":
+    yield from _file(("output", "layout"), folder, job.output.layout)
+    if job.output.layout is not None and not job.method.method.one_number:
         yield Mistake(("output", "layout"), "has one place for each cell, intervals have two numbers.")
     path = folder / job.output.folder
     if path.exists() and not path.is_dir():

@@ -28,19 +28,7 @@ _IDENTIFY = (
 )
 """Words for who answered."""
 _NUMBERS = (
-    "id",
-    "ident",
-    "identifier",
-    "no",
-    "nr",
-    "num",
-    "number",
-    "key",
-    "ref",
-    "group",
-    "gruppe",
-    "grupo",
-    "parent",
+    *("id", "ident", "identifier", "no", "nr", "num", "number", "key", "ref", "group", "gruppe", "grupo", "parent"),
 )
 """Words that may number respondents, or mean something harmless, such as a group of products."""
 _ENDINGS = ("nr", "nummer", "number", "id", "ident", "numero")
@@ -51,19 +39,7 @@ _CLASSES = (
 )
 """Words for what is shared: with one of them, ``region_name`` is no name of a respondent."""
 _NO_AMOUNTS = (
-    "year",
-    "jahr",
-    "annee",
-    "ano",
-    "date",
-    "time",
-    "period",
-    "month",
-    "zip",
-    "postcode",
-    "plz",
-    "lat",
-    "lon",
+    *("year", "jahr", "annee", "ano", "date", "time", "period", "month", "zip", "postcode", "plz", "lat", "lon"),
 )
 _MAX_CODES = 300
 _SHARED = 20
