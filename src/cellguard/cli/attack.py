@@ -9,7 +9,7 @@ import typer
 
 from cellguard.cli._asked import TableAsked
 from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile
-from cellguard.cli._printing import note, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._printing import note, only_json_on_stdout, show
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
@@ -73,10 +73,7 @@ def command(
         adjusted = _adjusted(table, release, made, {"integer": False if real else None, "seed": seed + 1})
         told = {} if scenario == "decimals" else knows
         found = attack(adjusted, scenario, replications=replications, seed=seed, n_jobs=jobs, **told)
-    if as_json:
-        print_json(found.summary())
-    else:
-        print_pairs(f"{path.name}: scenario {scenario}", found.summary())
+    show(f"{path.name}: scenario {scenario}", found.summary(), as_json=as_json)
 
 
 def _adjusted(table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]) -> Release:

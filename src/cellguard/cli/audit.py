@@ -12,6 +12,7 @@ from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
 from cellguard.cli._asked import ReleaseAsked, TableAsked
+from cellguard.methods.registry import METHODS
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
@@ -75,11 +76,8 @@ def command(
             found.save_witnesses(witnesses)
     seconds = {"total": time.perf_counter() - start, "read": read - start, "audit": found.seconds}
     summary = _summary(found, release.method, seconds)
-    if as_json:
-        printing.print_json(summary)
-    else:
-        people = printing.in_short([f.attacker for f in found.findings])
-        printing.print_pairs(f"{release_path.name}: {release.method}", summary | {"attackers": people})
+    people = printing.in_short([f.attacker for f in found.findings])
+    printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json, attackers=people)
     if found.checked == 0 and not allow_nothing_sensitive:
         raise printing.NoSafeReleaseError(
             "nothing was checked: no cell of the table is sensitive.",
@@ -102,7 +100,7 @@ def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, 
         "table": found.release.table.sizes,
         "seconds": seconds,
     }
-    if found.ranges_exact and method != "adjust":
+    if found.ranges_exact and METHODS[method].by_ranges:
         out["midpoints"] = found.midpoints()
     return out
 

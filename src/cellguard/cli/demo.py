@@ -56,6 +56,8 @@ def command(
 def _show(outcome: Outcome) -> None:
     from rich.console import Console
 
+    from cellguard.cli.compare import show_comparison
+
     release, audit = outcome.release, outcome.audit
     table = release.table
     console = Console(highlight=False)
@@ -70,8 +72,8 @@ def _show(outcome: Outcome) -> None:
     verdict = "[bold green]safe[/]" if audit is not None and audit.safe else "[bold red]not safe[/]"
     console.print(f"The audit, which knows nothing of the method, says: {verdict}.")
     if outcome.comparison is not None:
-        console.print("\n[bold]The five methods on this table[/]\n")
-        console.print(_comparison(outcome.comparison))
+        console.print()
+        show_comparison("this table", outcome.comparison.rows)
     total = sum(outcome.seconds.values())
     console.print(f"\n{total:.0f} seconds. The report, for everybody and for the office only:", soft_wrap=True)
     for kind in ("public", "internal"):
@@ -96,31 +98,3 @@ def _grid(outcome: Outcome) -> Any:
             row.append(withheld if math.isnan(point[cell]) else f"{point[cell]:,.0f}")
         grid.add_row(activity, *row)
     return grid
-
-
-def _comparison(comparison: Any) -> Any:
-    from rich.table import Table as Grid
-
-    columns = {
-        "method": "method",
-        "safe": "safe",
-        "untouched_pct": "cells untouched %",
-        "hidden_pct": "hidden %",
-        "deviation_pct": "mean deviation %",
-        "range_pct": "mean range %",
-        "seconds": "seconds",
-    }
-    grid = Grid(*columns.values(), box=None, pad_edge=False)
-    for column in grid.columns[2:]:
-        column.justify = "right"
-    for row in comparison.rows:
-        grid.add_row(*(_figure(row[name]) for name in columns))
-    return grid
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:,.1f}" if math.isfinite(value) else "-"
-    return str(value)

@@ -52,16 +52,8 @@ def command(
     table.write(out)
     seconds = time.perf_counter() - start
     if as_json:
-        print_json(
-            {
-                "kind": kind,
-                "seed": seed,
-                "sizes": sizes,
-                "table": table.sizes,
-                "out": str(out),
-                "seconds": {"total": seconds},
-            }
-        )
+        made = {"kind": kind, "seed": seed, "sizes": sizes, "table": table.sizes, "out": str(out)}
+        print_json(made | {"seconds": {"total": seconds}})
     else:
         note(f"written: {out}: {table}", quiet=quiet)
 

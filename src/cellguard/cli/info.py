@@ -28,11 +28,8 @@ def command(table: TableFile, internal: Internal = False, as_json: Json = False)
         facts = describe(loaded)
     if not internal:  # which share of the value a level is gives the rule's parameter away
         facts["levels"] = {kind: {"cells": level["cells"]} for kind, level in facts["levels"].items()}
-    facts["seconds"] = {
-        "total": time.perf_counter() - start,
-        "read": read - start,
-        "reduce": time.perf_counter() - read,
-    }
+    end = time.perf_counter()
+    facts["seconds"] = {"total": end - start, "read": read - start, "reduce": end - read}
     if as_json:
         print_json({"file": table.name, **facts})
         return

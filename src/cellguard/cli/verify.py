@@ -79,10 +79,7 @@ def command(
         "more_problems": max(0, len(found.problems) - 20),
         "seconds": {"total": time.perf_counter() - start},
     }
-    if as_json:
-        printing.print_json(summary)
-    else:
-        printing.print_pairs(f"{release_path.name}: {release.method}", summary)
+    printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json)
     proven = "accepted: the release is proven safe" if found.checked else "accepted: no cell is sensitive"
     printing.note(proven if accepted else "refused", quiet=quiet)
     if not found.problems and not accepted:
@@ -98,9 +95,6 @@ def _verify_manifest(path: Path, *, as_json: bool) -> None:
     from cellguard.publish.manifest import check_manifest
 
     found = check_manifest(path)
-    if as_json:
-        printing.print_json(found)
-    else:
-        printing.print_pairs(f"{path.name}: the files it lists", found)
+    printing.show(f"{path.name}: the files it lists", found, as_json=as_json)
     if not found["accepted"]:
         raise printing.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")
