@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import cellguard as cg
+from cellguard.methods.registry import METHODS
 
 SOURCE = Path(cg.__file__).parent
 MOST_LINES, MOST_PARAMETERS, MOST_NESTING = 60, 6, 4
@@ -87,8 +88,6 @@ def test_the_version_is_in_the_changelog():
 
 TREES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
 INNER = {where: tree for where, tree in TREES.items() if where.startswith(("_engine/", "methods/"))}
-TWICE = {"Decision", "Outcome", "Asked", "Grid", "_Reader", "Part", "_Body"}
-"""Classes whose name stands for two things still; none of them in the engine and the methods alone."""
 CACHED = {"_controller", "_published", "_template", "_templates", "texts_of", "_LAST", "choices", "_seen"}
 """What lives as long as the process: no table's structure."""
 
@@ -141,16 +140,36 @@ def test_only_the_space_looks_up_the_variable_of_a_cell():
     assert aliases == []
 
 
+def test_only_the_space_finds_the_least_room_of_merged_cells():
+    """What views of attackers know of variables is their own (tally); whoever else wants their room asks the space."""
+    found = [
+        f"{where}:{call.lineno}"
+        for where, tree in INNER.items()
+        if not where.startswith("_engine/space/") and where != "_engine/ranges/tally.py"
+        for call in (*calls(tree, "at"), *calls(tree, "reduceat"))
+        if ast.unparse(call.func).startswith("np.minimum")
+        and any(word in ast.unparse(call) for word in ("variable", "alias", "lift", "member"))
+    ]
+    assert found == []
+
+
+def test_a_search_with_a_best_and_a_bound_is_a_standing():
+    found = []
+    for where, tree in INNER.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.name != "Standing" and not node.bases:
+                kept = {a.attr for a in ast.walk(node) if isinstance(a, ast.Attribute) and isinstance(a.ctx, ast.Store)}
+                found += [f"{where}: {node.name}"] if {"best", "bound"} <= kept else []
+    assert found == []
+
+
 def test_classes_are_named_by_what_they_are_of():
     named: dict[str, list[str]] = {}
     for where, tree in TREES.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 named.setdefault(node.name, []).append(where)
-    twice = {name: places for name, places in named.items() if len(places) > 1}
-    assert set(twice) <= TWICE, {name: twice[name] for name in set(twice) - TWICE}
-    inner = {name: [p for p in places if p in INNER] for name, places in twice.items()}
-    assert {name: places for name, places in inner.items() if len(places) > 1} == {}
+    assert {name: places for name, places in named.items() if len(places) > 1} == {}
 
 
 def test_types_of_arrays_are_named_once():
@@ -208,6 +227,7 @@ ONLY_IN = {
     "pyscipopt": {"_engine/solvers/branch_and_cut.py", "_engine/solvers/scip_rows.py"},
     "in_echelon_form": {"_engine/space/echelon_form.py", "_engine/space/space.py"},
     "file_facts": {"_io/facts.py"},
+    "dpotrf": {"_engine/closest/newton_systems.py"},
 }
 """What is imported in its own room only: everybody else calls what stands there."""
 
@@ -222,6 +242,35 @@ def test_mechanisms_are_called_where_they_live():
             or (isinstance(node, ast.ImportFrom) and (node.module == name or name in {a.name for a in node.names}))
         }
         assert users <= rooms, (name, users - rooms)
+
+
+def test_files_are_written_at_once_or_not_at_all():
+    """Whoever writes a file calls `_io.files`; the ledger grows line by line, and the command has its own output."""
+    apart = ("_io/files.py", "publish/ledger.py", "__main__.py")
+    found = [
+        f"{where}:{call.lineno}"
+        for where, tree in TREES.items()
+        if where not in apart
+        for name in ("open", "fdopen", "mkstemp", "NamedTemporaryFile", "write_bytes")
+        for call in calls(tree, name)
+        if name not in ("open", "fdopen")
+        or any(isinstance(a, ast.Constant) and str(a.value)[:1] == "w" for a in call.args)
+    ]
+    assert found == []
+
+
+def test_nobody_but_the_methods_asks_which_method_it_is():
+    """What depends on the method is said by its entry in the registry; a file of others is looked at by its own kinds."""
+    names = set(METHODS)
+    found = [
+        f"{where}:{node.lineno}"
+        for where, tree in TREES.items()
+        if not where.startswith(("methods/", "check/read_release.py"))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        and names & {c.value for c in ast.walk(node) if isinstance(c, ast.Constant) and isinstance(c.value, str)}
+    ]
+    assert found == []
 
 
 def test_a_model_is_solved_through_its_noun():

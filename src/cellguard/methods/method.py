@@ -128,12 +128,19 @@ class Method:
     """Options of the release that the verb found or drew itself: needed to make it again."""
     by_ranges: bool = True
     """Safe means wide ranges; otherwise it is attacked by scenarios, and respondents are no attackers."""
+    columns: tuple[str, ...] = ("value",)
+    """What its files hold of a cell, behind the codes."""
     marks_primary: bool = False
     """Its file can tell sensitive cells from those that protect them."""
     internal_file: bool = False
     """It can write what must stay inside beside the release."""
     note: Callable[[Release, Mapping[str, Any]], str] | None = None
     """A remark in comparisons, of the release and the options it was made with."""
+
+    @property
+    def one_number(self) -> bool:
+        """Whether it publishes one number of a cell, or none: formats and layouts have a place for it."""
+        return "value" in self.columns
 
     @property
     def verb(self) -> Callable[..., Release]:

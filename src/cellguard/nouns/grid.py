@@ -13,7 +13,7 @@ from cellguard.nouns.figures import digits_of, number
 from cellguard.nouns.release import Intervals, Release, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["Cell", "Grid", "Head", "cells_of", "grids_of", "known_empty", "published_texts", "texts_of"]
+__all__ = ["Cell", "GridPage", "Head", "cells_of", "grids_of", "known_empty", "published_texts", "texts_of"]
 
 NO_DATA = "–"
 """Stands for a cell without contributors: it is not the zero that contributors gave."""
@@ -44,7 +44,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class GridPage:
     """A page-sized table."""
 
     title: str
@@ -54,7 +54,9 @@ class Grid:
     left_out: str = ""
 
 
-def grids_of(table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Sequence[str]]] = ()) -> Iterator[Grid]:
+def grids_of(
+    table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Sequence[str]]] = ()
+) -> Iterator[GridPage]:
     """Yield the tables of a system of cells, one grid for each slice; those of a publication in their own layout.
 
     `views` are the tables to show, a name and its dimensions, rows first; one with all dimensions unless given.
@@ -75,7 +77,7 @@ def grids_of(table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Seq
 
 def _slices(
     table: Table, cells: Sequence[Cell], where: dict[tuple[int, ...], int], name: str, dims: Sequence[str]
-) -> Iterator[Grid]:
+) -> Iterator[GridPage]:
     index = [table.dimensions.index(d) for d in dims]
     down, across, further = index[0], index[1] if len(index) > 1 else None, index[2:]
     rows = _heads(table, down)[:MAX_ROWS]
@@ -104,7 +106,7 @@ def _slices(
             else ""
         )
         corner = dims[0] if across is None else f"{dims[0]} \\ {dims[1]}"
-        yield Grid(f"{name}: {suffix}" if suffix else name, corner, [head for _, head in columns], grid, left_out)
+        yield GridPage(f"{name}: {suffix}" if suffix else name, corner, [head for _, head in columns], grid, left_out)
 
 
 def _heads(table: Table, d: int) -> list[tuple[int, Head]]:
@@ -117,11 +119,11 @@ def _heads(table: Table, d: int) -> list[tuple[int, Head]]:
     return [(i, Head(codes[i], int(h.depth[i]), i in parents)) for i in range(len(codes))]
 
 
-def _listed(table: Table, cells: Sequence[Cell]) -> Grid:
+def _listed(table: Table, cells: Sequence[Cell]) -> GridPage:
     shown = range(min(table.n_cells, 500))
     rows = [(Head(f"cell {i}", 0, False), [cells[i]]) for i in shown]
     more = table.n_cells - len(rows)
-    return Grid(
+    return GridPage(
         table.name, "cell", [Head("value", 0, False)], rows, f"{more} further cells are in the files." if more else ""
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.nouns.figures import figure
-from cellguard.nouns.grid import Cell, Grid, cells_of, grids_of, texts_of
+from cellguard.nouns.grid import Cell, GridPage, cells_of, grids_of, texts_of
 
 if TYPE_CHECKING:
     from cellguard.nouns.hierarchy import Hierarchy
@@ -78,7 +78,7 @@ def _html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _grids(grids: Iterable[Grid]) -> str:
+def _grids(grids: Iterable[GridPage]) -> str:
     shown, used, more = [], set(), 0
     for number, grid in enumerate(grids):
         if number < _GRIDS:
@@ -91,7 +91,7 @@ def _grids(grids: Iterable[Grid]) -> str:
     return "".join(shown) + (f"<p>{legend}</p>" if legend else "") + rest
 
 
-def _grid(grid: Grid) -> str:
+def _grid(grid: GridPage) -> str:
     heads = "".join(f"<th>{escape(head.code)}</th>" for head in grid.columns[:_COLUMNS])
     wide = len(grid.columns) > _COLUMNS
     lines = [f"<tr><th style='text-align: left'>{escape(grid.corner)}</th>{heads}{'<th>…</th>' if wide else ''}</tr>"]

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from cellguard.exceptions import InputError
+from cellguard.web.bodies import CellDecision, Chosen, Files, Limit, NewProject, Sections
 from cellguard.web.decisions import decide
 from cellguard.web.places import free_name
 from cellguard.web.projects import Project, mistake_facts
@@ -27,47 +27,6 @@ Part = Literal["data", "rules", "method", "protect"]
 Kind = Literal["protect", "compare"]
 _LISTEN_S = 0.1
 _ALIVE_S = 15.0
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewProject(_Body):
-    """A project to be made."""
-
-    name: str
-
-
-class Chosen(_Body):
-    """A data file: relative to the folder of the server."""
-
-    file: str
-
-
-class Files(_Body):
-    """Data files to begin with: relative to the folder of the server. Several make a publication."""
-
-    files: list[str] = Field(min_length=1, max_length=200)
-
-
-class Sections(_Body):
-    """Sections of the job; null takes one away."""
-
-    sections: dict[str, Any]
-
-
-class Decision(_Body):
-    """What is decided of one cell by hand."""
-
-    codes: dict[str, str]
-    decision: Literal["protect", "publish", "withhold", "none"]
-
-
-class Limit(_Body):
-    """Of a comparison: seconds for each method. A run takes its limit from the job."""
-
-    time_limit_s: float | str | None = None
 
 
 @router.get("/choices")
@@ -213,7 +172,7 @@ def counts(state: HasState, project: HasProject, body: Sections) -> Any:
 
 
 @router.post("/projects/{project}/decisions")
-def decide_cell(state: HasState, project: HasProject, body: Decision) -> Any:
+def decide_cell(state: HasState, project: HasProject, body: CellDecision) -> Any:
     """Decide of one cell by hand: protect it, publish it, let it be withheld, or nothing of that."""
     wrong = decide(project, lambda: state.tables.flagged(project.job_file()), body.codes, body.decision)
     if wrong:

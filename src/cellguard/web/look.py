@@ -20,6 +20,7 @@ from cellguard._io.files import read_bytes
 from cellguard._io.frames import numbers, read_frame, texts
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.methods.registry import METHODS
 from cellguard.nouns.figures import number
 from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
 from cellguard.nouns.release import Status, Suppression
@@ -32,7 +33,7 @@ from cellguard.web.places import confined
 from cellguard.web.projects import Project
 from cellguard.web.tables import Tables
 
-__all__ = ["KINDS", "Look", "View", "look_at"]
+__all__ = ["KINDS", "Block", "Look", "View", "look_at"]
 
 KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
 """What can be said of a cell; windows name them by their place here."""
@@ -40,6 +41,26 @@ _MAX_WINDOW = 20_000
 _LOOK_S = 10.0
 """How long somebody who looks at a cell waits for an answer."""
 _MAX_MARKED = 5_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A part of a table: where some codes of two dimensions cross, at one code of every other."""
+
+    view: int
+    rows: int
+    """The dimension of the rows."""
+    columns: int | None
+    """The dimension of the columns; None where there is one column only."""
+    at: dict[int, int]
+    """Dimension -> its code, where that is not the total."""
+    down: list[int]
+    across: list[int]
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return max(len(self.across), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,48 +159,41 @@ class Look:
             "views": [{"name": view.name, "axes": view.axes()} for view in self.views],
         }
 
-    def window(
-        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
-    ) -> dict[str, Any]:
-        """Return texts and kinds of the cells where some codes of two dimensions cross."""
-        if len(down) * max(len(across), 1) > _MAX_WINDOW:
+    def window(self, block: Block) -> dict[str, Any]:
+        """Return texts and kinds of the cells of a block."""
+        width = block.width
+        if len(block.down) * width > _MAX_WINDOW:
             raise InputError("that are more cells than one window shows.")
-        cells = self.views[view].find(self._coordinates(view, rows, columns, at, down, across))
+        cells = self._cells(block)
         shown = [self.shown[c] if c >= 0 else "" for c in cells.tolist()]
         kinds = np.where(cells >= 0, self.kinds[cells], KINDS.index("nothing")).tolist()
-        width = max(len(across), 1)
         return {
             "texts": [shown[k : k + width] for k in range(0, len(shown), width)],
             "kinds": [kinds[k : k + width] for k in range(0, len(kinds), width)],
         }
 
-    def marked(
-        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
-    ) -> list[list[int]]:
-        """Return where marked cells stand among some codes of two dimensions: withheld, sensitive, or an interval."""
-        if len(down) * max(len(across), 1) > _MAX_MARKED:
+    def marked(self, block: Block) -> list[list[int]]:
+        """Return where marked cells stand in a block: withheld, sensitive, or an interval."""
+        if len(block.down) * block.width > _MAX_MARKED:
             raise InputError("the table is too large for that.")
-        cells = self.views[view].find(self._coordinates(view, rows, columns, at, down, across))
+        cells = self._cells(block)
         which = [KINDS.index(kind) for kind in ("sensitive", "primary", "secondary", "interval")]
         places = np.flatnonzero((cells >= 0) & np.isin(self.kinds[cells], which))[:_MAX_WINDOW]
-        width = max(len(across), 1)
-        return np.stack([places // width, places % width], axis=1).tolist()  # type: ignore[no-any-return]
+        return np.stack(np.divmod(places, block.width), axis=1).tolist()  # type: ignore[no-any-return]
 
-    def _coordinates(
-        self, view: int, rows: int, columns: int | None, at: dict[int, int], down: list[int], across: list[int]
-    ) -> IntArray:
-        table = self.views[view].table
-        width = max(len(across), 1)
-        out = np.zeros((len(down) * width, len(table.dimensions)), np.int64)
-        for d, code in at.items():
+    def _cells(self, block: Block) -> IntArray:
+        """Return the cells of a block, row by row; -1 where the table has none."""
+        table = self.views[block.view].table
+        out = np.zeros((len(block.down) * block.width, len(table.dimensions)), np.int64)
+        for d, code in block.at.items():
             out[:, d] = code
-        out[:, rows] = np.repeat(np.asarray(down, np.int64), width)
-        if columns is not None:
-            out[:, columns] = np.tile(np.asarray(across, np.int64), len(down))
+        out[:, block.rows] = np.repeat(np.asarray(block.down, np.int64), block.width)
+        if block.columns is not None:
+            out[:, block.columns] = np.tile(np.asarray(block.across, np.int64), len(block.down))
         sizes = np.array([len(codes) for codes in table.codes])
         if ((out < 0) | (out >= sizes)).any():
             raise UnknownCodeError("there is no such code.")
-        return out
+        return self.views[block.view].find(out)
 
     def cell(self, view: int, codes: dict[int, int]) -> int:
         """Return the cell with these codes."""
@@ -197,7 +211,7 @@ class Look:
     def about(self, cell: int) -> dict[str, Any]:
         """Return everything the office may know of a cell: the truth, the reasons, the ranges."""
         t = self.table
-        codes = {d: found[0] for d, found in t.cell_codes([cell]).items()}
+        codes = t.codes_of(cell)
         return {
             "cell": cell,
             "codes": codes,
@@ -225,7 +239,8 @@ class Look:
 
     def suppression(self) -> Suppression | None:
         """Return the release, where cells were withheld."""
-        if self.method != "suppress":
+        method = METHODS.get(self.method)
+        if method is None or not method.marks_primary:
             return None
         hidden = np.isin(self.kinds, [KINDS.index("primary"), KINDS.index("secondary")])
         return Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
@@ -241,7 +256,7 @@ class Look:
         found = opened.audit(time_limit_s=_LOOK_S)
         sure = sorted({int(c) for f in found.findings for c in f.cells[f.unsafe].tolist()})
         return {
-            "cells": [{d: codes[0] for d, codes in self.table.cell_codes([c]).items()} for c in sure[:50]],
+            "cells": [self.table.codes_of(c) for c in sure[:50]],
             "more": max(0, len(sure) - 50),
             "known": not found.unknown,
         }
@@ -344,13 +359,9 @@ def _texts(table: Table, values: FloatArray) -> tuple[str, ...]:
     return tuple(NO_DATA if e else text for e, text in zip(empty.tolist(), texts_of(table, values), strict=True))
 
 
-_COLUMNS = {"suppress": ("status", "value"), "intervals": ("lower", "upper")}
-"""Method -> what is published of a cell; a value unless it stands here."""
-
-
 def _published(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
     """Read what was published, in the order of the system's cells."""
-    names = _COLUMNS.get(job.method.name, ("value",))
+    names = job.method.method.columns
     if not table.parts:
         return _marked(table, _columns(folder, job.name, names, table.n_cells))
     nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
 from fastapi.responses import FileResponse
-from pydantic import BaseModel, ConfigDict
 
 from cellguard.exceptions import UnknownCodeError
+from cellguard.web.bodies import OneCell, Signing, Source, Window
 from cellguard.web.decisions import decision_of
 from cellguard.web.projects import Project
 from cellguard.web.signatures import sign, signature_of
 from cellguard.web.state import HasProject, HasState
 
 if TYPE_CHECKING:
-    from cellguard.web.look import Look
+    from cellguard.web.look import Block, Look
 
 __all__ = ["router"]
 
@@ -26,43 +26,6 @@ _REPORT = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 )
 """A report is one file with its own style and script: it is shown in a box of its own, without an origin."""
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Source(_Body):
-    """Which table: a release by its name, or the table as it is."""
-
-    release: str | None = None
-
-
-class Window(Source):
-    """A part of a table: codes of two dimensions, and one code of every other."""
-
-    view: int = 0
-    rows: int
-    columns: int | None = None
-    at: dict[int, int] = {}
-    down: list[int]
-    across: list[int] = []
-
-
-class Signing(_Body):
-    """Who signs, and what he says."""
-
-    release: str
-    who: str
-    remark: str = ""
-    read: bool = False
-
-
-class OneCell(Source):
-    """A cell by the places of its codes."""
-
-    view: int = 0
-    codes: dict[int, int]
 
 
 @router.post("/table")
@@ -76,15 +39,19 @@ def table(state: HasState, project: HasProject, body: Source) -> dict[str, Any]:
 @router.post("/table/window")
 def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]:
     """What stands in a part of the table."""
-    look = _look(state, project, body)
-    return look.window(body.view, body.rows, body.columns, body.at, body.down, body.across)
+    return _look(state, project, body).window(_block(body))
 
 
 @router.post("/table/marked")
 def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
     """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
-    look = _look(state, project, body)
-    return look.marked(body.view, body.rows, body.columns, body.at, body.down, body.across)
+    return _look(state, project, body).marked(_block(body))
+
+
+def _block(body: Window) -> Block:
+    from cellguard.web.look import Block
+
+    return Block(**body.model_dump(exclude={"release"}))
 
 
 @router.post("/table/cell")

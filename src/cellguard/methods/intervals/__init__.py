@@ -16,6 +16,7 @@ METHOD = Method(
     publishes="Some cells are published as an interval that contains the true value.",
     choose="Every cell says something true, and none is empty; readers and their programs must cope with intervals.",
     made_with=("rule", "seed"),
+    columns=("lower", "upper"),
     options=(
         Option(
             name="position", default="classes", choices=("classes", "narrowest"), metavar="KIND",

@@ -32,6 +32,7 @@ METHOD = Method(
     "At the time limit the best safe pattern is returned with what is proven about its cost.",
     publishes="Sensitive cells, and others without which they could be computed, are not published.",
     choose="Every number that is published is the true one. Readers see gaps, also in cells that are not sensitive.",
+    columns=("status", "value"),
     marks_primary=True,
     note=_note,
     options=(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard.nouns.figures import number
-from cellguard.nouns.grid import Cell, Grid, grids_of, published_texts, texts_of
+from cellguard.nouns.grid import Cell, GridPage, grids_of, published_texts, texts_of
 from cellguard.nouns.release import Suppression
 from cellguard.publish.report.content import Content
 from cellguard.publish.report.pictures import measured
@@ -23,7 +23,7 @@ _NAMED = 5
 """So many respondents are named where a cell is not safe against them."""
 
 
-def views_of(content: Content, *, public: bool) -> Iterator[Grid]:
+def views_of(content: Content, *, public: bool) -> Iterator[GridPage]:
     """Yield the tables of a release, one grid for each slice."""
     yield from grids_of(content.release.table, _cells(content, public=public), content.views)
 

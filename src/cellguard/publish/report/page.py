@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -48,10 +48,9 @@ _COLUMNS = {
 
 def write_report(path: str | Path, content: Content, *, public: bool) -> None:
     """Write a report, atomically."""
-    from cellguard._io.files import atomic_writer
+    from cellguard._io.files import write_text
 
-    with atomic_writer(path) as stream:
-        cast("IO[str]", stream).write(render(content, public=public))
+    write_text(path, render(content, public=public))
 
 
 @cache
@@ -97,7 +96,7 @@ def render(content: Content, *, public: bool) -> str:
         "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
         "published_extra": _published_extra(content),
         "checked": None if content.audit is None else content.audit.checked,
-        "ranged": release.method != "adjust",
+        "ranged": method.by_ranges,
         "covers": None if content.audit is None else coverage(content.audit),
         "verdict": None if content.audit is None else content.audit.verdict,
     }
@@ -109,13 +108,12 @@ def render(content: Content, *, public: bool) -> str:
 
 def _published_extra(content: Content) -> dict[str, str]:
     """Return what is published about the method itself: the base and the step of rounding."""
-    summary = content.release.summary()
-    if content.release.method not in ("round", "perturb") or summary.get("base") is None:
+    base, told = content.release.summary().get("base"), content.release.published_with()
+    if base is None:
         return {}
-    base = summary["base"]
-    shown = figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)
-    told = {"base": shown, **({"step": str(summary["step"])} if content.release.method == "round" else {})}
-    return told | ({"at its nearest multiple": _kept(summary["keep"])} if summary.get("keep") else {})
+    out = {"base": figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)}
+    out |= {"step": str(told["step"])} if "step" in told else {}
+    return out | ({"at its nearest multiple": _kept(told["keep"])} if "keep" in told else {})
 
 
 def _kept(keep: Sequence[Any]) -> str:
