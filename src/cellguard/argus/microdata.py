@@ -96,12 +96,7 @@ class Microdata:
             table = _by_holding(table, tabulate(frame, by, holding=holding, **options), safety)
         table = missing_is_safe(table, variables) if safety.missing_is_safe else table
         table, cost_notes = with_costs(table, spec)
-        return Made(
-            table=table,
-            dimensions=tuple(dimensions),
-            response=roles.get("value"),
-            notes=(*notes, *cost_notes),
-        )
+        return Made(table=table, dimensions=tuple(dimensions), response=roles.get("value"), notes=(*notes, *cost_notes))
 
     def _roles(self, spec: SpecifyTable, safety: Safety) -> dict[str, Variable]:
         """Return the variables of a table that are not dimensions, by their part."""

@@ -70,8 +70,7 @@ Levels = Annotated[
     ),
 ]
 Internal = Annotated[
-    bool,
-    typer.Option("--internal", help="Tell also what is computed from true values: objective, bound, cost, loss."),
+    bool, typer.Option("--internal", help="Tell also what is computed from true values: objective, bound, cost, loss.")
 ]
 Insiders = Annotated[
     bool,
@@ -81,8 +80,7 @@ Insiders = Annotated[
 ]
 Whole = Annotated[bool, typer.Option("--integer", help="All values are whole numbers, and attackers know it (counts).")]
 NothingSensitive = Annotated[
-    bool,
-    typer.Option("--allow-nothing-sensitive", help="That no cell is sensitive is meant: exit code 0, not 2."),
+    bool, typer.Option("--allow-nothing-sensitive", help="That no cell is sensitive is meant: exit code 0, not 2.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
 
@@ -129,8 +127,7 @@ Ignore = Annotated[
     typer.Option("--ignore", metavar="COLUMN", help="A column of the release that says nothing about the values."),
 ]
 MarksOnly = Annotated[
-    bool,
-    typer.Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside."),
+    bool, typer.Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside.")
 ]
 Bounds = Annotated[
     str | None,

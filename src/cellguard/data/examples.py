@@ -280,11 +280,7 @@ def unroundable_cube() -> Table:
     holds two ones or none, so each pair must be rounded one up and one down; following the pairs
     around a cycle of odd length contradicts that.
     """
-    leaves = [
-        [[0, 0, 0], [0, 1, 1], [0, 1, 1]],
-        [[0, 1, 1], [1, 0, 1], [1, 1, 0]],
-        [[0, 1, 1], [1, 1, 0], [1, 0, 1]],
-    ]
+    leaves = [[[0, 0, 0], [0, 1, 1], [0, 1, 1]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], [[0, 1, 1], [1, 1, 0], [1, 0, 1]]]
     codes = ["1", "2", "3"]
     return Table.from_leaves({"x": codes, "y": codes, "z": codes}, leaves, integer=True, name="unroundable cube")
 

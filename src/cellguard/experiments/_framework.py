@@ -183,11 +183,7 @@ class _Kept:
 
 
 def reproduce(
-    experiment: Experiment,
-    settings: Settings,
-    folder: Path,
-    *,
-    progress: Callable[[int, int, str], None] | None = None,
+    experiment: Experiment, settings: Settings, folder: Path, *, progress: Callable[[int, int, str], None] | None = None
 ) -> Report:
     """Compute what is not yet kept in the folder, and set everything beside the paper's figures."""
     if settings.replications is not None and settings.replications < 1:

@@ -186,9 +186,5 @@ TABLES3AND4 = Experiment(
     "printed), with asymmetric ones of none.",
 )
 MIDPOINTS = Experiment(
-    name="baena2018-midpoints",
-    units=_units(("audit",)),
-    run=_run_midpoints,
-    rows=_rows_midpoints,
-    remark=_REMARK,
+    name="baena2018-midpoints", units=_units(("audit",)), run=_run_midpoints, rows=_rows_midpoints, remark=_REMARK
 )

@@ -47,12 +47,7 @@ def assemble(
     listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
     place = [locate(listed, k, sizes) for k in keys]
     cells = coordinates_of(listed, sizes)
-    described = {
-        "dimensions": tuple(codes),
-        "codes": tuple(codes.values()),
-        "coordinates": cells,
-        "name": name,
-    }
+    described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
         return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
@@ -182,10 +177,7 @@ def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, BoolArray]:
 
 
 def _false_equations(
-    joint: Sequence[tuple[Equation, csr_array]],
-    values: FloatArray,
-    label: Callable[[int], str],
-    tolerance: float,
+    joint: Sequence[tuple[Equation, csr_array]], values: FloatArray, label: Callable[[int], str], tolerance: float
 ) -> list[CellguardError]:
     """Return the equations that do not hold, each with a cell."""
     wrong: list[CellguardError] = []

@@ -469,10 +469,7 @@ def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dic
         "audit": None if outcome.audit is None else outcome.audit.summary(),
         "safe": not outcome.unsafe,
         "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
-        "outputs": {
-            "../public": manifests.hashes(public),
-            ".": manifests.hashes(internal, without=manifests.CHANGING),
-        },
+        "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=manifests.CHANGING)},
         "not_hashed": manifests.CHANGING,
     }
     return out | _remarks(outcome)

@@ -138,12 +138,7 @@ class Adjuster:
     # ------------------------------------------------------------------ one solve
 
     def solve(
-        self,
-        target: Target,
-        *,
-        tolerance: float | None = None,
-        vertex: bool = True,
-        deadline: Deadline = NEVER,
+        self, target: Target, *, tolerance: float | None = None, vertex: bool = True, deadline: Deadline = NEVER
     ) -> Closest:
         """Find the closest movement within the bounds.
 

@@ -65,12 +65,7 @@ class Distance:
         return total + sum(float(moved[self.group == g].max(initial=0.0)) for g in (0, 1))
 
     def least(
-        self,
-        force: FloatArray,
-        lower: FloatArray,
-        upper: FloatArray,
-        share: FloatArray,
-        soft: FloatArray | None = None,
+        self, force: FloatArray, lower: FloatArray, upper: FloatArray, share: FloatArray, soft: FloatArray | None = None
     ) -> float:
         """Return the minimum over ``lower <= z <= upper`` of the Lagrangian, cell by cell.
 

@@ -98,13 +98,7 @@ class RowsOnTheWay(Conshdlr):
         return {"result": SCIP_RESULT.FEASIBLE if rows == [] else SCIP_RESULT.INFEASIBLE}
 
     def conscheck(  # type: ignore[no-untyped-def]
-        self,
-        constraints,
-        solution,
-        checkintegrality,
-        checklprows,
-        printreason,
-        completely,
+        self, constraints, solution, checkintegrality, checklprows, printreason, completely
     ):
         rows = self.guard(lambda: self.program.check(np.rint(self.point(solution))))
         if rows == []:

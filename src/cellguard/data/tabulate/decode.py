@@ -143,11 +143,7 @@ class Decoded:
 
 
 def decode(
-    finest: Finest,
-    roles: Roles,
-    hierarchies: Sequence[Hierarchy],
-    missing: Mapping[str, Sequence[str]],
-    people: People,
+    finest: Finest, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]], people: People
 ) -> Decoded:
     """Turn what a database answered into arrays; codes that the hierarchies do not have are refused."""
     codes = _Codes(roles.dimensions, hierarchies, missing)

@@ -71,12 +71,7 @@ class Widener:
         self.program = LinearProgram(LinearModel(every, sides, sides, bounds, bounds), DUAL)
 
     def widen(
-        self,
-        upper: FloatArray,
-        lower: FloatArray,
-        cell: int,
-        movement: float,
-        time_limit_s: float = float("inf"),
+        self, upper: FloatArray, lower: FloatArray, cell: int, movement: float, time_limit_s: float = float("inf")
     ) -> tuple[FloatArray, FloatArray] | None:
         """Return widths above and below in which the cell can make the movement; its own must suffice already."""
         n = len(upper)

@@ -41,10 +41,7 @@ _LEVEL_ROUNDS = 12
 
 
 def solve_by_areas(
-    problem: RoundingProblem,
-    grid: AreaGrid,
-    cuts: LevelCuts | None = None,
-    limits: Limits = UNLIMITED,
+    problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None = None, limits: Limits = UNLIMITED
 ) -> RoundingOutcome:
     """Round a table that has coordinates. Parameters as in :func:`cellguard.methods.round.exact.solve_exactly`."""
     return _AreaSearch(problem, grid, cuts, limits).run()
@@ -92,11 +89,7 @@ class _AreaSearch(Standing[IntArray]):
         best = None if self.best is None else self.grid.cells(self.best)
         loss = self.cost if best is None else self.problem.loss(best)
         return RoundingOutcome(
-            x=best,
-            objective=loss,
-            bound=min(self.bound, loss),
-            limit=not self.closed(),
-            cuts=len(self.sides),
+            x=best, objective=loss, bound=min(self.bound, loss), limit=not self.closed(), cuts=len(self.sides)
         )
 
     def from_the_top(self, prices: Prices) -> IntArray:

@@ -28,11 +28,7 @@ _PROOF_TIME_S = 60.0
 
 
 def solve(
-    problem: RoundingProblem,
-    demands: list[Demand],
-    limits: Limits = UNLIMITED,
-    *,
-    method: str = "auto",
+    problem: RoundingProblem, demands: list[Demand], limits: Limits = UNLIMITED, *, method: str = "auto"
 ) -> RoundingOutcome | None:
     """Round; None if `method` is ``"areas"`` and the table has no coordinates.
 
