@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.exceptions import LevelError
+from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.levels import Levels, attackers_of
 from cellguard.nouns.table import Table
 
-__all__ = ["Demand", "asked_cells", "demands_of", "trivial_limits"]
+__all__ = ["Demand", "asked_cells", "demands_of", "refuse_wide_levels", "trivial_limits"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +46,19 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
         np.maximum.at(least, c, np.where(wide, demand.lb[c] + demand.sliding - d, -np.inf))
         np.minimum.at(most, c, np.where(wide, demand.ub[c] - demand.sliding + d, np.inf))
     return least, most
+
+
+def refuse_wide_levels(table: Table, needs: Sequence[Levels], reach: FloatArray, what: str, hint: str) -> None:
+    """Refuse levels wider than what is published leaves: max(SPL, UPL + LPL) <= 2 r (salazar2004 section 4).
+
+    `reach` is how far from its published value each cell may lie, `what` the range that is not as wide.
+    """
+    for need, attacker in zip(needs, attackers_of(table), strict=True):
+        width = np.maximum(need.sliding, need.lower + need.upper)
+        bad = np.zeros(table.n_cells, bool)
+        bad[need.cells[width > 2 * reach[need.cells] * (1 + 1e-9)]] = True
+        told = f"its levels against attacker {attacker.name!r} ask for a wider range than {what}"
+        refuse_cells(table, bad, told, hint, LevelError)
 
 
 def demands_of(table: Table, needs: Sequence[Levels]) -> list[Demand]:

@@ -12,6 +12,8 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from cellguard.exceptions import require_known
+
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
@@ -152,6 +154,12 @@ class Method:
     def option(self, name: str) -> Option | None:
         """Return an option by its name; None if the method does not have it."""
         return next((option for option in self.options if option.name == name), None)
+
+    def require_choices(self, **given: str) -> None:
+        """Refuse a word that its option does not offer."""
+        for option in self.options:
+            if option.name in given:
+                require_known(option.name, given[option.name], option.choices)
 
     def filled(self, options: Mapping[str, Any], table: Table) -> dict[str, Any]:
         """Return the options with those that follow from the table, where none are given."""

@@ -17,11 +17,21 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["Check", "residuals"]
+__all__ = ["Check", "refuse_cells", "residuals"]
 
 
 _LARGEST = 1e100
 """Sums of larger values could overflow, and then every relation would seem to hold."""
+
+
+def refuse_cells(
+    table: Table, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError
+) -> None:
+    """Refuse cells, if there are any: the first by its label, never by its value, and how many more there are."""
+    if bad.any():
+        more = int(bad.sum()) - 1
+        also = f" (and {more} more)" if more else ""
+        raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)
 
 
 class Check:
@@ -82,10 +92,7 @@ class Check:
         return self.t.label(int(np.argmax(bad)))
 
     def _refuse(self, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError) -> None:
-        if bad.any():
-            more = int(bad.sum()) - 1
-            also = f" (and {more} more)" if more else ""
-            raise kind(f"{self._first(bad)}{also}: {what}", hint=hint)
+        refuse_cells(self.t, bad, what, hint, kind)
 
     def _numbers(self) -> None:
         t = self.t

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard._types import FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
 from cellguard.exceptions import InputError, require_there
+from cellguard.nouns.checks import refuse_cells
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -70,12 +71,12 @@ def with_contributions(
     largest = np.column_stack([column_of_cells(name) for name in top]) if top else np.zeros((table.n_cells, 0))
     empty = (np.nan_to_num(count) == 0) & (table.values == 0)
     count = np.where(empty, 0.0, count)
-    _refuse(table, np.isnan(count) | (count < 0), "the number of contributors is missing or negative.")
-    _refuse(table, ~empty & np.isnan(total), "the total of its contributions is missing.")
+    refuse_cells(table, np.isnan(count) | (count < 0), "the number of contributors is missing or negative.")
+    refuse_cells(table, ~empty & np.isnan(total), "the total of its contributions is missing.")
     # a cell with fewer contributors than columns has blanks behind the last of them
     known = np.isfinite(largest).sum(axis=1)
     short = ~empty & (known < np.minimum(count, largest.shape[1]))
-    _refuse(table, short, "its largest contributions are missing.", "list them for totals too.")
+    refuse_cells(table, short, "its largest contributions are missing.", "list them for totals too.")
     contributions = -np.sort(-np.abs(np.nan_to_num(largest)), axis=1)
     statistics = CellStatistics(
         value=table.values,
@@ -100,9 +101,3 @@ def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
         codes, place = encode(columns[name])
         index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
     return table.cells_at(np.column_stack(index))
-
-
-def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
-    if bad.any():
-        more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-        raise InputError(f"{table.label(int(np.argmax(bad)))}{more}: {what}", hint=hint)

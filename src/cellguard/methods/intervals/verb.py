@@ -30,8 +30,6 @@ from cellguard.nouns.table import Table
 
 __all__ = ["intervals"]
 
-POSITIONS = ("classes", "narrowest")
-"""How the ends are chosen."""
 _SEARCH = 0.7
 """Share of the time for the search; the rest is for the check."""
 _TELLS = (
@@ -134,10 +132,7 @@ def _check(position: str, gap: float, seed: int) -> None:
             "position 'random' is gone: the widths it drew told the values.",
             hint="use position='classes', which withstands who knows the method.",
         )
-    if position not in POSITIONS:
-        raise InputError(
-            f"position {position!r} is not known.", hint=f"known are {' and '.join(map(repr, POSITIONS))}."
-        )
+    METHOD.require_choices(position=position)
     if not 0 < gap < 1:
         raise InputError(f"gap {gap!r}: a share between 0 and 1 is needed.")
     if not 0 <= seed < 2**256:

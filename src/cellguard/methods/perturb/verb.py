@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
-from cellguard.exceptions import InputError, LevelError
+from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
 from cellguard.methods.perturb import METHOD
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from cellguard.methods.perturb.cutting import PerturbationOutcome
 
 __all__ = ["perturb"]
-
-_DRAWS = ("random", "nearest", "relaxation", "truth")
 
 
 @in_any_case(METHOD)
@@ -103,8 +101,7 @@ def perturb(
     limits = Limits(time_limit_s=time_limit_s, seed=seed, threads=threads, progress=progress)
     if base is not None and distance is not None:
         raise InputError("base and distance are two ways to say the same.", hint="give one of them.")
-    if draw not in _DRAWS:
-        raise InputError(f"draw {draw!r} is not known.", hint=f"known are {', '.join(_DRAWS)}.")
+    METHOD.require_choices(draw=draw)
     if distance is not None and (round_sensitive or draw in ("nearest", "relaxation")):
         raise InputError("cells are rounded to multiples of a base, and there is none.", hint="give a base.")
     bases = None if distance is not None else _per_cell(5.0 if base is None else base, table, "base", positive=True)
@@ -176,20 +173,13 @@ class _PerturbationRun:
         return asked_cells(self.table.n_cells, self.needs)
 
     def refuse_hopeless(self) -> None:
-        """Refuse levels wider than the published interval: max(SPL, UPL + LPL) <= 2 r (section 4)."""
-        t = self.table
-        reach = np.where(t.fixed, 0.0, self.reach)
-        for need in self.needs:
-            asked = np.maximum(need.sliding, need.lower + need.upper)
-            over = asked > 2 * reach[need.cells] * (1 + 1e-9)
-            if over.any():
-                cell = int(need.cells[np.argmax(over)])
-                more = f" (and {int(over.sum()) - 1} more)" if over.sum() > 1 else ""
-                raise LevelError(
-                    f"{t.label(cell)}{more}: the levels ask for a wider range than twice the distance that is "
-                    "published, so no perturbation can meet them.",
-                    hint="raise the base or distance of this cell to at least half of max(sliding, lower + upper).",
-                )
+        """Refuse levels wider than the published interval."""
+        from cellguard.methods.demands import refuse_wide_levels
+
+        reach = np.where(self.table.fixed, 0.0, self.reach)
+        what = "twice the distance that is published, so no perturbation can meet them."
+        hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
+        refuse_wide_levels(self.table, self.needs, reach, what, hint)
 
     def demands(self) -> list[Demand]:
         """Return what each attacker must not learn, and what he knows."""

@@ -31,11 +31,11 @@ METHOD = Method(
         ),
         keep_option("Goes to its nearest multiple"),
         Option(
-            name="objective", default="distance", key=None, metavar="KIND",
+            name="objective", default="distance", choices=("distance", "unbiased", "coins"), key=None, metavar="KIND",
             help="distance; unbiased or coins: each seed another table.",
         ),
         Option(
-            name="method", default="auto", key=None, metavar="KIND",
+            name="method", default="auto", choices=("auto", "exact", "areas"), key=None, metavar="KIND",
             help="exact (a proof), areas (large tables), or auto."
         ),
         Option(

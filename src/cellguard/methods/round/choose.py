@@ -15,10 +15,8 @@ from cellguard.methods.round.grid import AreaGrid, make_grid
 from cellguard.methods.round.level_cuts import LevelCuts
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["METHODS", "solve"]
+__all__ = ["solve"]
 
-METHODS = ("auto", "exact", "areas")
-"""``exact``: relaxation and branch-and-bound. ``areas``: flows and relaxations of parts of the table."""
 _EASY = 3000
 """Problems with so many free cells are left to branch-and-bound."""
 _PROVABLE = 20_000
@@ -41,7 +39,7 @@ def solve(
     limits
         As in :func:`cellguard.methods.round.exact.solve_exactly`.
     method
-        One of :data:`METHODS`.
+        ``exact``: relaxation and branch-and-bound; ``areas``: flows and relaxations of parts of the table; ``auto``.
     """
     if len(problem.impossible):
         return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
@@ -79,8 +77,6 @@ def _is_hard(problem: RoundingProblem) -> bool:
 
 
 def _coordinates(problem: RoundingProblem) -> AreaGrid | None:
-    if (problem.base != problem.base[0]).any() or (problem.rhs != 0).any():
-        return None
     from cellguard.methods.round.blocks import find_blocks
 
     blocks = find_blocks(problem.relations)

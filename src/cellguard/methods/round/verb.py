@@ -24,9 +24,12 @@ from numpy.typing import ArrayLike
 from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import InputError, LevelError
+from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
+from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
+from cellguard.methods.round import METHOD
+from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
@@ -40,10 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["round"]
 
-_OBJECTIVES = ("distance", "unbiased", "coins")
-_METHODS = ("auto", "exact", "areas")
 
-
+@in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -123,10 +124,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     """
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
     _check_steps(step=step, max_step=max_step)
-    if objective not in _OBJECTIVES:
-        raise InputError(f"objective {objective!r} is not known.", hint=f"known are {', '.join(_OBJECTIVES)}.")
-    if method not in _METHODS:
-        raise InputError(f"method {method!r} is not known.", hint=f"known are {', '.join(_METHODS)}.")
+    METHOD.require_choices(objective=objective, method=method)
     bases = _bases(table, base)
     table = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
     needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
@@ -359,45 +357,21 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
 def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
     """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
     found, large = lattice(table.values, bases, room=steps)
-    _refuse(
-        table,
-        large,
-        "the value is too large: multiples are told exactly up to 2^53 units only.",
-        "give the table in a larger unit, such as thousands.",
-    )
-    _refuse(
-        table,
-        table.fixed & ~found.is_multiple,
-        "the cell must be published as it is, but is no multiple of its base.",
-        "let it be rounded, or give it a base of its own.",
-    )
+    what = "the value is too large: multiples are told exactly up to 2^53 units only."
+    refuse_cells(table, large, what, "give the table in a larger unit, such as thousands.")
+    what = "the cell must be published as it is, but is no multiple of its base."
+    refuse_cells(table, table.fixed & ~found.is_multiple, what, "let it be rounded, or give it a base of its own.")
     return found
 
 
 def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
-    """Refuse levels that no rounding with this base can meet (salazar2004 section 4)."""
+    """Refuse levels that no rounding with this base can meet."""
+    from cellguard.methods.demands import refuse_wide_levels
     from cellguard.methods.round.problem import reach
 
+    what = (
+        f"rounding can leave: max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}"
+    )
+    hint = "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits."
     distance = reach(base, step, unit_of_table(table))
-    for need, attacker in zip(needs, attackers_of(table), strict=True):
-        width = np.maximum(need.sliding, need.lower + need.upper)
-        bad = np.zeros(table.n_cells, bool)
-        bad[need.cells[width > 2 * distance[need.cells] * (1 + 1e-9)]] = True
-        _refuse(
-            table,
-            bad,
-            f"its levels against attacker {attacker.name!r} ask for a wider range than rounding can leave: "
-            f"max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}, "
-            "less a unit on both sides.",
-            "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits.",
-            LevelError,
-        )
-
-
-def _refuse(
-    table: Table, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError
-) -> None:
-    if bad.any():
-        more = int(bad.sum()) - 1
-        also = f" (and {more} more)" if more else ""
-        raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)
+    refuse_wide_levels(table, needs, distance, f"{what}, less a unit on both sides.", hint)
