@@ -40,6 +40,7 @@ def test_commands_of_the_page_run(page, tmp_path, monkeypatch):
 
 def test_every_page_is_in_the_contents():
     contents = (DOCS.parent / "mkdocs.yml").read_text()
+    assert len(PAGES) > 10
     for page in DOCS.rglob("*.md"):
         assert str(page.relative_to(DOCS)) in contents
 
@@ -88,7 +89,9 @@ def test_the_picture_of_the_house_is_of_this_code():
 def test_what_the_table_of_papers_names_is_there():
     """Every test and experiment of the page exists, and every experiment is on it."""
     page, tests = (DOCS / "papers.md").read_text(encoding="utf-8"), DOCS.parent / "tests"
-    for file, name in set(re.findall(r"\b((?:unit|papers|property)/[\w/]+\.py)(?:::(\w+))?", page)):
+    named = set(re.findall(r"\b((?:unit|papers|property)/[\w/]+\.py)(?:::(\w+))?", page))
+    assert len(named) > 20
+    for file, name in named:
         assert re.search(rf"^def {name}\b" if name else r"^def test_", (tests / file).read_text(), re.MULTILINE), file
     papers = "castro2004", "castro2012", "salazar2004", "baena2018", "minami2019"
     assert all(f"## {paper}: " in page for paper in papers)

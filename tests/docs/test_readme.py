@@ -33,6 +33,8 @@ def test_it_fits_one_screen(text):
 
 def test_its_commands_exist(text):
     makefile = README.with_name("Makefile").read_text()
-    for target in re.findall(r"^make (\w+)", text, re.MULTILINE):
+    targets = re.findall(r"^make (\w+)", text, re.MULTILINE)
+    assert targets
+    for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
     assert set(re.findall(r"`cellguard (\w+) ", text)) <= set(VERBS)

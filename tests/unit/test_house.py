@@ -79,6 +79,14 @@ def test_import_is_light():
     assert ran.stdout.strip() == "[]"
 
 
+def test_tests_stand_in_the_rooms_of_what_they_test():
+    tests = Path(__file__).parent
+    folders = [folder.relative_to(tests) for folder in tests.rglob("*/") if next(folder.glob("test_*.py"), None)]
+    assert len(folders) > 10
+    rooms = {path.relative_to(SOURCE).as_posix().replace("_", "") for path in SOURCE.rglob("*/")}
+    assert [folder.as_posix() for folder in folders if folder.as_posix() not in rooms | {"."}] == []
+
+
 def test_the_version_is_in_the_changelog():
     changes = Path(__file__).resolve().parents[2] / "CHANGELOG.md"
     assert f"\n## {cg.__version__}\n" in changes.read_text()

@@ -69,7 +69,9 @@ def test_cleaning_goes_on_where_it_stopped(monkeypatch):
     monkeypatch.setattr(pattern, "_TRIES", 5)
     left, _ = pattern.clean(proof)
     assert problem.verdicts(left)[0].all()
-    for cell in np.flatnonzero(left & ~problem.forced & (problem.weight > 0)):  # nothing more can be spared
+    kept = np.flatnonzero(left & ~problem.forced & (problem.weight > 0))
+    assert len(kept)
+    for cell in kept:  # nothing more can be spared
         assert not problem.verdicts(left & (np.arange(len(left)) != cell))[0].all()
 
 
