@@ -483,6 +483,44 @@ SparseRows null_space(const Relations& relations, const Definitions& definitions
     return out;
 }
 
+/// Classes of cells that move together: the class of each cell (-1 for none) and how far it moves with it.
+struct Classes {
+    std::span<const Index> of;
+    std::span<const double> ratio;
+    Index count;
+};
+
+/// Some relations as relations between classes of cells. What cancels is left out, and rows of which nothing is left.
+SparseRows between_classes(const Sparse& T, std::span<const Index> rows, const Classes& classes) {
+    SparseRows out;
+    Reals sum(static_cast<std::size_t>(classes.count), 0.0);
+    Flags seen(sum.size(), 0);
+    Numbers touched;
+    for (const Index r : rows) {
+        for (Index k = T.start[r]; k < T.start[r + 1]; ++k) {
+            const Index c = T.index[k], j = classes.of[c];
+            if (j < 0) continue;
+            if (!seen[j]) {
+                seen[j] = 1;
+                touched.push_back(j);
+            }
+            sum[j] += T.value[k] * classes.ratio[c];
+        }
+        std::sort(touched.begin(), touched.end());
+        for (const Index j : touched) {
+            if (!(std::abs(sum[j]) < NEGLIGIBLE)) {
+                out.index.push_back(j);
+                out.value.push_back(sum[j]);
+            }
+            sum[j] = 0.0;
+            seen[j] = 0;
+        }
+        touched.clear();
+        if (length(out.index) > out.start.back()) out.start.push_back(length(out.index));
+    }
+    return out;
+}
+
 /// Directions of three fingerprints: equal for cells whose movements are proportional.
 Rows<Index> quotients(std::span<const Index> first, std::span<const Index> second, std::span<const Index> third) {
     Rows<Index> out(length(first), 2);
@@ -649,6 +687,19 @@ void bind_elimination(nb::module_ m) {
         },
         Unlocked(), "start"_a, "index"_a, "value"_a, "free"_a, "definitions"_a, "parameters"_a, "pivots"_a,
         "coefficient"_a);
+    m.def(
+        "between_classes",
+        [](std::span<const Index> start, std::span<const Index> index, std::span<const double> value,
+           std::span<const Index> rows, std::span<const Index> class_of, std::span<const double> ratio, Index classes) {
+            const Sparse T = checked(Sparse{start, index, value}, length(class_of), "relations");
+            require_indices(rows, T.count(), "rows");
+            require_length(ratio, length(class_of), "ratio");
+            require(classes >= 0 && classes <= length(class_of), "there cannot be more classes than cells");
+            for (const Index j : class_of) require(j >= -1 && j < classes, "classes are numbered from 0");
+            SparseRows out = between_classes(T, rows, {class_of, ratio, classes});
+            return std::tuple(std::move(out.start), std::move(out.index), std::move(out.value));
+        },
+        Unlocked(), "start"_a, "index"_a, "value"_a, "rows"_a, "class_of"_a, "ratio"_a, "classes"_a);
     m.def(
         "quotients",
         [](std::span<const Index> first, std::span<const Index> second, std::span<const Index> third) {

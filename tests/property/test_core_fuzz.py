@@ -165,6 +165,9 @@ def _elimination(d: Draw) -> None:
     parameters = np.setdiff1d(np.flatnonzero(free & (definitions[0] < 0)), pivots[0])
     elimination.null_space(*relations[:3], free, definitions, parameters, tuple(pivots), coefficient_f)
     elimination.quotients(exact, exact, exact)
+    elimination.between_classes(
+        *relations[:3], d.whole(0, m, d.size()), d.whole(-1, n, n), d.numbers(n), d.size() if d.size() > 5 else n
+    )
     elimination.join(start, index, d.whole(0, m, d.size()), free)
 
 

@@ -23,6 +23,9 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["BinaryProgram", "LazySolution", "solve_lazy"]
 
+_ROOT_ROUNDS = 10
+"""Rounds of rows at the root of the tree: the caller has solved the root, and nodes cost less than what is left."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LazySolution:
@@ -154,6 +157,7 @@ def _model(time_limit_s: float, gap: float, seed: int, *, bound_only: bool) -> A
         model.setHeuristics(pyscipopt.SCIP_PARAMSETTING.OFF)
         # only the bound is left to gain: the node that holds it back comes next, and no diving below it
         model.setParams({"nodeselection/bfs/stdpriority": 1_000_000, "nodeselection/bfs/maxplungedepth": 0})
+        model.setParam("separating/maxroundsroot", _ROOT_ROUNDS)
     return model
 
 

@@ -89,13 +89,15 @@ class Space:
     @cached_property
     def relations(self) -> csr_array:
         """Independent relations between the variables."""
+        from cellguard._core.elimination import between_classes
         from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
 
         r = self.reduction
-        A = csr_array(r.relations[r.rows] @ self.lift)
-        A.data[np.abs(A.data) < 1e-9] = 0.0
-        A.eliminate_zeros()
-        A = A[np.flatnonzero(np.diff(A.indptr))]
+        T, whole = r.relations, np.int64
+        start, column, value = between_classes(
+            T.indptr.astype(whole), T.indices.astype(whole), T.data, r.rows, self.variable_of, r.ratio, len(self)
+        )
+        A = csr_array((value, column, start), shape=(len(start) - 1, len(self)))
         if A.shape[0] > len(self) - r.degrees_of_freedom:
             # merging can make relations vanish or repeat; the general elimination finds out which
             A = A[independent_rows(with_whole_coefficients(A))]

@@ -42,6 +42,8 @@ _CLEAN = 0.5
 class Search(Incumbent):
     """Find a safe pattern and better ones, with programs over the whole table."""
 
+    once: bool = False
+    """Whether one construction is enough to begin with: a proof follows, which constructs again along its point."""
     pool: list[FloatArray] = field(default_factory=list)
     """Movements found before, for recombination."""
     _routes: Movements | None = None
@@ -73,7 +75,7 @@ class Search(Incumbent):
             orders = (True, False)  # with the largest levels first fewer programs are left
         if self.heavy:
             return self._start_by_routes(bank, deadline)
-        for largest_first in orders:
+        for largest_first in orders[:1] if self.once else orders:
             rows, found, failed = construct(
                 self.protector, self.forced_rows, bank, largest_first=largest_first, deadline=deadline
             )

@@ -207,8 +207,11 @@ class _SuppressionRun:
         """Search until the time is up, or until whoever waits is tired of it."""
         usable = int(problem.usable.sum())
         large = usable > _LARGE or (usable > _LARGE // 2 and len(problem.requests) > _MANY)
-        kind = LargeSearch if large else Search
-        search = kind(problem=problem, limits=self.limits)
+        search: Search | LargeSearch
+        if large:
+            search = LargeSearch(problem=problem, limits=self.limits)
+        else:
+            search = Search(problem=problem, limits=self.limits, once=self.method == "exact")
         reduced = self.limits.spent_s
         try:
             if search.start(ends):

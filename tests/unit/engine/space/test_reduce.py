@@ -123,3 +123,14 @@ def test_small_pivots_do_not_let_the_basis_grow() -> None:
     basis = reduce(T).basis
     assert np.abs(basis.data).max() <= 1.0
     assert np.abs(T @ basis).max() < 1e-12
+
+
+def test_relations_between_variables_are_those_between_their_cells():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        T = csr_array(rng.integers(-1, 2, (6, 9)).astype(float))
+        space = reduce(T, rng.random(9) < 0.8).space
+        A, dense = space.relations.toarray(), (T @ space.lift).toarray()
+        assert len(A) == len(space) - space.reduction.degrees_of_freedom == np.linalg.matrix_rank(A)
+        assert np.linalg.matrix_rank(np.vstack([A, dense])) == len(A)  # nothing else is asked
+        assert not (A == 0).all(axis=1).any()
