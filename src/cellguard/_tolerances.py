@@ -11,6 +11,7 @@ __all__ = [
     "CALM_MOVEMENT",
     "EXACT_RELATION",
     "FIXED_WIDTH",
+    "LEVEL_LOOKED_FOR",
     "LEVEL_SHARE",
     "LEVEL_TOLERANCE",
     "MET",
@@ -33,6 +34,8 @@ LEVEL_TOLERANCE = Fraction(1, 10**6)
 below what anybody could learn from it. Exact, because witnesses are judged by fractions."""
 LEVEL_SHARE = float(LEVEL_TOLERANCE)
 """The same, for searches in floating point."""
+LEVEL_LOOKED_FOR = 1.0 - LEVEL_SHARE / 2
+"""Share of a level that searches look for: half of the tolerance is left for making witnesses exact."""
 FIXED_WIDTH = 1e-12
 """Share of a cell's value: a narrower interval is a published cell."""
 RELATION = 1e-9

@@ -15,14 +15,10 @@ import cellguard as cg
 from adversary.generator import Case
 
 
-def respondents(made: Case, *, counted: bool = False) -> tuple[cg.Attacker, ...]:
-    """Return the respondents of a table from records (dimensions region and branch).
-
-    Who is alone in a count knows that he is there; that he is alone he knows only if somebody told him. Tables of
-    counts are judged against respondents on request (`counted`).
-    """
+def respondents(made: Case) -> tuple[cg.Attacker, ...]:
+    """Return the respondents of a table from records (dimensions region and branch)."""
     table, records = made.table, made.records
-    if not records or table.insiders is False or (table.integer and not counted):
+    if not records or table.insiders is False:
         return ()
     own: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     place = {codes: i for i, codes in enumerate(zip(*table.cell_codes().values(), strict=True))}

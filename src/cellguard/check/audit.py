@@ -46,7 +46,7 @@ __all__ = ["Audit", "Finding", "audit"]
 
 
 WHOLE_CELLS = 2_500
-"""Larger tables of counts are audited over real numbers unless whole ones are asked for; the report says so."""
+"""Of larger tables of counts only verdicts are found unless whole ranges are asked for: those take hours."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -298,8 +298,9 @@ def audit(
     exact
         Compute both ends of every range. Otherwise the search stops where the verdict is known.
     integer
-        The attacker knows that all values are whole numbers; unless given, as the table says, up to
-        :data:`WHOLE_CELLS` cells: beyond, integer programs would take hours, and real numbers are held possible.
+        The attacker knows that all values are whole numbers; unless given, as the table says. Up to
+        :data:`WHOLE_CELLS` cells both ends of every range are found; beyond, that takes hours, and the search stops
+        where the verdict is known, unless `exact` is given.
     everywhere
         Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
         what they know, against which methods plan first.
@@ -315,9 +316,10 @@ def audit(
     check_release(release)
     table = release.table
     if integer is None:
-        integer = table.integer and table.n_cells <= WHOLE_CELLS
+        integer = table.integer
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
+    exact = exact or (integer and table.n_cells <= WHOLE_CELLS)
     options: dict[str, Any] = {"exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs}
     options["time_limit_s"] = deadline.left
     if isinstance(release, Adjustment):
@@ -329,7 +331,7 @@ def audit(
     return Audit(
         release=release,
         findings=tuple(findings),
-        ranges_exact=exact or integer,
+        ranges_exact=exact,
         integer=integer,
         seconds=now() - begin,
     )
@@ -353,15 +355,15 @@ def _findings(
     deadline: Deadline,
 ) -> list[Finding]:
     """Find what the attackers can compute: of respondents verdicts, of the others ranges when they are asked for."""
-    single = [(a, need) for a, need in asked if integer or (exact and not a.derived)]
-    many = [(a, need) for a, need in asked if not (integer or (exact and not a.derived))]
-    if len(many) == 1:
+    single = [(a, need) for a, need in asked if exact and not a.derived]
+    many = [(a, need) for a, need in asked if a.derived or not exact]
+    if len(many) == 1 and not integer:
         single, many = [*single, *many], []
     options: dict[str, Any] = {"exact": exact, "jobs": jobs}
     findings = _apart(release, single, integer, options | {"time_limit_s": deadline.left}) if single else []
     with remembering():  # what shows a level kept from one group of attackers is tried for the next
         for group in _groups(many):
-            findings += _together(release, group, {"jobs": jobs, "time_limit_s": deadline.left})
+            findings += _together(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings
 
 
@@ -399,7 +401,9 @@ def _apart(
     return findings
 
 
-def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], options: dict[str, Any]) -> list[Finding]:
+def _together(
+    release: Release, asked: Sequence[tuple[Attacker, Levels]], integer: bool, options: dict[str, Any]
+) -> list[Finding]:
     """Find what many attackers can compute, with everything shared that they have in common."""
     from cellguard._engine.ranges.many import Sight, Views, ranges_for
 
@@ -418,7 +422,7 @@ def _together(release: Release, asked: Sequence[tuple[Attacker, Levels]], option
         upper=np.concatenate([need.upper for need in needs]),
         sliding=np.concatenate([need.sliding for need in needs]),
     )
-    found = ranges_for(Sight(table.relations, lo, hi, table.values), views, certify=True, **options)
+    found = ranges_for(Sight(table.relations, lo, hi, table.values, integer), views, certify=True, **options)
     told = np.searchsorted(found.disclosed_to[0], np.arange(len(attackers) + 1))
     end = np.cumsum([0, *(len(need.cells) for need in needs)])
     findings = []

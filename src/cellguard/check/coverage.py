@@ -55,7 +55,7 @@ def coverage(audit: Audit) -> Coverage:
     if not respondents:
         left_out.append(_why_no_respondents(audit, chosen=table.insiders is False))
     if not audit.integer and not isinstance(audit.release, Adjustment):
-        why = "the table is too large for it." if table.integer else "the table is not one of counts."
+        why = "the audit was told so." if table.integer else "the table is not one of counts."
         left_out.append(f"That values may be known to be whole numbers: {why}")
     if respondents and not knows_shares(table):
         left_out.append("Respondents who are one of two in a cell: the table does not know what each of them gave.")

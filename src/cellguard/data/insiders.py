@@ -84,12 +84,8 @@ def _by_cluster(table: Table, known: Knowledge) -> Knowledge:
 
 
 def knows_contributors(table: Table) -> bool:
-    """Say whether the table can tell who is alone in a cell.
-
-    Of a table of counts a respondent knows that he is in a cell, not that nobody else is: there he is an attacker where
-    somebody asks for it (`insiders=True`, :func:`with_insiders`).
-    """
-    return (not table.integer or table.insiders is True) and (_knows_who(table) or table.counts is not None)
+    """Say whether the table can tell who is alone in a cell."""
+    return _knows_who(table) or table.counts is not None
 
 
 def knows_shares(table: Table) -> bool:

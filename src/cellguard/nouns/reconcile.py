@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._tolerances import SAME_VALUE
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.checks import residuals
 
@@ -62,8 +62,12 @@ def shared_values(
     return np.where(np.abs(mean - values) > SAME_VALUE * np.abs(values), mean, values), wrong
 
 
-def additive(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float) -> FloatArray:
+def additive(
+    values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float, still: BoolArray | None = None
+) -> FloatArray:
     """Return the nearest values that add up; as they are where they do, or where they differ by more than rounding.
+
+    Cells that must stand `still` do.
 
     >>> from scipy.sparse import csr_array
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
@@ -75,19 +79,18 @@ def additive(values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float
     residual, allowed = residuals(T, rhs, values)
     if (np.abs(residual) <= allowed).all():
         return values
-    moved = _projected(values, T, rhs)
+    moved = _projected(values, T, rhs, np.abs(values) if still is None else np.where(still, 0.0, np.abs(values)))
     residual, allowed = residuals(T, rhs, moved)
     far = np.abs(moved - values) > 2 * tolerance * np.maximum(1.0, np.abs(values))
     # where that is too far, whoever makes a table of the values says which relation does not hold
     return values if far.any() or (np.abs(residual) > allowed).any() else moved
 
 
-def _projected(values: FloatArray, T: csr_array, rhs: FloatArray) -> FloatArray:
-    """Return the values with the least relative changes for which the relations hold."""
+def _projected(values: FloatArray, T: csr_array, rhs: FloatArray, size: FloatArray) -> FloatArray:
+    """Return the values with the least changes, in proportion to the given sizes, for which the relations hold."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import splu
 
-    size = np.abs(values)
     scaled = T @ diags_array(size)
     rows = np.sqrt(np.asarray(scaled.power(2).sum(axis=1)).ravel())
     scaled = diags_array(1.0 / np.where(rows > 0, rows, 1.0)) @ scaled

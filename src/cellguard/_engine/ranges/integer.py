@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -13,6 +15,12 @@ from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Solution, W
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["search_whole"]
+
+_WAY = Way(presolve=True, solver="choose", tolerance=1e-7)
+_WIDE = 1e6
+"""Rooms of more whole numbers: there branch-and-bound may not end, limit or not."""
+_NEAR_END = 1000.0
+"""So near the end over real numbers a whole one is looked for then: what is missing of a wide range does not count."""
 
 
 def search_whole(
@@ -61,11 +69,11 @@ class _WholeSearch:
         self.column = np.flatnonzero(representative)
         self.variable = system.space.variable_of[cells[representative]]
         self.column_of = dict(zip(self.variable.tolist(), self.column.tolist(), strict=True))
-        self.program = LinearProgram(
-            LinearModel(A, 0.0, 0.0, -down, up, integer=np.ones(len(up), bool)),
-            Way(presolve=True, solver="choose", tolerance=1e-7),
-        )
+        self.program = LinearProgram(LinearModel(A, 0.0, 0.0, -down, up, integer=np.ones(len(up), bool)), _WAY)
         self.program.options(mip_rel_gap=0.0, mip_abs_gap=0.0)
+        both = np.concatenate([down, up])
+        wide = both[np.isfinite(both)].max(initial=0.0) > _WIDE
+        self.relaxed = LinearProgram(LinearModel(A, 0.0, 0.0, -down, up), _WAY) if wide else None
 
     def settle(self, j: int, side: int) -> None:
         """Follow one variable to its end on one side."""
@@ -81,26 +89,44 @@ class _WholeSearch:
             (r.high if side > 0 else r.low)[j] = side * np.inf
             return
         self._learn(solution)
-        proven = np.floor(solution.bound + 1e-6) if np.isfinite(solution.bound) else np.inf
+        proven = np.floor(solution.bound * (1 + 1e-12) + 1e-6) if np.isfinite(solution.bound) else np.inf
         if side > 0:
             r.high_bound[j] = max(min(r.high_bound[j], proven), r.high[j])
         else:
             r.low_bound[j] = min(max(r.low_bound[j], -proven), r.low[j])
 
     def _push(self, column: int, side: int) -> Solution:
+        """Move one cell as far as whole numbers go; in wide ranges, as far as they go near the end of the real ones."""
+        if self.relaxed is None:
+            return self._solved(self.program, column, side)
+        end = self._solved(self.relaxed, column, side)
+        if not end.optimal or not np.isfinite(end.x).all():
+            return end
+        place = np.clip(np.rint(end.x), -self.down, self.up)
+        low, high = np.maximum(-_NEAR_END, -self.down - place), np.minimum(_NEAR_END, self.up - place)
+        left, whole = -(self.A @ place), np.ones(len(place), bool)
+        near = self._solved(
+            LinearProgram(LinearModel(self.A, left, left, low, high, integer=whole), _WAY), column, side
+        )
+        x = place + near.x if np.isfinite(near.x).all() else np.zeros(len(place))
+        return replace(near, x=x, bound=end.objective + 1e-9 * abs(end.objective))
+
+    def _solved(self, program: LinearProgram, column: int, side: int) -> Solution:
         self.reach.programs += 1
-        self.program.set_costs(np.array([column]), np.array([float(side)]))
-        solution = self.program.solve(maximize=True, time_limit_s=self.deadline.at_least())
-        self.program.set_costs(np.array([column]), np.zeros(1))
+        program.set_costs(np.array([column]), np.array([float(side)]))
+        solution = program.solve(maximize=True, time_limit_s=self.deadline.at_least())
+        program.set_costs(np.array([column]), np.zeros(1))
         return solution
 
     def _witness_far_away(self, column: int, side: int) -> None:
         room = np.where(np.isfinite(self.down), self.down, 0.0), np.where(np.isfinite(self.up), self.up, 0.0)
         far = 1000.0 + 10.0 * max(room[0].max(initial=0.0), room[1].max(initial=0.0))
         one = np.array([column])
-        self.program.set_bounds(one, -np.minimum(self.down[one], far), np.minimum(self.up[one], far))
+        for program in filter(None, (self.program, self.relaxed)):
+            program.set_bounds(one, -np.minimum(self.down[one], far), np.minimum(self.up[one], far))
         self._learn(self._push(column, side))
-        self.program.set_bounds(one, -self.down[one], self.up[one])
+        for program in filter(None, (self.program, self.relaxed)):
+            program.set_bounds(one, -self.down[one], self.up[one])
 
     def _learn(self, solution: Solution) -> None:
         """Keep a whole movement, once checked, as witness of every variable that it takes further than before."""

@@ -24,6 +24,7 @@ from cellguard._engine.ranges.system import free_cells
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.verdicts import FoundMovements, Verdicts
 from cellguard._engine.ranges.views import Questions, Views
+from cellguard._engine.ranges.whole import in_whole_numbers, whole_movements
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
@@ -45,7 +46,7 @@ def ranges_for(
     Parameters
     ----------
     sight
-        What everybody knows.
+        What everybody knows. Where only whole numbers are possible, only those show that a level is kept.
     views
         What each attacker knows besides, and what is asked. One who knows nothing besides is a view too.
     certify
@@ -67,6 +68,8 @@ def ranges_for(
     """
     deadline = Deadline.after(time_limit_s)
     system, point = sight.system(), sight.point
+    if sight.integer:
+        views = views.in_whole_numbers()
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
     _shown(tally, deadline)
@@ -77,9 +80,14 @@ def ranges_for(
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
     programs += coalitions.programs + _one_by_one(tally, deadline)
+    if sight.integer:
+        tally, more = in_whole_numbers(tally, sight, views, deadline)
+        programs += more
     movements = csr_array(tally.movements() @ system.space.lift.T)
     remember(movements)
     found = FoundMovements.of(system, views, tally, movements, disclosed, programs)
+    if sight.integer:
+        return found.verdicts(point, whole_movements(movements) if certify else None)
     return certified(found, sight, deadline) if certify else found.verdicts(point)
 
 

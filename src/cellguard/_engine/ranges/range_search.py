@@ -11,14 +11,12 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.attacker_program import MovementProgram, Push
 from cellguard._engine.ranges.shown import LARGE, stretched
 from cellguard._engine.solvers.lp import SolveStatus
-from cellguard._tolerances import LEVEL_SHARE
+from cellguard._tolerances import LEVEL_LOOKED_FOR, LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["RangePart", "Reach", "search"]
 
 
-_KEEP = 1.0 - LEVEL_SHARE / 2
-"""What the search asks for: half of the tolerance is left for making witnesses exact."""
 _HUGE = 4000
 """Parts with so many variables, if levels are still open, are asked by small programs around single cells."""
 _DENSE = 1_000_000
@@ -161,7 +159,7 @@ class _RangeSearch:
         """
         need, got, bound = self._side(side)
         asked = self.part.asked
-        open_ = (got[asked] < need * _KEEP) & (bound[asked] >= need * (1 - LEVEL_SHARE))
+        open_ = (got[asked] < need * LEVEL_LOOKED_FOR) & (bound[asked] >= need * (1 - LEVEL_SHARE))
         open_ &= ~self.given_up[side][asked]
         variables, place = np.unique(asked[open_], return_inverse=True)
         level = np.zeros(len(variables))
@@ -252,7 +250,7 @@ class _RangeSearch:
     def _widths(self) -> None:
         """Sliding levels: both ends of whatever is too narrow so far."""
         r, asked = self.reach, self.part.asked
-        short = (r.high - r.low)[asked] < self.part.need_width * _KEEP
+        short = (r.high - r.low)[asked] < self.part.need_width * LEVEL_LOOKED_FOR
         possible = (r.high_bound - r.low_bound)[asked] >= self.part.need_width * (1 - LEVEL_SHARE)
         self._settle_all(np.unique(asked[short & possible]))
 
@@ -329,8 +327,8 @@ class _RangeSearch:
             return
         r = self.reach
         higher, lower = self.is_asked & (v > r.high), self.is_asked & (v < r.low)
-        needed_high = higher & (r.high < self.enough_high * _KEEP)
-        needed_low = lower & (-r.low < self.enough_low * _KEEP)
+        needed_high = higher & (r.high < self.enough_high * LEVEL_LOOKED_FOR)
+        needed_low = lower & (-r.low < self.enough_low * LEVEL_LOOKED_FOR)
         r.high[higher], r.low[lower] = v[higher], v[lower]
         if needed_high.any() or needed_low.any():
             r.high_witness[needed_high] = r.low_witness[needed_low] = len(r.pool)

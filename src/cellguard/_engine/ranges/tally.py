@@ -13,14 +13,12 @@ from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
-from cellguard._tolerances import CALM_MOVEMENT, LEVEL_SHARE
+from cellguard._tolerances import CALM_MOVEMENT, LEVEL_LOOKED_FOR, LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Tally"]
 
 
-_KEEP = 1.0 - LEVEL_SHARE / 2
-"""What is looked for: half of the tolerance is left for making witnesses exact."""
 _AT_ONCE = 3_000_000
 """So many pairs of a question and a movement are compared at a time."""
 _STRETCH = 4.0
@@ -61,8 +59,8 @@ class Tally:
     def _unmet(self, some: IntArray | slice) -> BoolArray:
         """Which questions have no witness for every level."""
         q, high, low = self.questions, self.high[some], self.low[some]
-        short = (high < q.need_high[some] * _KEEP) | (low < q.need_low[some] * _KEEP)
-        return np.asarray(short | (high + low < q.need_width[some] * _KEEP))
+        short = (high < q.need_high[some] * LEVEL_LOOKED_FOR) | (low < q.need_low[some] * LEVEL_LOOKED_FOR)
+        return np.asarray(short | (high + low < q.need_width[some] * LEVEL_LOOKED_FOR))
 
     def _out_of_reach(self, some: IntArray | slice) -> BoolArray:
         """Which questions have a level beyond a proven bound."""
@@ -167,7 +165,9 @@ class Tally:
             (-1, q.need_low, (self.low, self.low_row, self.low_share)),
         ):
             enough = np.maximum(need[some], q.need_width[some])
-            further = np.flatnonzero((sign * reached > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * _KEEP))
+            further = np.flatnonzero(
+                (sign * reached > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * LEVEL_LOOKED_FOR)
+            )
             at, size = some[further], np.abs(moved[further])
             part = _with_slack(share[further], enough[further] / size)
             got[at], row[at], shares[at] = part * size, len(self.pool), part
@@ -220,7 +220,7 @@ class Tally:
                 best, moved = row_of[variable], length[variable]
             most = shares[best, view]
             enough = np.maximum(need[some], q.need_width[some])
-            helps = (most * moved > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * _KEEP)
+            helps = (most * moved > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * LEVEL_LOOKED_FOR)
             further = np.flatnonzero(helps)
             at, moved = some[further], moved[further]
             part = _with_slack(most[further], enough[further] / moved)

@@ -6,13 +6,14 @@ translated once into the variables of the reduced system that all share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cellguard._engine.ranges.implied import Tightened
 from cellguard._engine.ranges.system import System, free_cells
 from cellguard._engine.space.space import per_variable
+from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Questions", "Views"]
@@ -59,6 +60,13 @@ class Views:
         np.maximum.at(lo, cells, self.known_lo[mine])
         np.minimum.at(hi, cells, self.known_hi[mine])
         return lo, hi
+
+    def in_whole_numbers(self) -> Views:
+        """Return what is known and asked in whole numbers: bounds inside, levels up to the next one."""
+        levels = (np.ceil(x * (1 - LEVEL_SHARE) - 1e-9) for x in (self.lower, self.upper, self.sliding))
+        names = dict(zip(("lower", "upper", "sliding"), levels, strict=True))
+        lo, hi = np.ceil(self.known_lo - 1e-9), np.floor(self.known_hi + 1e-9)
+        return replace(self, known_lo=lo, known_hi=hi, **names)
 
     def hardest(self, some: IntArray) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """Return every cell that some requests ask for, with the highest of its levels."""

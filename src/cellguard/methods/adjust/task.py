@@ -27,6 +27,7 @@ from cellguard.methods.adjust.senses import Need, fixed_senses
 from cellguard.methods.adjust.surplus import with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
 from cellguard.methods.limits import Limits
+from cellguard.nouns.reconcile import additive
 from cellguard.nouns.release import Adjustment, Status
 from cellguard.nouns.table import Table
 
@@ -246,7 +247,8 @@ def _finished(task: Task, it: _FoundMovement) -> Adjustment:
         values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
     else:
         z = _disturbed(task, adjuster, found.z, bounds)
-        values = _cleaned(table, z)
+        # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
+        values = additive(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
     objective = task.distance.value(z)
     release = Adjustment(
         table=task.original,
@@ -290,6 +292,9 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
 
 _HAIR = 1e-12
 """Share of its value by which a cell beside a bound, or zero, counts as being there."""
+
+_BLURRED = 1e-6
+"""Share of its value by which a small cell may be moved so that its relations hold."""
 
 
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:
