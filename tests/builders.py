@@ -12,7 +12,10 @@ import numpy as np
 import cellguard as cg
 from cellguard._io.toml import toml_document
 
-__all__ = ["REGIONS", "job_text", "rows_of", "table_with_margins", "with_margins", "write_columns", "write_job"]
+__all__ = [
+    "REGIONS", "columns_of_records", "job_text", "renumbered", "rows_of", "sums_of_leaves", "table_with_margins",
+    "with_margins", "write_columns", "write_job",
+]  # fmt: skip
 
 REGIONS = {"East": ["E1", "E2"], "West": ["W1", "W2"]}
 """A tree of regions, as a job says it."""
@@ -35,6 +38,44 @@ def table_with_margins(inner: Any, **fields: Any) -> cg.Table:
     """Return inner cells and their totals as a table."""
     full, _, relations = with_margins(inner)
     return cg.Table.from_equations(full.ravel(), relations, **fields)
+
+
+def sums_of_leaves(table: cg.Table) -> np.ndarray:
+    """Return which leaves each cell is the sum of: a row for each cell, a column for each leaf cell."""
+    sums = [h.matrix().toarray() for h in table.hierarchies]
+    rows = []
+    for cell in table.coordinates:
+        row = np.ones(1)
+        for d, code in enumerate(cell):
+            row = np.kron(row, sums[d][code])
+        rows.append(row)
+    return np.array(rows)
+
+
+def columns_of_records(n: int, decimals: int | None = None) -> dict[str, np.ndarray]:
+    """Return records with a column for every part in a tabulation; amounts with so many decimals, or all."""
+    rng = np.random.default_rng(7)
+    columns = {
+        "region": rng.choice(["N1", "N2", "S1", "S2"], n),
+        "nace": rng.integers(1, 7, n),
+        "x": rng.lognormal(3, 2, n).round(2),
+        "s": rng.lognormal(2, 1, n),
+        "d": rng.normal(0, 50, n),
+        "w": rng.integers(5, 60, n) / 10,
+        "h": rng.integers(0, n // 3, n).astype(str),
+        "q": rng.random(n) < 0.3,
+        "r": rng.integers(0, 3, n),
+    }
+    if decimals is not None:
+        columns |= {name: columns[name].round(decimals) for name in ("s", "d")}
+    return columns | {"g": np.where(rng.random(n) > 0.1, columns["x"], np.nan)}
+
+
+def renumbered(table: cg.Table) -> np.ndarray:
+    """Return who contributed, numbered by where he stands first: numbers themselves mean nothing."""
+    who = table.statistics.contributors
+    _, first, number = np.unique(who, return_index=True, return_inverse=True)
+    return np.where(who < 0, -1, first[number].reshape(who.shape))
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import cellguard as cg
+from builders import columns_of_records, renumbered
 
 ibis = pytest.importorskip("ibis")
 
@@ -35,23 +36,8 @@ CASES = {
 }
 
 
-def records(n: int = 2000) -> pd.DataFrame:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "region": rng.choice(["N1", "N2", "S1", "S2"], n),
-            "nace": rng.integers(1, 7, n),
-            "x": rng.lognormal(3, 2, n).round(2),
-            "s": rng.lognormal(2, 1, n),
-            "d": rng.normal(0, 50, n),
-            "w": rng.integers(5, 60, n) / 10,
-            "h": rng.integers(0, n // 3, n).astype(str),
-            "q": rng.random(n) < 0.3,
-            "r": rng.integers(0, 3, n),
-        }
-    )
-    frame["g"] = frame["x"].where(rng.random(n) > 0.1, None)
-    return frame
+def records() -> pd.DataFrame:
+    return pd.DataFrame(columns_of_records(2000))
 
 
 def assert_same(one: cg.Table, other: cg.Table) -> None:
@@ -64,13 +50,6 @@ def assert_same(one: cg.Table, other: cg.Table) -> None:
         assert (a is None) == (b is None), name
         assert a is None or a == pytest.approx(b, rel=1e-14, abs=0, nan_ok=True), name
     assert np.array_equal(renumbered(one), renumbered(other))
-
-
-def renumbered(table: cg.Table) -> np.ndarray:
-    """Return who contributed, numbered by where he stands first: numbers themselves mean nothing."""
-    who = table.statistics.contributors
-    _, first, number = np.unique(who, return_index=True, return_inverse=True)
-    return np.where(who < 0, -1, first[number].reshape(who.shape))
 
 
 # ---------------------------------------------------------------- PostgreSQL

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import cellguard as cg
+from builders import columns_of_records, renumbered
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.through_ibis import IbisRecords
 from cellguard.exceptions import InputError
@@ -34,23 +35,8 @@ CASES = {
 }
 
 
-def records(n: int = 400) -> pd.DataFrame:
-    rng = np.random.default_rng(7)
-    frame = pd.DataFrame(
-        {
-            "region": rng.choice(["N1", "N2", "S1", "S2"], n),
-            "nace": rng.integers(1, 7, n),
-            "x": rng.lognormal(3, 2, n).round(2),
-            "s": rng.lognormal(2, 1, n).round(3),
-            "d": rng.normal(0, 50, n).round(2),
-            "w": rng.integers(5, 60, n) / 10,
-            "h": rng.integers(0, n // 3, n).astype(str),
-            "q": rng.random(n) < 0.3,
-            "r": rng.integers(0, 3, n),
-        }
-    )
-    frame["g"] = frame["x"].where(rng.random(n) > 0.1, None)
-    return frame
+def records() -> pd.DataFrame:
+    return pd.DataFrame(columns_of_records(400, decimals=3))
 
 
 def assert_same(one: cg.Table, other: cg.Table) -> None:
@@ -61,13 +47,6 @@ def assert_same(one: cg.Table, other: cg.Table) -> None:
         a, b = getattr(one.statistics, name), getattr(other.statistics, name)
         assert (a is None and b is None) or np.array_equal(a, b, equal_nan=name == "protected"), name
     assert np.array_equal(renumbered(one), renumbered(other))
-
-
-def renumbered(table: cg.Table) -> np.ndarray:
-    """Return who contributed, numbered by where he stands first: numbers themselves mean nothing."""
-    who = table.statistics.contributors
-    _, first, number = np.unique(who, return_index=True, return_inverse=True)
-    return np.where(who < 0, -1, first[number].reshape(who.shape))
 
 
 @pytest.mark.parametrize("case", CASES)

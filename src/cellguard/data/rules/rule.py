@@ -16,17 +16,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "Custom",
-    "Dominance",
-    "Manual",
-    "MinFrequency",
-    "PPercent",
-    "PriorPosterior",
-    "Request",
-    "Rule",
-    "Verdict",
-    "Zero",
-]
+    "Custom", "Dominance", "Manual", "MinFrequency", "PPercent", "PriorPosterior", "Request", "Rule", "Verdict", "Zero",
+]  # fmt: skip
 
 DEFAULT_PERCENT = 10.0
 """Level, in per cent of the value, of a rule that flags magnitudes without measuring them: the usual p of p%."""
@@ -152,17 +143,14 @@ class Dominance(Rule):
 
     @property
     def units(self) -> int:
-        """How many of the largest contributions the rule looks at."""
         return self.n
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return f"dominance ({self.n}, {self.k:g})"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         who = "the largest contributor holds" if self.n == 1 else f"the {self.n} largest contributors hold"
         return f"{who} more than {self.k:g}% of the total"
 
@@ -188,17 +176,14 @@ class PPercent(Rule):
 
     @property
     def units(self) -> int:
-        """How many of the largest contributions the rule looks at."""
         return self.coalition + 1
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return f"p% ({self.p:g})" if self.coalition == 1 else f"p% ({self.p:g}, coalition of {self.coalition})"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         who = "another contributor" if self.coalition == 1 else f"{self.coalition} other contributors together"
         return f"{who} could estimate the largest contribution to within {self.p:g}%"
 
@@ -231,18 +216,15 @@ class PriorPosterior(Rule):
 
     @property
     def units(self) -> int:
-        """How many of the largest contributions the rule looks at."""
         return self.coalition + 1
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         group = "" if self.coalition == 1 else f", coalition of {self.coalition}"
         return f"prior-posterior ({self.p:g}, {self.q:g}{group})"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return f"somebody who knew contributions to within {self.q:g}% would know the largest to within {self.p:g}%"
 
 
@@ -285,12 +267,10 @@ class MinFrequency(Rule):
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return f"minimum frequency ({self.n:g})"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return f"fewer than {self.n:g} contributors"
 
 
@@ -311,12 +291,10 @@ class Zero(Rule):
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return "zero"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return "a published zero would disclose every contributor"
 
 
@@ -352,17 +330,14 @@ class Request(Rule):
 
     @property
     def units(self) -> int:
-        """How many of the largest contributions the rule looks at."""
         return 1
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return f"request ({self.first:g}, {self.second:g})"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return "the largest contributor asked for protection and would be recognised"
 
 
@@ -389,12 +364,10 @@ class Manual(Rule):
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return "manual"
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return "marked by hand"
 
 
@@ -436,10 +409,8 @@ class Custom(Rule):
 
     @property
     def name(self) -> str:
-        """The rule with its parameters."""
         return self.title
 
     @property
     def reason(self) -> str:
-        """Why a cell is flagged."""
         return self.why
