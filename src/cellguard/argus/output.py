@@ -28,6 +28,13 @@ CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
 STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
 STATUS |= {"secondary": 11, "empty": 14}
 """What tau-ARGUS calls the status of a cell."""
+_RULES = {
+    "zero": ("zero",),
+    "frequency": ("minimum frequency",),
+    "request": ("request",),
+    "rule": ("p%", "dominance", "prior-posterior"),
+}
+"""How the names of its rules begin; what tau-ARGUS looks at last gives way."""
 
 
 def status_numbers(made: Made, release: Release | None) -> IntArray:
@@ -38,17 +45,9 @@ def status_numbers(made: Made, release: Release | None) -> IntArray:
     if table.counts is not None:
         out[table.counts == 0] = STATUS["empty"]
     out[table.sensitive] = STATUS["manual"]
-    if table.flags is not None:
-        kinds = {"zero": "zero", "minimum frequency": "frequency", "request": "request"}
-        rules = ("p%", "dominance", "prior-posterior")
-        found = list(zip(table.flags.names, table.flags.flagged, strict=True))
-        for start, kind in kinds.items():  # what tau-ARGUS looks at last gives way
-            for name, cells in found:
-                if name.startswith(start):
-                    out[cells[table.sensitive[cells]]] = STATUS[kind]
-        for name, cells in found:
-            if name.startswith(rules):
-                out[cells[table.sensitive[cells]]] = STATUS["rule"]
+    for kind, rules in _RULES.items() if table.flags is not None else ():
+        cells = table.flags.by(*rules)
+        out[cells[table.sensitive[cells]]] = STATUS[kind]
     if isinstance(release, Suppression):
         out[release.secondary] = STATUS["secondary"]
     return out
@@ -80,13 +79,11 @@ def sbs_letters(made: Made, release: Release | None) -> list[str]:
 
 def _by_several(table: Table) -> BoolArray:
     """Return the cells that only a rule about several contributors together flags, such as dominance of two."""
-    several, one = np.zeros(table.n_cells, bool), np.zeros(table.n_cells, bool)
-    for name, cells in [] if table.flags is None else zip(table.flags.names, table.flags.flagged, strict=True):
-        if name.startswith("dominance"):
-            (one if name.startswith("dominance (1,") else several)[cells] = True
-        elif name.startswith(("p%", "prior-posterior")):
-            one[cells] = True
-    return several & ~one
+    out = np.zeros(table.n_cells, bool)
+    if table.flags is not None:
+        out[table.flags.by("dominance")] = True
+        out[table.flags.by("dominance (1,", "p%", "prior-posterior")] = False
+    return out
 
 
 def is_internal(form: int, options: Mapping[str, bool]) -> bool:

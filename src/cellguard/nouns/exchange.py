@@ -26,6 +26,13 @@ __all__ = ["TableView", "conf_status", "internal_columns", "sdmx_columns", "tabl
 FREE, CONFIDENTIAL, SMALL, ONE, TWO, CONCENTRATED, SECONDARY = "F", "C", "A", "O", "T", "M", "D"
 """Codes of CL_CONF_STATUS: free; confidential; primary: small counts, dominance by one unit, by two units, other
 measures of concentration; secondary confidentiality set by the sender."""
+_CODES = {
+    CONCENTRATED: ("dominance", "p%", "prior-posterior"),
+    TWO: ("dominance (2,",),
+    ONE: ("dominance (1,",),
+    SMALL: ("minimum frequency",),
+}
+"""Codes and how the names of their rules begin; of several, the last is the plainest reason."""
 NORMAL, SUPPRESSED, CANNOT_EXIST = "A", "Q", "M"
 """Codes of CL_OBS_STATUS: normal value; missing, suppressed; missing, data cannot exist."""
 
@@ -76,23 +83,11 @@ def conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
     out[release.suppressed] = CONFIDENTIAL
     if not internal:
         return out
-    names = [] if table.flags is None else list(zip(table.flags.names, table.flags.flagged, strict=True))
-    for wanted in (CONCENTRATED, TWO, ONE, SMALL):  # what is looked at last stays: the plainest reason
-        for name, cells in names:
-            if _code_of_rule(name) == wanted:
-                out[cells[release.suppressed[cells]]] = wanted
+    for code, rules in _CODES.items() if table.flags is not None else ():
+        cells = table.flags.by(*rules)
+        out[cells[release.suppressed[cells]]] = code
     out[release.secondary] = SECONDARY
     return out
-
-
-def _code_of_rule(name: str) -> str:
-    if name.startswith("minimum frequency"):
-        return SMALL
-    if name.startswith("dominance (1,"):
-        return ONE
-    if name.startswith("dominance (2,"):
-        return TWO
-    return CONCENTRATED if name.startswith(("dominance", "p%", "prior-posterior")) else CONFIDENTIAL
 
 
 def sdmx_columns(

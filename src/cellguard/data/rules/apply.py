@@ -41,6 +41,11 @@ class Flags:
         """Return how many cells each rule flagged."""
         return {name: len(cells) for name, cells in zip(self.names, self.flagged, strict=True)}
 
+    def by(self, *rules: str) -> IntArray:
+        """Return the cells that some rule flagged whose name begins like this: "dominance", or "dominance (1,"."""
+        chosen = [cells for name, cells in zip(self.names, self.flagged, strict=True) if name.startswith(rules)]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *chosen]))
+
     def joined(self, other: Flags) -> Flags:
         """Return the flags of both."""
         return Flags(
