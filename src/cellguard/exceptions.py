@@ -19,7 +19,7 @@ release, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
@@ -101,6 +101,12 @@ class PublicationError(InputError):
             for inner in ([InputError(m, hint=one.hint) for m in one.mistakes] if isinstance(one, cls) else [one])
         ]
         return found[0] if len(found) == 1 else cls(found)
+
+    @classmethod
+    def refuse(cls, mistakes: Sequence[CellguardError]) -> None:
+        """Raise one error for all mistakes, if there are any."""
+        if mistakes:
+            raise cls.of(mistakes)
 
 
 class ReleaseError(InputError):

@@ -103,8 +103,7 @@ class Template:
             With everything that is wrong in the file, each with its line.
         """
         found, wrong = cls.looked_at(path, dimensions=dimensions, totals=totals)
-        if wrong:
-            raise PublicationError.of(wrong)
+        PublicationError.refuse(wrong)
         return found
 
     @classmethod

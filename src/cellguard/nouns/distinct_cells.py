@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate, relations_between
+from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, relations_between
 from cellguard._engine.space.groups import groups
-from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
+from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
@@ -42,28 +42,24 @@ def assemble(
     indicators = list(dict.fromkeys(part.indicator for part in parts))
     codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
     sizes = [len(c) for c in codes.values()]
-    keys = [keys_of(_coordinates(part, meanings.names[k], codes, indicators), sizes) for k, part in enumerate(parts)]
-    _, first = np.unique(np.concatenate(keys), return_index=True)
-    listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
-    place = [locate(listed, k, sizes) for k in keys]
-    cells = coordinates_of(listed, sizes)
+    own = [_coordinates(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
+    cells, place = distinct_cells(own, sizes)
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
         return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
-    values, wrong = shared_values(tables, place, len(listed), label, lambda k, cell: parts[k].place(cell), tolerance)
-    own = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
-    joint = _equations(equations, codes, sizes, cells, listed)
+    values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
+    moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
+    joint = _equations(equations, codes["indicator"], sizes, cells) if equations else []
     wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
     across = _across(meanings, codes, sizes, cells)
     residual, allowed = residuals(across, np.zeros(across.shape[0]), values)
     across = across[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
-    T = vstack([*own, across, *(T for _, T in joint)], format="csr")
+    T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -133,31 +129,26 @@ def _across(
 
 
 def _equations(
-    equations: Sequence[Equation],
-    codes: dict[str, tuple[str, ...]],
-    sizes: Sequence[int],
-    cells: Coordinates,
-    listed: IntArray,
+    equations: Sequence[Equation], indicators: tuple[str, ...], sizes: Sequence[int], cells: Coordinates
 ) -> list[tuple[Equation, csr_array]]:
     """Return one relation for every cell in which all indicators of an equation are published."""
     from scipy.sparse import csr_array
 
-    out = []
+    out, keys = [], keys_of(cells, sizes)
     for equation in equations:
-        place = {indicator: codes["indicator"].index(indicator) for indicator in equation.names}
+        place = {indicator: indicators.index(indicator) for indicator in equation.names}
         total = np.flatnonzero(cells[:, 0] == place[equation.total])
         columns, complete = [total], np.ones(len(total), bool)
         for name, _ in equation.terms:
             there = cells[total].copy()
             there[:, 0] = place[name]
-            found, known = _find(listed, keys_of(there, sizes))
-            columns.append(found)
-            complete &= known
+            columns.append(locate(keys, keys_of(there, sizes), sizes))
+            complete &= columns[-1] >= 0
         rows = int(complete.sum())
         indices = np.column_stack(columns)[complete].ravel()
         data = np.tile([-1.0, *(sign for _, sign in equation.terms)], rows)
         indptr = np.arange(0, len(indices) + 1, len(columns))
-        out.append((equation, csr_array((data, indices, indptr), shape=(rows, len(listed)))))
+        out.append((equation, csr_array((data, indices, indptr), shape=(rows, len(cells)))))
     return out
 
 
@@ -168,12 +159,6 @@ def _stands(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
         if len(at):
             return f" in {part.place(int(at[0]))}"
     return ""
-
-
-def _find(listed: IntArray, keys: IntArray) -> tuple[IntArray, BoolArray]:
-    order = np.argsort(listed, kind="stable")
-    place = np.minimum(np.searchsorted(listed[order], keys), len(listed) - 1)
-    return order[place], listed[order][place] == keys
 
 
 def _false_equations(

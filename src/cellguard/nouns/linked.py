@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard._engine.space.cell_grid import distinct_cells
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import cell_name, derive_relations
@@ -33,12 +33,8 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
     hierarchies, codes = _joined_dimensions(tables)
     sizes = [len(c) for c in codes.values()]
-    keys = [keys_of(_recoded(t, codes), sizes) for t in tables]
-    _, first = np.unique(np.concatenate(keys), return_index=True)
-    listed = np.concatenate(keys)[np.sort(first)]  # the first table's cells, then what each other adds
-    place = [locate(listed, k, sizes) for k in keys]
-    cells = coordinates_of(listed, sizes)
-    pieces = [moved_relations(t.relations, p, len(listed)) for t, p in zip(tables, place, strict=True)]
+    cells, place = distinct_cells([_recoded(t, codes) for t in tables], sizes)
+    pieces = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides
         T = derive_relations(tuple(hierarchies.values()), cells)
@@ -54,10 +50,9 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
     }
     label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     values, wrong = shared_values(
-        tables, place, len(listed), lambda cell: cell_name(label, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
+        tables, place, len(cells), lambda cell: cell_name(label, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
     )
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     fields = merged_fields(tables, place, values)
     return Table(relations=T, rhs=b, **{**fields, **described, **description})
 

@@ -205,8 +205,7 @@ class Publication:
             made = assemble(cls, fitting, whole, meanings, tolerance=tolerance, name=name)
         except CellguardError as error:
             raise PublicationError.of([*wrong, error]) from None
-        if wrong:
-            raise PublicationError.of(wrong)
+        PublicationError.refuse(wrong)
         return made
 
     def standing(self) -> FloatArray:

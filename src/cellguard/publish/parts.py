@@ -115,8 +115,7 @@ def _of_template(file: JobFile, hierarchy: Callable[[str], Any], options: dict[s
         parts = parts_of_template(str(file.file(str(job.data.file))), by, template, _measured(job), **options)
     except CellguardError as error:
         raise PublicationError.of([*wrong, error]) from None
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     return parts
 
 

@@ -45,8 +45,7 @@ def prioritised(table: Table, file: JobFile) -> Table:
         if entry.publish or entry.published is not None:
             wrong += _sensitive(table, chosen, "was published before" if entry.published else "must be published")
             fixed |= chosen
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     return table.with_(weights=weights, fixed=fixed)
 
 
@@ -114,8 +113,7 @@ def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, pat
             text = f"{path.name}: line {line}: no table has the code {code!r} of {name!r}."
             wrong.append(UnknownCodeError(text, hint=did_you_mean(code, spelt[name])))
         cells[:, table.dimensions.index(name)] = np.maximum(place, 0)
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     found = table.cells_at(cells)
     there = found >= 0  # what is listed and stands in no table says nothing about these
     found, shown = found[there], shown[there]

@@ -50,8 +50,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     values = {i: entry.value or column_of.get(i) or "value" for i in names}
     wanted = [*own.values(), *values.values(), *([entry.count] if entry.count else []), *entry.top]
     wrong = list(_missing_columns(path, given, wanted))
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
     lines = rows + 2  # the first line names the columns
     dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
@@ -59,8 +58,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     wrong += _numbers(path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines)
     period, dated = _period(path, frame, [*wanted, *entry.where])
     wrong += dated
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     parts = []
     for indicator, value in values.items():
         try:
@@ -87,8 +85,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
                 lines=_lines(table, frame, lines),
             )
         )
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     return parts
 
 

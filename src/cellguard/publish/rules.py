@@ -15,8 +15,7 @@ __all__ = ["local_rules"]
 def local_rules(rules: Sequence[RuleSection], parts: Sequence[Part]) -> list[list[RuleSection]]:
     """Return the rules of each table; a code that no table has is refused."""
     wrong = [mistake for entry in rules for mistake in _unknown(entry, parts)]
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     found = []
     for part in parts:
         named = (entry for entry in rules if not isinstance(entry, AprioriSection) and _holds(entry, part))

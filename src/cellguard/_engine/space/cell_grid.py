@@ -23,7 +23,9 @@ from cellguard.exceptions import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Family", "aggregate", "block_keys", "coordinates_of", "keys_of", "locate", "relations_between"]
+__all__ = [
+    "Family", "aggregate", "block_keys", "coordinates_of", "distinct_cells", "keys_of", "locate", "relations_between",
+]  # fmt: skip
 
 Family = tuple[IntArray, IntArray, IntArray]
 """Relations of the codes of one dimension: totals, indptr, parts."""
@@ -54,6 +56,17 @@ def coordinates_of(keys: IntArray, sizes: Sequence[int]) -> Coordinates:
     for d in reversed(range(len(sizes))):
         rest, out[:, d] = np.divmod(rest, sizes[d])
     return out
+
+
+def distinct_cells(coordinates: Sequence[Coordinates], sizes: Sequence[int]) -> tuple[Coordinates, list[IntArray]]:
+    """Return the cells of several tables, each once, and where those of each table stand among them.
+
+    The first table's cells come first, then what each other adds.
+    """
+    keys = [keys_of(own, sizes) for own in coordinates]
+    _, first = np.unique(np.concatenate(keys), return_index=True)
+    listed = np.concatenate(keys)[np.sort(first)]
+    return coordinates_of(listed, sizes), [locate(listed, own, sizes) for own in keys]
 
 
 def block_keys(sizes: Sequence[int], blocks: Sequence[Sequence[IntArray]]) -> IntArray:

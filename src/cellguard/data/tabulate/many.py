@@ -72,8 +72,7 @@ def parts_of_records(
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
     wrong = [mistake for table in asked for mistake in _unknown(table, by, indicators)]
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
     columns = _columns(by, asked, indicators, options)
     with closing(Opened(data, columns, **limits)) as records:
@@ -133,8 +132,7 @@ def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
         for column in wanted
         if column not in known
     ]
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
 
 
 def _together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
@@ -238,8 +236,7 @@ def parts_of_template(
             shown = part_of_tabulated(part.table, cells, table.name)
             parts.append(replace(part, table=shown, source=template.source, lines=table.lines))
             parts.append(replace(part, name=f"{part.name} (all cells)", hidden=True))
-    if wrong:
-        raise PublicationError.of(wrong)
+    PublicationError.refuse(wrong)
     return parts
 
 
