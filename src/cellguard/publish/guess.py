@@ -10,9 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from cellguard.data.template import total_among
 from cellguard.publish.columns import Column, nested_in, same_as
 
-__all__ = ["TOTALS", "VALUES", "DimensionGuess", "Guess", "guess", "identifies", "strays_of", "words_of"]
+__all__ = ["COUNTS", "LARGEST", "VALUES", "DimensionGuess", "Guess", "guess", "identifies", "strays_of", "words_of"]
 
 VALUES = (
     *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "production", "wage"),
@@ -44,10 +45,12 @@ _NO_AMOUNTS = (
 _MAX_CODES = 300
 _SHARED = 20
 """Codes that so many records share, on the average, name no respondent."""
-TOTALS = {
-    *("total", "_t", "tot", "all", "insgesamt", "gesamt", "zusammen", "alle", "ensemble", "totaal", "totale"),
-    *("sum", "summe", "somme", "grand total", "totals", "razem", "yhteensä", "i alt"),
-}
+COUNTS = (
+    *("nobs", "obs", "freq", "frequency", "count", "counts", "contributors", "n", "nb", "number", "units", "firms"),
+)
+"""Words for how many contributors a cell has."""
+LARGEST = ("max", "top", "largest", "maxscore", "dominant")
+"""Words for the largest contributions of a cell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +103,7 @@ def guess(columns: Sequence[Column]) -> Guess:
         out.why.setdefault(c.name, _why_left(c))
     out.comma = any(c.comma for c in columns if c.name in (out.value, out.weight))
     out.why |= {c.name: out.why[c.name] + strays_of(c) for c in columns if c.name in out.why}
-    out.added_up = [c.name for c in fits if any(code.strip().lower() in TOTALS for code in c.codes)]
+    out.added_up = [c.name for c in fits if total_among(c.codes) is not None]
     return out
 
 

@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from cellguard._types import FloatArray
+from cellguard.data.template import total_among
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
-from cellguard.publish.guess import TOTALS, VALUES, identifies, strays_of, words_of
+from cellguard.publish.guess import COUNTS, LARGEST, VALUES, identifies, strays_of, words_of
 
 __all__ = ["Ready", "ReadyDimension", "is_ready", "ready", "tree_beside"]
 
-_COUNTS = ("nobs", "obs", "freq", "frequency", "count", "counts", "contributors", "n", "nb", "number", "units", "firms")
-_TOPS = ("max", "top", "largest", "maxscore", "dominant")
 _AMOUNTS = ("tot", "total", "sum", "response", "y")
 _MANY = 200
 """Files beside the table that are looked at for a hierarchy."""
@@ -95,7 +94,7 @@ def ready(path: Path, columns: Sequence[Column]) -> Ready:
     """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
     why: dict[str, str] = {}
     found = _dimensions(columns) or [c for c in columns if _coded(c)]
-    totals = {c.name: next((code for code in c.codes if code.strip().lower() in TOTALS), "") for c in found}
+    totals = {c.name: total_among(c.codes) or "" for c in found}
     dims = []
     for c in found:
         total = totals[c.name]
@@ -132,13 +131,13 @@ def ready(path: Path, columns: Sequence[Column]) -> Ready:
 
 
 def _coded(c: Column) -> bool:
-    return any(code.strip().lower() in TOTALS for code in c.codes)
+    return total_among(c.codes) is not None
 
 
 def _count(numbers: Sequence[Column]) -> Column | None:
     whole = [c for c in numbers if c.whole and not c.negative]
     joined = {c.name: "".join(words_of(c.name)) for c in whole}
-    return next((c for word in _COUNTS for c in whole if word in (*words_of(c.name), joined[c.name])), None)
+    return next((c for word in COUNTS for c in whole if word in (*words_of(c.name), joined[c.name])), None)
 
 
 def _value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
@@ -159,7 +158,7 @@ def _top(numbers: Sequence[Column], value: Column) -> list[Column]:
     for c in numbers:
         x = _numbers(c)
         both = np.isfinite(x) & np.isfinite(whole)
-        named = any(word in c.name.lower() for word in _TOPS)
+        named = any(word in c.name.lower() for word in LARGEST)
         if named and both.any() and bool((x[both] <= whole[both] * (1 + 1e-9) + 1e-9).all()):
             fits.append((float(np.nansum(x)), c))
     return [c for _, c in sorted(fits, key=lambda pair: -pair[0])]

@@ -16,28 +16,14 @@ import numpy as np
 
 from cellguard._io.frames import encode, numbers, read_frame
 from cellguard._io.toml import toml_value
-from cellguard.data.template import TOTALS, is_period
+from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.publish.guess import COUNTS, LARGEST, words_of
 from cellguard.publish.init import Draft
 from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text
 
 __all__ = ["propose"]
 
-_COUNTS = (
-    "n_obs",
-    "nobs",
-    "freq",
-    "frequency",
-    "count",
-    "counts",
-    "n",
-    "nb",
-    "number",
-    "contributors",
-    "firms",
-    "units",
-)
-_LARGEST = ("max", "top", "largest", "maxscore", "dominant")
 _ENOUGH = 0.8
 """A file says how the codes of a column nest when it has this share of them."""
 _ALIKE = 0.6
@@ -91,7 +77,7 @@ def _looked_at(path: Path) -> Proposed:
             codes = True
         if codes:
             out.codes[name] = seen
-            total = next((t for t in TOTALS if t in seen), None)
+            total = total_among(seen, letter=True)
             total = total or next((c for c in seen if c.lower().startswith("total")), None)
             if total is not None:
                 out.totals[name] = total
@@ -136,8 +122,8 @@ def _roles(file: Proposed, told: list[str], open_: list[str]) -> None:
     """Tell values, counts and largest contributions apart, by name and by size."""
     name = file.path.name
     figures = dict(file.figures)
-    file.count = next((c for c in figures if c.lower() in _COUNTS and _whole(figures[c])), None)
-    file.top = [c for c in figures if any(word in c.lower() for word in _LARGEST) and c != file.count]
+    file.count = next((c for c in figures if "".join(words_of(c)) in COUNTS and _whole(figures[c])), None)
+    file.top = [c for c in figures if any(word in c.lower() for word in LARGEST) and c != file.count]
     file.value = [c for c in figures if c != file.count and c not in file.top]
     if not file.value and file.count is not None:
         file.value = [file.count]
