@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -19,6 +19,8 @@ Number = Annotated[int, Field(ge=1)]
 class RuleSection(Section):
     """A rule that makes cells sensitive."""
 
+    makes: ClassVar[type[Rule]]
+    """The rule, whose parameters are the section's other keys."""
     rule: str
     """Which rule."""
     tables: list[str] = []
@@ -35,10 +37,9 @@ class RuleSection(Section):
         rule = self.plain(table)
         return None if rule is None else rule.only(**self.only).excluding(**self.excluding)
 
-    def plain(self, table: Table | None) -> Rule | None:
+    def plain(self, table: Table | None) -> Rule | None:  # noqa: ARG002 - cells named by hand are those of a table
         """Return the rule without saying where it holds."""
-        del table
-        raise NotImplementedError
+        return self.makes(**self.given)
 
     @property
     def given(self) -> dict[str, Any]:
@@ -48,13 +49,15 @@ class RuleSection(Section):
 
     @property
     def largest(self) -> int:
-        """How many of the largest contributions the rule looks at."""
-        return 2
+        """How many of the largest contributions the rule looks at: two at least."""
+        rule = self.plain(None)
+        return 2 if rule is None else max(2, rule.units)
 
 
 class PPercentSection(RuleSection):
     """Nobody may estimate the largest contribution to within p per cent."""
 
+    makes: ClassVar[type[Rule]] = PPercent
     rule: Literal["p_percent"]
     """Which rule."""
     p: Positive
@@ -62,20 +65,11 @@ class PPercentSection(RuleSection):
     coalition: Number | None = None
     """How many contributors work together."""
 
-    def plain(self, table: Table | None) -> Rule:
-        """Return the p% rule."""
-        del table
-        return PPercent(**self.given)
-
-    @property
-    def largest(self) -> int:
-        """The one who is protected, and those who work together."""
-        return (self.coalition or 1) + 1
-
 
 class DominanceSection(RuleSection):
     """The n largest contributors may not hold more than k per cent of a cell."""
 
+    makes: ClassVar[type[Rule]] = Dominance
     rule: Literal["dominance"]
     """Which rule."""
     n: Number
@@ -83,20 +77,11 @@ class DominanceSection(RuleSection):
     k: Annotated[float, Field(gt=0, le=100)]
     """Share of the total, in per cent, that the n largest may hold."""
 
-    def plain(self, table: Table | None) -> Rule:
-        """Return the dominance rule."""
-        del table
-        return Dominance(**self.given)
-
-    @property
-    def largest(self) -> int:
-        """The n largest."""
-        return max(2, self.n)
-
 
 class PriorPosteriorSection(RuleSection):
     """Who knew a contribution to within q per cent may not get to know it to within p per cent."""
 
+    makes: ClassVar[type[Rule]] = PriorPosterior
     rule: Literal["prior_posterior"]
     """Which rule."""
     p: Positive
@@ -106,20 +91,11 @@ class PriorPosteriorSection(RuleSection):
     coalition: Number | None = None
     """How many contributors work together."""
 
-    def plain(self, table: Table | None) -> Rule:
-        """Return the pq rule."""
-        del table
-        return PriorPosterior(**self.given)
-
-    @property
-    def largest(self) -> int:
-        """The one who is protected, and those who work together."""
-        return (self.coalition or 1) + 1
-
 
 class MinFrequencySection(RuleSection):
     """A cell needs at least n contributors."""
 
+    makes: ClassVar[type[Rule]] = MinFrequency
     rule: Literal["min_frequency"]
     """Which rule."""
     n: Number
@@ -127,29 +103,21 @@ class MinFrequencySection(RuleSection):
     percent: Percent | None = None
     """Protection level in per cent of the value; 10 unless given. Counts below n keep a width of n whole numbers."""
 
-    def plain(self, table: Table | None) -> Rule:
-        """Return the threshold rule."""
-        del table
-        return MinFrequency(**self.given)
-
 
 class ZeroSection(RuleSection):
     """Cells with contributors whose value is 0 are sensitive."""
 
+    makes: ClassVar[type[Rule]] = Zero
     rule: Literal["zero"]
     """Which rule."""
     upper: Percent
     """Upper protection level, in units of the value."""
 
-    def plain(self, table: Table | None) -> Rule:
-        """Return the rule for zeros."""
-        del table
-        return Zero(**self.given)
-
 
 class RequestSection(RuleSection):
     """Contributors who asked for it are protected where they hold a large share."""
 
+    makes: ClassVar[type[Rule]] = Request
     rule: Literal["request"]
     """Which rule."""
     first: Share
@@ -160,11 +128,6 @@ class RequestSection(RuleSection):
     """Fewer contributors than this are flagged whatever the share."""
     percent: Percent | None = None
     """Protection level in per cent of the value; 10 unless given."""
-
-    def plain(self, table: Table | None) -> Rule:
-        """Return the request rule."""
-        del table
-        return Request(**self.given)
 
 
 class ManualSection(RuleSection):
@@ -198,19 +161,7 @@ class AprioriSection(RuleSection):
         del table
 
 
-RULE_SECTIONS: dict[str, type[RuleSection]] = {
-    "p_percent": PPercentSection,
-    "dominance": DominanceSection,
-    "prior_posterior": PriorPosteriorSection,
-    "min_frequency": MinFrequencySection,
-    "zero": ZeroSection,
-    "request": RequestSection,
-    "manual": ManualSection,
-    "a_priori": AprioriSection,
-}
-"""Name of a rule -> its section."""
-
-Rules = Annotated[
+_Sections = (
     PPercentSection
     | DominanceSection
     | PriorPosteriorSection
@@ -218,6 +169,11 @@ Rules = Annotated[
     | ZeroSection
     | RequestSection
     | ManualSection
-    | AprioriSection,
-    Field(discriminator="rule"),
-]
+    | AprioriSection
+)
+Rules = Annotated[_Sections, Field(discriminator="rule")]
+
+RULE_SECTIONS: dict[str, type[RuleSection]] = {
+    get_args(section.model_fields["rule"].annotation)[0]: section for section in get_args(_Sections)
+}
+"""Name of a rule -> its section."""
