@@ -48,6 +48,8 @@ _AGAIN = 0.5
 """Share of the time left for a round whose share was too short for any pattern to be confirmed."""
 _CLOSED = 1e-9
 """Relative distance to the bound at which a release counts as the best."""
+_NEAR_PLAN = 0.02
+"""A mended release that costs at most so much more than what was planned is good enough for who counts rounds."""
 _MENDS = 3
 """So often a release is mended: what programs in floating point miss is found by the audit."""
 _LEAST_S = 0.5
@@ -150,7 +152,7 @@ class _Rounds:
         for number in range(_ROUNDS):
             if best is not None and (self.deadline.passed or was_interrupted()):  # the verb took Ctrl-C for itself
                 break
-            share = _BETTER if best is not None else _SHARE if number else _FIRST if near else 1.0
+            share = _BETTER if best is not None else _SHARE if number else self._first_share if near else 1.0
             release = self._protect(table, share)
             cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
             if not release.published:
@@ -164,7 +166,7 @@ class _Rounds:
             closed = release if found.safe else self._mended(release, found)
             if closed is not None and (best is None or closed.objective <= best.objective):
                 best = closed
-            if found.safe and best is not None and not cut:
+            if best is not None and not cut and (found.safe or _as_planned(release, closed)):
                 return best
             table = release.table if found.safe else _planned(release.table, found)
             if self.deadline.passed:
@@ -173,6 +175,11 @@ class _Rounds:
             return best
         assert release is not None  # noqa: S101 - for the type checker: there was a round
         return replace(release, status=Status.TIME_LIMIT, objective=float("nan"), explanation=_STILL)
+
+    @property
+    def _first_share(self) -> float:
+        """Share of the time for a first round: what can be mended is safe after it, and worth as much as the rest."""
+        return _FIRST if self.mend is None else _ROUGH
 
     def _again(self, table: Table) -> Release:
         """Try with half of the time that is left, and with all of it only if that was too short, too."""
@@ -211,6 +218,13 @@ class _Rounds:
         found = release.audit(time_limit_s=self.last_word.at_least(_LEAST_S))
         self.audited_s = found.seconds
         return found
+
+
+def _as_planned(release: Release, closed: Release | None) -> bool:
+    """Whether planning again gains little: a round that ended of itself, and whose mending cost next to nothing."""
+    if closed is None or release.status is not Status.FEASIBLE:
+        return False
+    return closed.objective - release.objective <= _NEAR_PLAN * abs(release.objective)
 
 
 _STILL = "respondents could still compute a sensitive cell, or were not shown unable to, when the search ended."

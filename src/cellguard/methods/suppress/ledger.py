@@ -26,6 +26,8 @@ class Ledger:
         self._moves: dict[int, Movement] = {}
         self._served: dict[int, int] = {}
         self._movers: dict[int, set[int]] = {}
+        self._far: dict[int, tuple[float, float]] = {}
+        """How many times each movement in use, and its opposite, fits what everybody knows."""
         self._next = 0
         self.by: list[tuple[int, ...]] = [() for _ in range(len(problem.requests))]
         """The movements that protect each request; none when it is open or needs none."""
@@ -79,7 +81,8 @@ class Ledger:
         self.serve(request, before[0])
 
     def _enter(self, number: int) -> None:
-        cells = self._moves[number][0]
+        cells, z = self._moves[number]
+        self._far[number] = _stretched(z, self.problem.down[cells], self.problem.up[cells])
         fresh = cells[self._use[cells] == 0]
         self.cost += float(self.price[fresh].sum())
         self._use[cells] += 1
@@ -89,7 +92,7 @@ class Ledger:
 
     def _leave(self, number: int) -> None:
         cells = self._moves.pop(number)[0]
-        del self._served[number]
+        del self._served[number], self._far[number]
         self._use[cells] -= 1
         gone = cells[self._use[cells] == 0]
         self.price[gone] = self.problem.weight[gone]
@@ -112,22 +115,40 @@ class Ledger:
             up = np.where(same, p.known_up[span][at], up)
         return down, up
 
-    def meets(self, request: int, movement: Movement) -> bool:
-        """Whether a movement, stretched both ways, meets a request all by itself."""
+    def meets(self, request: int, number: int) -> bool:
+        """Whether a movement in use, stretched both ways, meets a request all by itself."""
         r = self.problem.requests
-        cells, z = movement
-        v = float(z[np.searchsorted(cells, r.cell[request])])
-        below, above = self.room(int(r.attacker[request]), cells)
-        size = np.abs(z)
-        forth = float(np.min(np.where(z > 0, above, below) / size)) * abs(v)
-        back = float(np.min(np.where(z > 0, below, above) / size)) * abs(v)
-        up, down = (forth, back) if v > 0 else (back, forth)
-        return up >= r.upper[request] * MET and down >= r.lower[request] * MET and up + down >= r.sliding[request] * MET
+        cells, z = self._moves[number]
+        size = abs(v := float(z[np.searchsorted(cells, r.cell[request])]))
+        if not self._enough(request, v, tuple(far * size for far in self._far[number])):
+            return False  # not even for somebody who knows nothing besides
+        far = self._far_for(int(r.attacker[request]), number)
+        return self._enough(request, v, tuple(one * size for one in far))
+
+    def _enough(self, request: int, v: float, far: tuple[float, ...]) -> bool:
+        """Whether a cell that moves so far forth and back, with `v` forth, reaches its levels."""
+        r = self.problem.requests
+        up, down = far if v > 0 else far[::-1]
+        levels = (float(r.upper[request]), up), (float(r.lower[request]), down), (float(r.sliding[request]), up + down)
+        return all(reached >= level * MET for level, reached in levels)
+
+    def _far_for(self, attacker: int, number: int) -> tuple[float, float]:
+        """How far a movement can be stretched forth and back in the eyes of an attacker: only what he knows differs."""
+        p, forth, back = self.problem, *self._far[number]
+        span = slice(p.known_ptr[attacker], p.known_ptr[attacker + 1])
+        cells, z = self._moves[number]
+        known = p.known_cell[span]
+        at = np.minimum(np.searchsorted(cells, known), len(cells) - 1)
+        same = np.flatnonzero(cells[at] == known)
+        if not len(same):
+            return forth, back
+        own = _stretched(z[at[same]], p.known_down[span][same], p.known_up[span][same])
+        return min(forth, own[0]), min(back, own[1])
 
     def already(self, request: int) -> int | None:
         """A movement in use that meets the request, if there is one."""
         for number in sorted(self._movers.get(int(self.problem.requests.cell[request]), ())):
-            if self.meets(request, self._moves[number]):
+            if self.meets(request, number):
                 return number
         return None
 
@@ -139,3 +160,9 @@ class Ledger:
     def cells_of(self, number: int) -> IntArray:
         """Cells that a movement in use moves."""
         return self._moves[number][0]
+
+
+def _stretched(z: FloatArray, below: FloatArray, above: FloatArray) -> tuple[float, float]:
+    """How many times a movement, and its opposite, fits between bounds."""
+    size, rises = np.abs(z), z > 0
+    return float(np.min(np.where(rises, above, below) / size)), float(np.min(np.where(rises, below, above) / size))
