@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack, sparray
+from scipy.sparse import csc_array, csr_array, sparray
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
@@ -145,8 +145,11 @@ def taken_apart(A: csr_array, z: FloatArray) -> list[FloatArray]:
 
 def split(A: sparray) -> LinearProgram:
     """Return a program for movements up minus movements down, both at least 0; bounds and costs are still open."""
-    nothing = np.zeros(2 * A.shape[1])
-    both = csc_array(hstack([A, -A]))
+    nothing, A = np.zeros(2 * A.shape[1]), csc_array(A)
+    start = np.concatenate([A.indptr, A.indptr[-1] + A.indptr[1:]])
+    both = csc_array(
+        (np.concatenate([A.data, -A.data]), np.tile(A.indices, 2), start), shape=(A.shape[0], 2 * A.shape[1])
+    )
     program = LinearProgram(LinearModel(both, 0.0, 0.0, nothing, nothing), Way(simplex="dual", tolerance=1e-7))
     program.options(dual_simplex_cost_perturbation_multiplier=0.0)  # some dozen pivots: perturbing takes longer
     return program

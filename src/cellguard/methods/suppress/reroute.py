@@ -10,7 +10,7 @@ of :mod:`pattern` would be dense and large, and what attackers know besides is o
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cheapest import AskedMovement, cheapest
@@ -50,12 +50,15 @@ class Routes:
         self.weight = self.space.weight
         _, self.row, self.down, self.up, self.slide = self.space.requests
         self.closed = np.zeros(len(self.space), bool)
-        self._rows = csr_array(self.space.variables.relations)
-        self._columns = csc_array(self._rows)
+        self._columns = csc_array(self.space.variables.relations)
+        # where relations and rows meet: flags over these are quicker than selections of a sparse matrix
+        self._meets_row = np.repeat(np.arange(len(self.space)), np.diff(self._columns.indptr))
+        self._meets_relation = self._columns.indices.astype(np.int64)
         self.stays = self.space.keep.copy()
         moves = self.space.translated(*found)
         moves = moves[(moves != 0).any(axis=1)]
         self._moves = np.zeros((len(moves) + 64, len(self.space)))
+        self._touches = np.zeros(self._moves.shape, bool)
         self._reach = np.zeros((2, len(self._moves), len(self.row)))
         self._n = 0
         for z in moves:
@@ -75,9 +78,11 @@ class Routes:
 
         if self._n == len(self._moves):
             self._moves = np.concatenate([self._moves, np.zeros_like(self._moves)])
+            self._touches = np.concatenate([self._touches, np.zeros_like(self._touches)])
             self._reach = np.concatenate([self._reach, np.zeros_like(self._reach)], axis=1)
         low, high = self.space.bounds
         self._moves[self._n] = z
+        self._touches[self._n] = z != 0
         count(z, low, high, self.space.known, self.space.requests, *self._reach[:, self._n])
         self._n += 1
 
@@ -133,9 +138,9 @@ class Routes:
         if without < 0:
             return self.protector.movements(q, self._price(), closed=self.closed, deadline=deadline)
         closed = self.closed | (np.arange(len(self.space)) == without)
-        start = (self._moves[self._before[:, q]] != 0).any(axis=0)
+        start = np.asarray(self._touches[self._before[:, q]].any(axis=0))
         start[self.row[q]] = True
-        start[self._neighbours(without, closed)] = True
+        start |= self._beside(np.arange(len(self.space)) == without)
         rows = np.flatnonzero(self._grown(start & ~closed, closed))
         return self._cheapest(q, rows, deadline)
 
@@ -162,32 +167,35 @@ class Routes:
                 return found
         return None
 
-    def _neighbours(self, row: int, closed: BoolArray) -> IntArray:
-        relations = self._columns.indices[self._columns.indptr[row] : self._columns.indptr[row + 1]]
-        near = np.unique(self._rows[relations].indices)
-        return near[~closed[near]]
+    def _beside(self, rows: BoolArray) -> BoolArray:
+        """Rows that share a relation with one of these, and these."""
+        relations = np.zeros(self._columns.shape[0], bool)
+        relations[self._meets_relation[rows[self._meets_row]]] = True
+        near = rows.copy()
+        near[self._meets_row[relations[self._meets_relation]]] = True
+        return near
 
     def _grown(self, inside: BoolArray, closed: BoolArray) -> BoolArray:
         """Rows with those that share a relation with them, generation by generation, up to a size."""
         while True:
-            touched = np.unique(self._columns[:, np.flatnonzero(inside)].indices)
-            more = inside.copy()
-            more[self._rows[touched].indices] = True
-            more &= ~closed
+            more = self._beside(inside) & ~closed
             if more.sum() > _NEARBY or (more == inside).all():
                 return inside
             inside = more
 
     def _price(self) -> FloatArray:
-        used = (self._moves[: self._n][self._in_use()] != 0).any(axis=0)
-        return np.where(self.stays, 0.0, np.where(used, _USED, 1.0) * self.weight)
+        return np.where(self.stays, 0.0, np.where(self._moved(), _USED, 1.0) * self.weight)
+
+    def _moved(self) -> BoolArray:
+        """Rows that a movement in use moves."""
+        return np.asarray(self._touches[: self._n][self._in_use()].any(axis=0))
 
     # ------------------------------------------------------------------ cleaning
 
     @property
     def open_rows(self) -> BoolArray:
         """Rows that a movement in use moves, or that must be able to move."""
-        return np.asarray((self._moves[: self._n][self._in_use()] != 0).any(axis=0) | self.space.keep)
+        return np.asarray(self._moved() | self.space.keep)
 
     def clean(self, deadline: Deadline) -> None:
         """Publish what can be spared, heaviest rows first."""
@@ -205,7 +213,7 @@ class Routes:
 
     def _spare(self, row: int, deadline: Deadline) -> None:
         """Publish a row if everything can be protected without it; else it stays."""
-        uses = self._moves[: self._n, row] != 0
+        uses = self._touches[: self._n, row].copy()
         affected = np.flatnonzero(uses[self.served].any(axis=0))
         before, n = self.served.copy(), self._n
         self._before = before
@@ -234,7 +242,7 @@ class Routes:
         return max_rounds or 0
 
     def _replace(self, row: int, cost: float, deadline: Deadline) -> None:
-        uses = self._moves[: self._n, row] != 0
+        uses = self._touches[: self._n, row].copy()
         affected = np.flatnonzero(uses[self.served].any(axis=0))
         before, n = self.served.copy(), self._n
         self.served[:, affected] = -1
@@ -264,7 +272,7 @@ class Routes:
         room = len(used) + 64
         moves, reach = np.zeros((room, self._moves.shape[1])), np.zeros((2, room, len(self.row)))
         moves[: len(used)], reach[:, : len(used)] = self._moves[used], self._reach[:, used]
-        self._moves, self._reach, self._n = moves, reach, len(used)
+        self._moves, self._touches, self._reach, self._n = moves, moves != 0, reach, len(used)
 
     @property
     def pattern(self) -> BoolArray:
