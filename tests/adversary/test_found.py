@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 import cellguard as cg
 from adversary import informed
-from adversary.campaign import trial
+from adversary.campaign import run_case, trial
 from adversary.checker import judge
 from adversary.commands import command
 from adversary.doors import accepted
@@ -461,6 +461,12 @@ def test_who_is_alone_in_a_count_is_an_attacker(tmp_path):
     release.save(tmp_path / "release.csv")
     alone = respondents(Case(table, ("records",), None, None, records))
     assert not list(judge(table, release, read(tmp_path / "release.csv", table), {}, alone))
+
+
+@pytest.mark.parametrize(("method", "number"), [("perturb", 228), ("intervals", 513)])
+def test_of_a_count_one_of_two_knows_his_part(method, number):
+    """Who is one of two in a count, or a holding with several records, was no attacker of counts."""
+    assert not run_case(20261203, number, [method]).found
 
 
 # ---------------------------------------------------------------------- files of others

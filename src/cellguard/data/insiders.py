@@ -90,8 +90,16 @@ def knows_contributors(table: Table) -> bool:
 
 def knows_shares(table: Table) -> bool:
     """Say whether the table can tell what one of two contributors to a cell gave."""
+    return _first_of_two(table) is not None
+
+
+def _first_of_two(table: Table) -> FloatArray | None:
+    """Return what the larger of two contributors gave to each cell; None where nobody can tell."""
     top = getattr(table.statistics, "top", None)
-    return top is not None and top.shape[1] > 0 and not table.statistics.shadow
+    if top is not None and top.shape[1] > 0 and not table.statistics.shadow:
+        return np.asarray(top[:, 0])
+    counted = table.integer and table.counts is not None and np.array_equal(table.counts, table.values)
+    return np.ones(table.n_cells) if counted else None  # who is counted is one
 
 
 def _knows_who(table: Table) -> bool:
@@ -187,10 +195,10 @@ def _by_counts(table: Table) -> Knowledge:
     size, group = table.n_cells + table.n_relations, _lone_groups(table)
     alone = np.flatnonzero(count == 1)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
-    if knows_shares(table):
-        top = table.statistics.top
-        pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(top[:, 0]))
-        first = np.minimum(top[pairs, 0], table.values[pairs])
+    larger = _first_of_two(table)
+    if larger is not None:
+        pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(larger))
+        first = np.minimum(larger[pairs], table.values[pairs])
         who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]
         cells, amounts = [*cells, pairs, pairs], [*amounts, first, table.values[pairs] - first]
     everybody = np.concatenate(who)

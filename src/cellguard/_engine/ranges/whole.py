@@ -92,14 +92,14 @@ class WholeTally(Tally):
             (-1, q.need_low, (self.low, self.low_row)),
         ):
             enough = np.maximum(need[some], q.need_width[some]) * LEVEL_LOOKED_FOR
-            size = np.maximum(sign * moved, 0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                count = np.minimum(times, np.ceil(enough / size - 1e-9))
-            further = np.flatnonzero((size > 0) & (count * size > got[some]) & (got[some] < enough))
-            at = some[further]
-            got[at] = (count * size)[further]
-            for k in np.unique(count[further]).tolist():
-                row[at[count[further] == k]] = len(self.pool)
+            wants = np.flatnonzero((sign * moved > 0) & (got[some] < enough))
+            size = sign * moved[wants]
+            count = np.minimum(times[wants], np.ceil(enough[wants] / size - 1e-9))
+            further = count * size > got[some[wants]]
+            at, count = some[wants[further]], count[further]
+            got[at] = count * size[further]
+            for k in np.unique(count).tolist():
+                row[at[count == k]] = len(self.pool)
                 self.pool.append((moving, k * d[moving]))
             helped = helped or len(at) > 0
         if helped:

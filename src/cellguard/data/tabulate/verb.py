@@ -166,7 +166,7 @@ def tabulate(
         dims=dims,
         missing={name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()},
         crossings=published(dims, tables, crossings),
-        units=int(top) if value is not None or shadow is not None else 0,
+        units=_units(int(top), measured=value is not None or shadow is not None, grouped=holding is not None),
         total=total,
         drop=empty == "drop",
         known_zeros=known_zeros,
@@ -182,6 +182,11 @@ def tabulate(
         table = work.run(records, description)
     _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
     return table
+
+
+def _units(top: int, *, measured: bool, grouped: bool) -> int:
+    """Return how many of the largest contributions are kept: who is counted alone gives 1, and is not looked for."""
+    return top if measured else 2 if grouped else 0
 
 
 def _check_numbers(top: int, decimals: int | None) -> None:
