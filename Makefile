@@ -68,7 +68,7 @@ sanitize: $(SETUP)
 	    $(BIN)python tests/with_core.py build/sanitize/_core.*.so -q -p no:cacheprovider $(SANITIZED)
 
 SANITIZED = tests/property/test_core_fuzz.py \
-    tests/unit/core $(addprefix tests/unit/engine/,closest/test_cholesky.py space counts) tests/unit/methods/test_rounding_areas.py \
+    tests/unit/core $(addprefix tests/unit/engine/,closest/test_cholesky.py closest/test_newton_systems.py space counts) tests/unit/methods/test_rounding_areas.py \
     --deselect tests/unit/methods/test_rounding_areas.py::test_levels_are_met  # a minute without optimisation
 
 wheel: $(SETUP)
