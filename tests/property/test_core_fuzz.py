@@ -207,7 +207,7 @@ def _systems(d: Draw) -> None:
     schur.project(*M, d.numbers(k, rank, rank), d.numbers(k, cells), d.numbers(k, cells))
     columns = d.whole(0, cells, d.size() if cells else 0)
     pile.pile_up(*M, columns, d.numbers(len(columns)), np.abs(d.numbers(rank)), np.abs(d.numbers(rank)))
-    rate = (d.size(), d.size(50)), (1.0, abs(float(d.numbers(1)[0])))
+    rate = (d.size(), d.size(50)), (1.0, abs(float(d.numbers(1).sum())))
     senses.anneal(*M, d.numbers(rank), d.numbers(rank), d.numbers(cells), *rate, d.at(9))
     saddle.saddle_steps(
         *M, d.numbers(rank), d.numbers(cells), d.numbers(cells), columns, d.numbers(cells), d.numbers(rank),
@@ -242,13 +242,14 @@ def _interior(d: Draw) -> None:
     m, one = bounds + 2 * pairs + rest, d.whole(0, n, pairs)
     mover = np.concatenate([d.whole(0, n, bounds), one, one, d.whole(0, n, rest)])
     aux = np.concatenate([np.zeros(bounds, np.int64), *2 * [np.arange(pairs)], pairs + d.whole(0, shared, rest)])
-    rows = (d.numbers(m), d.numbers(m), d.numbers(m))
+    rows = (d.numbers(m), 1.0 + np.abs(d.numbers(m)), d.numbers(m))
     newton = interior.Newton(
         *(d.numbers(n), d.numbers(n), (mover, aux), rows),
         *((d.numbers(pairs + shared), d.numbers(pairs + shared)), (bounds, pairs)),
     )
-    newton.stand(d.numbers(n), d.numbers(pairs + shared), d.numbers(m), d.numbers(m))
-    newton.condense(d.numbers(m))
+    positive = [np.abs(d.numbers(m)) + 0.5 for _ in range(3)]
+    newton.stand(d.numbers(n), d.numbers(pairs + shared), *positive[:2])
+    newton.condense(positive[2])
     for aim in (newton.predict, newton.correct, newton.balance):
         assert [len(each) for each in aim()] == [n, shared]
         newton.follow(d.numbers(n), d.numbers(shared))
