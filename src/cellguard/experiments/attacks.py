@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,23 +18,8 @@ from cellguard.nouns.table import Table
 __all__ = ["DECIMALS", "KNOWLEDGE", "money"]
 
 _INSTANCES = (
-    "cbs",
-    "hier13",
-    "hier13x7x7d",
-    "hier13x13x13a",
-    "hier13x13x7d",
-    "hier16",
-    "hier16x16x16a",
-    "nine5d",
-    "ninenew",
-    "osorio",
-    "table1",
-    "table3",
-    "table7",
-    "table8",
-    "targus",
-    "toy3dsarah",
-    "two5in6",
+    *("cbs", "hier13", "hier13x7x7d", "hier13x13x13a", "hier13x13x7d", "hier16", "hier16x16x16a", "nine5d", "ninenew"),
+    *("osorio", "table1", "table3", "table7", "table8", "targus", "toy3dsarah", "two5in6"),
 )
 _WEIGHTS = {"l1": "inverse", "l2": "inverse_square"}
 _KINDS: dict[str, dict[str, Any]] = {
@@ -78,14 +64,8 @@ def _adjusted(instance: str, norm: str, kind: str, seed: int) -> Adjustment:
 def _instances(settings: Settings) -> tuple[list[str], list[str]]:
     wanted = settings.instances or ("money", *_INSTANCES)
     others = tuple(name for name in wanted if name != "money")
-    found, skipped = chosen(_INSTANCES, _only(settings, others)) if others else ([], [])
+    found, skipped = chosen(_INSTANCES, replace(settings, instances=others)) if others else ([], [])
     return (["money"] if "money" in wanted else []) + found, skipped
-
-
-def _only(settings: Settings, instances: tuple[str, ...]) -> Settings:
-    from dataclasses import replace
-
-    return replace(settings, instances=instances)
 
 
 def _units(choices: Mapping[str, Any], settings: Settings, norms: tuple[str, ...]) -> tuple[list[Unit], list[str]]:

@@ -7,16 +7,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from cellguard._types import FloatArray
 from cellguard.check.audit import audit
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
 from cellguard.experiments.baena2018_plain import solve_plainly
 from cellguard.methods.adjust.verb import PLAIN, adjust
-from cellguard.methods.intervals.verb import intervals
+from cellguard.methods.intervals.verb import intervals, positions
 from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
@@ -102,19 +99,8 @@ def _run_midpoints(work: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {"status": str(release.status)}
     if release.published:
         cells, low, high = audit(release, exact=True).ranges["external"]
-        out |= {"cells": len(cells), "position": _positions(table.values[cells], low, high)}
+        out |= {"cells": len(cells), "position": positions(table.values[cells], low, high)}
     return out | {"cpu_s": time.process_time() - begin}
-
-
-def _positions(truth: FloatArray, low: FloatArray, high: FloatArray) -> dict[str, float]:
-    """Share of ranges, in per cent, with the truth at each of the places of table 4."""
-    width = np.maximum(high - low, 1e-300)
-    place = np.where(np.isfinite(high), (truth - low) / width, 0.0)  # nothing is right of an end that is nowhere
-    near = 0.01  # of the width, as for published intervals
-    at = {"at_right_end": place >= 1 - near, "at_midpoint": np.abs(place - 0.5) <= near, "at_left_end": place <= near}
-    ends = at["at_right_end"] | at["at_midpoint"] | at["at_left_end"]
-    at |= {"right_of_midpoint": ~ends & (place > 0.5), "left_of_midpoint": ~ends & (place < 0.5)}
-    return {name: 100.0 * float(at[name].mean()) for name in _CLASSES}
 
 
 def _find(results: Mapping[str, dict[str, Any]], instance: Any, levels: str, method: str) -> dict[str, Any] | None:

@@ -15,14 +15,12 @@ __all__ = ["read_bases", "suggested_base"]
 
 def suggested_base(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
-    import numpy as np
-
     from cellguard.nouns.levels import attackers_of, required_levels
 
     need = 5.0
     for attacker in attackers_of(table):
         level = required_levels(table, attacker)
-        need = max(need, float(np.maximum(level.sliding, level.lower + level.upper).max(initial=0.0)))
+        need = max(need, float(level.width.max(initial=0.0)))
     base = 5.0
     while base < need:
         base *= 2.0 if f"{base:e}".startswith("5") else 5.0

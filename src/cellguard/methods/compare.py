@@ -178,7 +178,7 @@ def _ranges(audit: Audit) -> tuple[float, float]:
             continue
         a = audit.release.table.values[found.cells]
         width = found.high - found.low
-        asked = np.maximum(found.levels.sliding, found.levels.lower + found.levels.upper)
+        asked = found.levels.width
         shares.append(width[(a > 0) & np.isfinite(width)] / a[(a > 0) & np.isfinite(width)])
         ratios.append(width[asked > 0] / asked[asked > 0])
     share, ratio = np.concatenate(shares), np.concatenate(ratios)

@@ -54,9 +54,8 @@ def refuse_wide_levels(table: Table, needs: Sequence[Levels], reach: FloatArray,
     `reach` is how far from its published value each cell may lie, `what` the range that is not as wide.
     """
     for need, attacker in zip(needs, attackers_of(table), strict=True):
-        width = np.maximum(need.sliding, need.lower + need.upper)
         bad = np.zeros(table.n_cells, bool)
-        bad[need.cells[width > 2 * reach[need.cells] * (1 + 1e-9)]] = True
+        bad[need.cells[need.width > 2 * reach[need.cells] * (1 + 1e-9)]] = True
         told = f"its levels against attacker {attacker.name!r} ask for a wider range than {what}"
         refuse_cells(table, bad, told, hint, LevelError)
 

@@ -64,6 +64,11 @@ class Levels:
             cells=self.cells[which], lower=self.lower[which], upper=self.upper[which], sliding=self.sliding[which]
         )
 
+    @property
+    def width(self) -> FloatArray:
+        """How wide the range of each cell must be, wherever it lies."""
+        return np.maximum(self.sliding, self.lower + self.upper)
+
     def any(self) -> BoolArray:
         """Which of the cells have a level at all."""
         return np.asarray((self.lower > 0) | (self.upper > 0) | (self.sliding > 0))

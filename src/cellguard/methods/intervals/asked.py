@@ -16,12 +16,21 @@ from cellguard.methods.intervals.lattice import EndLattice, Width
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["AskedCells"]
+__all__ = ["AskedCells", "most_asked"]
 
 LARGEST = 0.5
 """No set of positive numbers is as wide as its upper end: a share of more than this is promised as this."""
 SMALLEST = 0.005
 """Smaller shares are treated as this."""
+
+
+def most_asked(table: Table, name: str) -> FloatArray:
+    """Return the most that is asked of each cell against any attacker: "width", "lower" or "upper" of its levels."""
+    out = np.zeros(table.n_cells)
+    for attacker in attackers_of(table):
+        need = required_levels(table, attacker)
+        np.maximum.at(out, need.cells, getattr(need, name))
+    return out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -48,13 +57,7 @@ class AskedCells:
     @classmethod
     def of(cls, table: Table, lattice: EndLattice) -> AskedCells:
         """Gather what is asked against all attackers: the most of each kind."""
-        n = table.n_cells
-        total, low, up = np.zeros(n), np.zeros(n), np.zeros(n)
-        for attacker in attackers_of(table):
-            need = required_levels(table, attacker)
-            np.maximum.at(total, need.cells, np.maximum(need.lower + need.upper, need.sliding))
-            np.maximum.at(low, need.cells, need.lower)
-            np.maximum.at(up, need.cells, need.upper)
+        total, low, up = (most_asked(table, name) for name in ("width", "lower", "upper"))
         cells = np.flatnonzero(total > 0)
         mirrored = table.values[cells] < 0
         low[cells], up[cells] = np.where(mirrored, up[cells], low[cells]), np.where(mirrored, low[cells], up[cells])

@@ -16,7 +16,7 @@ from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.grid import ClassGrid, Published
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import Ends
+from cellguard.methods.intervals.problem import Ends, positive_weights
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
@@ -67,7 +67,7 @@ class _ClassSearch:
 
         self.table = t = table
         self.secret = Secret(t, seed)
-        least = [np.maximum(n.lower + n.upper, n.sliding) for n in (required_levels(t, a) for a in attackers_of(t))]
+        least = [required_levels(t, attacker).width for attacker in attackers_of(t)]
         every = np.concatenate([np.zeros(0), *least])
         self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
         self.asked = AskedCells.of(t, self.lattice)
@@ -115,8 +115,7 @@ class _ClassSearch:
         units = self.lattice.units
         value = np.floor(units(t.values[at]) + 1e-9)
         lower, upper = np.ceil(units(t.lb[at]) - 1e-9), np.floor(units(t.ub[at]) + 1e-9)
-        positive = t.weights[t.weights > 0]
-        weight = np.maximum(t.weights[at], 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
+        weight = positive_weights(t)[at]
         cost = weight / float(np.median(weight)) * np.exp(_SPREAD * self._logistic("cost", at)) if len(at) else weight
         relations = csr_array(t.relations[self.reduction.rows][:, at])
         return Ground(relations=relations, value=value, lower=lower, upper=upper, cost=cost)

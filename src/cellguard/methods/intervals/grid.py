@@ -14,11 +14,11 @@ import numpy as np
 
 from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
+from cellguard.methods.intervals.asked import most_asked
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.problem import IntervalProblem
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["ClassGrid", "Published", "only"]
@@ -39,12 +39,8 @@ class ClassGrid:
     def __init__(self, table: Table, lattice: EndLattice, secret: Secret) -> None:
         self.table, self.lattice = table, lattice
         self.offset = secret.uniform("other", np.arange(table.n_cells))
-        self.least = np.zeros(table.n_cells)
+        self.least = most_asked(table, "width") / 2.0
         """Half of what the levels of each cell ask for together."""
-        for attacker in attackers_of(table):
-            need = required_levels(table, attacker)
-            total = np.maximum(need.lower + need.upper, need.sliding)
-            np.maximum.at(self.least, need.cells, total / 2.0)
 
     def widened(self, given: Published, cells: IntArray, deadline: Deadline, *, times: float = 1.0) -> Published | None:
         """Hide some cells, too: by joint movements, `times` as wide as they need; None if there are none in time."""

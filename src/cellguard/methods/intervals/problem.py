@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
     from cellguard.methods.intervals.interior import Widths
 
-__all__ = ["SEARCHED", "FoundWidths", "IntervalProblem"]
+__all__ = ["SEARCHED", "FoundWidths", "IntervalProblem", "positive_weights"]
 
 Ends = tuple[FloatArray, FloatArray]
 
@@ -61,16 +61,19 @@ class FoundWidths:
     """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
+def positive_weights(table: Table) -> FloatArray:
+    """Return the weights; one of 0 would let an interval be as wide as it likes, and is a little more."""
+    positive = table.weights[table.weights > 0]
+    return np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
+
+
 class IntervalProblem:
     """The table's relations between the cells that may be opened, and what must be hidden from whom."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.may_open = np.asarray(~table.fixed & (table.ub > table.lb))
-        # a weight of 0 would let an interval be as wide as it likes
-        positive = table.weights[table.weights > 0]
-        self.weight = np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
-
+        self.weight = positive_weights(table)
         self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
         """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
         self.needs = needs(table)
@@ -119,7 +122,8 @@ class IntervalProblem:
         reduction = reduce(self.table.relations, self.may_open)
         variables = Variables(self.table, self.weight, reduction.space)
         if not len(variables):
-            return self._nothing(0.0)
+            nothing = np.zeros(self.table.n_cells)
+            return FoundWidths(lower=nothing, upper=nothing, bound=0.0, iterations=0, requests=0)
         network = Network.of(reduction)
         if network is not None and not variables.stuck:
             return self._on_network(network, variables, reduction, limits)
@@ -247,11 +251,9 @@ class IntervalProblem:
         # a hair beyond a known bound: cut it off, if every level can still be reached
         cut = np.minimum(widths.upper, known)
         found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
-        return (
-            None
-            if beyond(widths.upper)
-            else self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)
-        )
+        if beyond(widths.upper):
+            return None
+        return self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)
 
     def withheld(self, requests: int) -> FoundWidths:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
@@ -260,10 +262,6 @@ class IntervalProblem:
             lower = np.where(self.may_open, t.values - t.lb, 0.0)
             upper = np.where(self.may_open, t.ub - t.values, 0.0)
         return FoundWidths(lower=lower, upper=upper, bound=0.0, iterations=0, requests=requests)
-
-    def _nothing(self, bound: float) -> FoundWidths:
-        nothing = np.zeros(self.table.n_cells)
-        return FoundWidths(lower=nothing, upper=nothing, bound=bound, iterations=0, requests=0)
 
     def sparser(self, found: FoundWidths, gap: float, deadline: Deadline) -> FoundWidths:
         """Publish exactly what the interior point left with tiny widths, if the gap allows.

@@ -28,7 +28,7 @@ from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["intervals"]
+__all__ = ["intervals", "positions"]
 
 _SEARCH = 0.7
 """Share of the time for the search; the rest is for the check."""
@@ -116,7 +116,7 @@ def intervals(
         options=options,
         details={
             "cells_replaced": int((found.upper > found.lower).sum()),
-            "position": _positions(table, found.lower, found.upper),
+            "position": positions(table.values, found.lower, found.upper),
             **found.details,
         },
         explanation=_TELLS if position == "narrowest" and objective > 0 else "",
@@ -198,10 +198,10 @@ def _by_classes(problem: IntervalProblem, seed: int, limits: Limits) -> _FoundIn
     return _FoundIntervals(lower=safe.lower, upper=safe.upper, bound=problem.own_bound, details=figures, internal=inner)
 
 
-def _positions(table: Table, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
-    """Where the truth lies in the intervals, in per cent of them (the five classes of baena2018 table 4)."""
+def positions(truth: FloatArray, lower: FloatArray, upper: FloatArray) -> dict[str, float]:
+    """Return where the truth lies in intervals, in per cent of them (the five classes of baena2018 table 4)."""
     replaced = upper > lower
-    share = (table.values[replaced] - lower[replaced]) / (upper[replaced] - lower[replaced])
+    share = (truth[replaced] - lower[replaced]) / (upper[replaced] - lower[replaced])  # of one without end: 0
     end, middle = 0.01, 0.01  # within a hundredth of the width counts as at the end or at the midpoint
     classes = {
         "at_right_end": share > 1 - end,
