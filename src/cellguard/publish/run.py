@@ -12,21 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cellguard._interrupt import BEST_KEPT, was_interrupted
-from cellguard._io.files import write_text
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.grid import known_empty
-from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
+from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
-from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
+from cellguard.publish.outputs import Folders
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
 from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.written import write_outputs
 
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
     from cellguard.nouns.table import Table
-    from cellguard.publish.model import Job
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -145,7 +144,7 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         raise _nothing_sensitive(table, file)
     check_layout(table, file)
     limit = file.job.limits.time_limit_s
-    release = work.step("protect", lambda: _lean(_protected(table, file, work)), limit_s=limit)
+    release = work.step("protect", lambda: _without_objects(_protected(table, file, work)), limit_s=limit)
     if was_interrupted() and release.published:
         work.progress.note(BEST_KEPT)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
@@ -169,7 +168,8 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     if file.job.compare is not None:
         comparison = work.step("compare", lambda: _compared(release, audit, file))
     outcome = replace(outcome, comparison=comparison, attack=attack)
-    work.live("write", lambda: _write(outcome, work))
+    work.refuse_changes()
+    work.live("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress))
     return outcome
 
 
@@ -200,7 +200,7 @@ class _Clusters:
 
     def save(self, number: int, release: Release) -> None:
         """Keep the release of a cluster."""
-        self.work.checkpoints.save(f"protect-{number}", _lean(release))
+        self.work.checkpoints.save(f"protect-{number}", _without_objects(release))
         self.work.progress.note(f"cluster {number + 1}: {release.status}")
 
 
@@ -212,7 +212,7 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.resumed: list[str] = []
         self.hashes = {path: file.facts.of(path).digest for path in inputs(file)}
-        self.checkpoints = Checkpoints(folders.work, _key(file, self.hashes))
+        self.checkpoints = Checkpoints(folders.work, _key_of_checkpoints(file, self.hashes))
 
     def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:
         """Do a step unless a checkpoint has its result."""
@@ -241,14 +241,14 @@ class _Run:
         return made
 
 
-def _key(file: JobFile, hashes: dict[Path, str]) -> str:
+def _key_of_checkpoints(file: JobFile, hashes: dict[Path, str]) -> str:
     """Return what a checkpoint must agree with: the job, its inputs, the versions."""
     read = sorted((os.path.relpath(path, file.path.parent), digest) for path, digest in hashes.items())
     facts = [file.job.model_dump(mode="json"), read, manifests.versions()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _lean(release: Release) -> Release:
+def _without_objects(release: Release) -> Release:
     """Return the release with plain details only: a checkpoint holds no solver's objects."""
     plain = {k: v for k, v in release.details.items() if isinstance(v, bool | int | float | str | dict | list | None)}
     return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
@@ -258,7 +258,7 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
         error = UnsafeReleaseError(
-            f"no release: {_word(release.status)}. {release.explanation}".strip(),
+            f"no release: {_status_in_words(release.status)}. {release.explanation}".strip(),
             hint=f"{_more_time(outcome)}lower levels, or another method may find one.",
         )
     else:
@@ -274,7 +274,7 @@ def _refusal(outcome: Outcome) -> UnsafeReleaseError:
     return error
 
 
-def _word(status: Status) -> str:
+def _status_in_words(status: Status) -> str:
     return str(status).replace("_", " ")
 
 
@@ -329,153 +329,3 @@ def _attacked(release: Release, file: JobFile) -> Any:
     if "rule" in release.options:
         knows = "mechanism" if "resist" in release.options else "algorithm"
     return matching_attack(release, count_rule(release.table, file.job), knows=knows, seed=file.job.seed)
-
-
-# ---------------------------------------------------------------- writing
-
-
-def _write(outcome: Outcome, work: _Run) -> None:
-    """Stage every output, then put both folders in place."""
-    job, release, folders = outcome.file.job, outcome.release, work.folders
-    work.refuse_changes()
-    folders.stage()
-    public, internal = folders.staged_public, folders.staged_internal
-    if job.output.mark_primary and isinstance(release, Suppression):
-        work.progress.note(PRIMARY_TOLD)
-    write_public(public, job.name, release, job.output, unsafe=outcome.unsafe, views=_views(job))
-    if job.output.layout is not None and not outcome.unsafe:
-        from cellguard.nouns.layout import fill_workbook
-
-        template = outcome.file.file(job.output.layout)
-        taken = (public / template.name).exists()
-        fill_workbook(release, template, public / f"{'layout-' if taken else ''}{template.name}")
-    write_internal(internal, job.name, release, outcome.audit, job.output, views=_views(job))
-    write_text(internal / "job.toml", outcome.file.text, private=True)
-    if job.output.report:
-        _write_reports(outcome, public, internal)
-    write_json(public / "manifest.json", _public_manifest(outcome, public))
-    write_json(internal / "manifest.json", _manifest(outcome, work, public, internal))
-    write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
-    folders.publish()
-    folders.clean()
-    _enter(outcome, work.progress)
-
-
-def _enter(outcome: Outcome, progress: Progress) -> None:
-    """Enter the release, which is out already, into the ledger beside the job; that it cannot be written is told."""
-    from cellguard.publish import ledger
-
-    beside, release = outcome.file.path.parent, outcome.release
-    facts = {
-        "release": os.path.relpath(outcome.folder, beside),
-        "method": release.method,
-        "status": str(release.status),
-        "manifest": manifests.hash_of(outcome.folder / "internal" / "manifest.json"),
-    }
-    try:
-        ledger.enter(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
-    except (OSError, CellguardError) as error:
-        progress.note(f"the ledger was not written: {error}")
-
-
-def _views(job: Job) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the tables of a job: how each is called, and its dimensions."""
-    return [(entry.name or " by ".join(entry.dimensions), tuple(entry.dimensions)) for entry in job.tables]
-
-
-def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
-    from cellguard.publish.report import Content, write_report
-
-    job = outcome.file.job
-    content = Content(
-        title=job.title or job.name,
-        release=outcome.release,
-        method=job.method.name,
-        audit=outcome.audit,
-        asked=_asked(outcome),
-        views=tuple(_views(job)),
-        comparison=outcome.comparison,
-        attack=outcome.attack,
-        seconds=outcome.seconds,
-        versions=manifests.versions(),
-        unsafe=outcome.unsafe,
-        mark_primary=job.output.mark_primary,
-    )
-    write_report(public / "report.html", content, public=True)
-    write_report(internal / "report.html", content, public=False)
-
-
-def _asked(outcome: Outcome) -> dict[str, str]:
-    """Return what the job asked for, in words; only the internal report shows it."""
-    job = outcome.file.job
-    files = [entry.file for entry in job.tables if entry.file is not None]
-    data = ", ".join(name for name in (job.data.file or job.data.table, *files) if name)
-    asked = {"data": data}
-    if job.indicators or not files:
-        measured = [i.name for i in job.indicators] or [job.data.value or "number of records"]
-        asked["value"] = ", ".join(measured)
-    if job.data.holding:
-        asked["holdings"] = job.data.holding
-    options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
-    asked["method"] = job.method.name + "".join(
-        f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
-    )
-    asked["weights"] = job.method.weights
-    known = [attacker.name for attacker in outcome.release.table.attackers if not attacker.derived]
-    respondents = len(outcome.release.table.attackers) - len(known)
-    asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
-    asked["seed"] = str(job.seed)
-    return asked
-
-
-def _public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
-    """Return what everybody may know: no seed, no hash of anything confidential, of options what readers are told."""
-    told = outcome.release.published_with()
-    out = {
-        "format": manifests.FORMAT,
-        "name": outcome.file.job.name,
-        "method": outcome.release.method,
-        "versions": manifests.versions(),
-        "audited": outcome.audit is not None,
-        "safe": not outcome.unsafe,
-        "outputs": {".": manifests.hashes(public, without=("manifest.json",))},
-        **({"published_with": told} if told else {}),
-    }
-    return out | _remarks(outcome)
-
-
-def _repeatable(release: Release) -> bool:
-    """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
-    asked, done = release.options.get("rounds"), release.details.get("rounds")
-    cut_short = asked is not None and done is not None and done < asked and release.objective > 0
-    if release.status is Status.OPTIMAL:  # the search ended by itself
-        return True
-    return release.status is not Status.TIME_LIMIT and not cut_short
-
-
-def _manifest(outcome: Outcome, work: _Run, public: Path, internal: Path) -> dict[str, Any]:
-    job, root = outcome.file.job, work.folders.internal
-    release = outcome.release
-    out = {
-        "format": manifests.FORMAT,
-        "confidential": True,
-        "name": job.name,
-        "versions": manifests.versions(),
-        "seed": job.seed,
-        "method": release.method,
-        "options": {k: v for k, v in release.options.items() if v is not None},
-        "status": str(release.status),
-        "repeatable": _repeatable(release),
-        "audit": None if outcome.audit is None else outcome.audit.summary(),
-        "safe": not outcome.unsafe,
-        "inputs": {os.path.relpath(path, root): digest for path, digest in work.hashes.items()},
-        "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=manifests.CHANGING)},
-        "not_hashed": manifests.CHANGING,
-    }
-    return out | _remarks(outcome)
-
-
-def _remarks(outcome: Outcome) -> dict[str, bool]:
-    """Return what a manifest says of a release that nobody would call safe without a word more."""
-    nothing = outcome.audit is not None and outcome.audit.checked == 0
-    return ({"unsafe": True} if outcome.unsafe else {}) | ({"nothing_sensitive": True} if nothing else {})

@@ -6,8 +6,6 @@ audit found stands in its own file. Nothing is computed twice, and a release of 
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,27 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.files import read_bytes
-from cellguard._io.frames import numbers, read_frame, texts
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.methods.registry import METHODS
 from cellguard.nouns.figures import number
-from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
 from cellguard.nouns.release import Status, Suppression
-from cellguard.nouns.sheets import file_name
 from cellguard.nouns.table import Table
 from cellguard.publish.audit_file import ranges_of
 from cellguard.publish.model import Job
-from cellguard.publish.read import JobFile
-from cellguard.web.places import confined
+from cellguard.publish.parts import name_of
 from cellguard.web.projects import Project
+from cellguard.web.released import KINDS, job_of, json_of_file, published_cells, texts_with_no_data
 from cellguard.web.tables import Tables
 
 __all__ = ["KINDS", "Block", "Look", "View", "look_at"]
 
-KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
-"""What can be said of a cell; windows name them by their place here."""
 _MAX_WINDOW = 20_000
 _LOOK_S = 10.0
 """How long somebody who looks at a cell waits for an answer."""
@@ -272,13 +264,13 @@ class Look:
         found = replace(release, table=asked).audit(exact=True, time_limit_s=_LOOK_S)
         return {
             "ranges": [
-                {"attacker": name, "lowest": _end(low[0]), "highest": _end(high[0])}
+                {"attacker": name, "lowest": _finite_end(low[0]), "highest": _finite_end(high[0])}
                 for name, (_, low, high) in found.ranges.items()
             ]
         }
 
 
-def _end(value: float) -> float | None:
+def _finite_end(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -289,34 +281,14 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
         table = tables.flagged(file)
         kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
         kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
-        return Look(table, _views(table, file.job), _texts(table, table.values), kinds)
+        return Look(table, _views(table, file.job), texts_with_no_data(table, table.values), kinds)
     folder = project.release(release)
-    manifest = _json(folder / "internal" / "manifest.json")
-    file = _job_of(project, folder)
+    manifest = json_of_file(folder / "internal" / "manifest.json")
+    file = job_of(project, folder)
     table = tables.flagged(file)
-    shown, kinds = _published(table, folder / "public", file.job)
+    shown, kinds = published_cells(table, folder / "public", file.job)
     audit = folder / "internal" / "audit.json"
     return Look(table, _views(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bytes(path, max_bytes=1 << 30))
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise InputError(f"{path.name}: is damaged.", hint="protect the table again.")
-    return found
-
-
-def _job_of(project: Project, folder: Path) -> JobFile:
-    """Return the job that a release was made by."""
-    text = read_bytes(folder / "internal" / "job.toml", max_bytes=16 << 20).decode("utf-8-sig")
-    raw = tomllib.loads(text)
-    outside = confined(raw, project.root, project.folder)
-    if outside:
-        raise InputError(outside[0].text, hint=outside[0].hint)
-    return JobFile(path=project.path, text=text, job=Job.model_validate(raw))
 
 
 def _views(table: Table, job: Job) -> tuple[View, ...]:
@@ -331,7 +303,7 @@ def _views(table: Table, job: Job) -> tuple[View, ...]:
         return (View(table.name, table, everything, tuple(range(len(table.dimensions)))),)
     return tuple(
         View(
-            entry.name or " by ".join(entry.dimensions),
+            name_of(entry),
             table,
             everything,
             tuple(table.dimensions.index(d) for d in entry.dimensions),
@@ -351,64 +323,3 @@ def _numbered(table: Table) -> View:
         coordinates=np.arange(n, dtype=np.int32).reshape(-1, 1),
     )
     return View(table.name, listed, np.arange(n), (0,))
-
-
-def _texts(table: Table, values: FloatArray) -> tuple[str, ...]:
-    """Return numbers as the report shows them: "no data" apart from zero."""
-    empty = known_empty(table) & (values == 0)
-    return tuple(NO_DATA if e else text for e, text in zip(empty.tolist(), texts_of(table, values), strict=True))
-
-
-def _published(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
-    """Read what was published, in the order of the system's cells."""
-    names = job.method.method.columns
-    if not table.parts:
-        return _marked(table, _columns(folder, job.name, names, table.n_cells))
-    nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row
-    columns: dict[str, Any] = {
-        name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
-        for name in names
-    }
-    for part in table.parts:
-        rows = part.rows()
-        for name, column in _columns(folder, file_name(part.name), names, len(rows)).items():
-            columns[name][part.cells[rows]] = column
-    return _marked(table, columns)
-
-
-def _columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[str, Any]:
-    """Return what a published file says of its cells: the columns behind the codes."""
-    for mark in ("", "UNSAFE-"):
-        for path in (folder / f"{mark}{stem}.csv", folder / f"{mark}{stem}.parquet"):
-            if not path.is_file():
-                continue
-            frame = read_frame(path)
-            last = list(frame)[:-1] if mark else list(frame)
-            own = dict(zip(names, last[-len(names) :], strict=True))
-            found = {
-                k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
-            }
-            if any(len(column) != n for column in found.values()):
-                raise InputError(
-                    "the data have changed since this release was made: it has other cells.",
-                    hint="protect the table again, or put the old data back.",
-                )
-            return found
-    raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
-
-
-def _marked(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
-    """Return the texts and kinds of what is published."""
-    kinds = np.full(table.n_cells, KINDS.index("published"))
-    if "lower" in columns:
-        low, high = _texts(table, columns["lower"]), _texts(table, columns["upper"])
-        kinds[columns["lower"] != columns["upper"]] = KINDS.index("interval")
-        return tuple(a if a == b else f"{a} – {b}" for a, b in zip(low, high, strict=True)), kinds
-    shown = _texts(table, columns["value"])
-    if "status" not in columns:
-        kinds[:] = KINDS.index("changed")
-        return shown, kinds
-    hidden = columns["status"] != "published"
-    kinds[hidden & table.sensitive] = KINDS.index("primary")
-    kinds[hidden & ~table.sensitive] = KINDS.index("secondary")
-    return shown, kinds

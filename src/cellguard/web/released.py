@@ -1,0 +1,109 @@
+"""What the files of a release show of every cell, in the order of its table; and the job that it was made by."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cellguard._io.files import read_bytes
+from cellguard._io.frames import numbers, read_frame, texts
+from cellguard._types import FloatArray, IntArray
+from cellguard.exceptions import InputError
+from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
+from cellguard.nouns.sheets import file_name
+from cellguard.nouns.table import Table
+from cellguard.publish.model import Job
+from cellguard.publish.read import JobFile
+from cellguard.web.places import confined
+from cellguard.web.projects import Project
+
+__all__ = ["KINDS", "job_of", "json_of_file", "published_cells", "texts_with_no_data"]
+
+KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
+"""What can be said of a cell; windows name them by their place here."""
+
+
+def json_of_file(path: Path) -> dict[str, Any]:
+    """Return what a file of a release says; raises where it is damaged."""
+    try:
+        found = json.loads(read_bytes(path, max_bytes=1 << 30))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{path.name}: is damaged.", hint="protect the table again.")
+    return found
+
+
+def job_of(project: Project, folder: Path) -> JobFile:
+    """Return the job that a release was made by."""
+    text = read_bytes(folder / "internal" / "job.toml", max_bytes=16 << 20).decode("utf-8-sig")
+    raw = tomllib.loads(text)
+    outside = confined(raw, project.root, project.folder)
+    if outside:
+        raise InputError(outside[0].text, hint=outside[0].hint)
+    return JobFile(path=project.path, text=text, job=Job.model_validate(raw))
+
+
+def texts_with_no_data(table: Table, values: FloatArray) -> tuple[str, ...]:
+    """Return numbers as the report shows them: "no data" apart from zero."""
+    empty = known_empty(table) & (values == 0)
+    return tuple(NO_DATA if e else text for e, text in zip(empty.tolist(), texts_of(table, values), strict=True))
+
+
+def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
+    """Read what was published, in the order of the system's cells."""
+    names = job.method.method.columns
+    if not table.parts:
+        return _marked(table, _published_columns(folder, job.name, names, table.n_cells))
+    nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row
+    columns: dict[str, Any] = {
+        name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
+        for name in names
+    }
+    for part in table.parts:
+        rows = part.rows()
+        for name, column in _published_columns(folder, file_name(part.name), names, len(rows)).items():
+            columns[name][part.cells[rows]] = column
+    return _marked(table, columns)
+
+
+def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[str, Any]:
+    """Return what a published file says of its cells: the columns behind the codes."""
+    for mark in ("", "UNSAFE-"):
+        for path in (folder / f"{mark}{stem}.csv", folder / f"{mark}{stem}.parquet"):
+            if not path.is_file():
+                continue
+            frame = read_frame(path)
+            last = list(frame)[:-1] if mark else list(frame)
+            own = dict(zip(names, last[-len(names) :], strict=True))
+            found = {
+                k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
+            }
+            if any(len(column) != n for column in found.values()):
+                raise InputError(
+                    "the data have changed since this release was made: it has other cells.",
+                    hint="protect the table again, or put the old data back.",
+                )
+            return found
+    raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
+
+
+def _marked(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
+    """Return the texts and kinds of what is published."""
+    kinds = np.full(table.n_cells, KINDS.index("published"))
+    if "lower" in columns:
+        low, high = texts_with_no_data(table, columns["lower"]), texts_with_no_data(table, columns["upper"])
+        kinds[columns["lower"] != columns["upper"]] = KINDS.index("interval")
+        return tuple(a if a == b else f"{a} – {b}" for a, b in zip(low, high, strict=True)), kinds
+    shown = texts_with_no_data(table, columns["value"])
+    if "status" not in columns:
+        kinds[:] = KINDS.index("changed")
+        return shown, kinds
+    hidden = columns["status"] != "published"
+    kinds[hidden & table.sensitive] = KINDS.index("primary")
+    kinds[hidden & ~table.sensitive] = KINDS.index("secondary")
+    return shown, kinds
