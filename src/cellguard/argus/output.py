@@ -97,12 +97,16 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
     if form == JJ:
         made.table.write(path)
     elif form == INTERMEDIATE:
-        files += _intermediate(path, options, made, release)
+        files += _write_intermediate(path, options, made, release)
     else:
         if form == SBS:
-            lines = _sbs(made, release, options)
+            lines = _lines_of_business_statistics(made, release, options)
         else:
-            lines = _matrix(made, release, options) if form == CSV else _records(made, release, options, form)
+            lines = (
+                _lines_of_matrix(made, release, options)
+                if form == CSV
+                else _lines_of_cells(made, release, options, form)
+            )
         write_lines(path, lines)
     if is_internal(form, options):
         for file in files:
@@ -110,7 +114,7 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
     return files
 
 
-def _texts(made: Made, release: Release | None) -> list[str]:
+def _published_texts(made: Made, release: Release | None) -> list[str]:
     """Return what is published of each cell: a number, x where it is withheld, - where the cell is empty."""
     values = made.table.values if release is None else release.point_values()
     empty = status_numbers(made, release) == STATUS["empty"]
@@ -120,12 +124,12 @@ def _texts(made: Made, release: Release | None) -> list[str]:
     ]
 
 
-def _codes(made: Made) -> list[list[str]]:
+def _written_codes(made: Made) -> list[list[str]]:
     """Return the codes of each dimension as they are written."""
     return [[d.written(code) for code in d.hierarchy.codes] for d in made.dimensions]
 
 
-def _records(made: Made, release: Release | None, options: Mapping[str, bool], form: int) -> Iterator[str]:
+def _lines_of_cells(made: Made, release: Release | None, options: Mapping[str, bool], form: int) -> Iterator[str]:
     """Return a line per cell: codes, value, and what else is asked for."""
     quote = '"' if options.get("QU", True) else ""
     with_status = options.get("AS", False)
@@ -136,9 +140,9 @@ def _records(made: Made, release: Release | None, options: Mapping[str, bool], f
         heads.append(name + ("_Round" if isinstance(release, Rounding) else "_CTA" if changed else ""))
         heads += [f"{name}_Orig"] if with_status and changed else ["Status"] if with_status else []
         yield ",".join(f"{quote}{head}{quote}" for head in heads)
-    codes, table = _codes(made), made.table
+    codes, table = _written_codes(made), made.table
     status = status_numbers(made, release).tolist()
-    shown, truth = _texts(made, release), _texts(made, None)
+    shown, truth = _published_texts(made, release), _published_texts(made, None)
     for cell, place in enumerate(table.coordinates.tolist()):
         if options.get("SE", False) and status[cell] == STATUS["empty"]:
             continue
@@ -152,14 +156,14 @@ def _records(made: Made, release: Release | None, options: Mapping[str, bool], f
         yield ",".join(fields)
 
 
-def _sbs(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+def _lines_of_business_statistics(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
     """Return a line per cell that is not empty: codes, value, contributors, status, share of the largest in per cent.
 
     There is no first line with names; true values stand beside the status, as the receiving office wants them.
     """
     quote = '"' if options.get("QU", True) else ""
-    codes, table, status = _codes(made), made.table, sbs_letters(made, release)
-    truth = _texts(made, None)
+    codes, table, status = _written_codes(made), made.table, sbs_letters(made, release)
+    truth = _published_texts(made, None)
     top = getattr(table.statistics, "top", None)
     largest = np.zeros(table.n_cells) if top is None or not top.shape[1] else np.nan_to_num(top[:, 0])
     share = 100.0 * largest / np.where(table.values != 0, np.abs(table.values), np.inf)
@@ -172,10 +176,10 @@ def _sbs(made: Made, release: Release | None, options: Mapping[str, bool]) -> It
             )
 
 
-def _matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+def _lines_of_matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
     """Return rows and columns: the last dimension across, the one before down, a block for each other code."""
     quote = '"' if options.get("QU", True) else ""
-    codes, shown = _codes(made), _texts(made, release)
+    codes, shown = _written_codes(made), _published_texts(made, release)
     at = {tuple(place): cell for cell, place in enumerate(made.table.coordinates.tolist())}
     names = [d.variable.name for d in made.dimensions]
     if len(codes) == 1:
@@ -194,7 +198,7 @@ def _matrix(made: Made, release: Release | None, options: Mapping[str, bool]) ->
 # ---------------------------------------------------------------- intermediate: a ready table again
 
 
-def _intermediate(path: Path, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
+def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
     """Write the cells with all that is known of them, the metadata and the hierarchies beside."""
     table = made.table
     marks = {"s": "S", "u": "U", "x": "M", "z": "P"}

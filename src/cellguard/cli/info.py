@@ -67,12 +67,12 @@ def describe(table: Table) -> dict[str, Any]:
         "zeros": int(np.count_nonzero(table.values == 0)),
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
         "attackers": [attacker.name for attacker in table.attackers],
-        "levels": _levels(table),
-        "problems": _problems(table, movable.determined),
+        "levels": _levels_described(table),
+        "problems": _probable_mistakes(table, movable.determined),
     }
 
 
-def _levels(table: Table) -> dict[str, dict[str, float]]:
+def _levels_described(table: Table) -> dict[str, dict[str, float]]:
     """How many sensitive cells have each kind of level, and which shares of the value the levels are."""
     import numpy as np
 
@@ -87,7 +87,7 @@ def _levels(table: Table) -> dict[str, dict[str, float]]:
     return out
 
 
-def _problems(table: Table, determined: BoolArray) -> list[str]:
+def _probable_mistakes(table: Table, determined: BoolArray) -> list[str]:
     """Say what is allowed in a table and yet probably a mistake, in words, with the first cell of each kind."""
     import numpy as np
 

@@ -139,22 +139,22 @@ class Template:
             for c, (_, index) in columns.items()
             for row in np.flatnonzero(index < 0)[:_MOST].tolist()
         ]
-        wrong += _twice(path, [index for _, index in columns.values()])
+        wrong += _rows_listed_twice(path, [index for _, index in columns.values()])
         cells = np.column_stack([index for _, index in columns.values()])
         rows = np.sort(np.unique(cells, axis=0, return_index=True)[1])
         rows = rows[(cells[rows] >= 0).all(axis=1)]
         columns = {c: (seen, index[rows]) for c, (seen, index) in columns.items()}
-        found = {c: _total(columns[c][0], (totals or {}).get(c)) for c in named}
+        found = {c: _total_code(columns[c][0], (totals or {}).get(c)) for c in named}
         tables = _tables(columns, rows + 2, found, period, indicator)
         shown = {c: t for c, t in found.items() if t is not None}
         return cls(source=path.name, tables=tables, totals=shown, period=period), wrong
 
 
-def _total(codes: Sequence[str], given: str | None) -> str | None:
+def _total_code(codes: Sequence[str], given: str | None) -> str | None:
     return given if given in codes else total_among(codes, letter=True)
 
 
-def _twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
+def _rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
     from cellguard._io.frames import repeated_rows
 

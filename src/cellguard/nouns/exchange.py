@@ -114,10 +114,10 @@ def sdmx_columns(
 def write_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
     """Write one table of a release as a PX file: the last dimension is the heading, the others are the stub."""
     values = release.point_values()[view.cells]
-    write_lines(path, _px(view, values, title))
+    write_lines(path, _lines_of_px(view, values, title))
 
 
-def _px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
+def _lines_of_px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
     table = view.table
     dims = [_quoted(table.dimensions[d]) for d in view.dims]
     digits = digits_of(values)
@@ -130,8 +130,8 @@ def _px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
     yield f"HEADING={dims[-1]};"
     for d, name in zip(view.dims, dims, strict=True):
         labels = table.hierarchies[d].labels if table.hierarchies else table.codes[d]
-        yield f"VALUES({name})={_listed(labels)};"
-        yield f"CODES({name})={_listed(table.codes[d])};"
+        yield f"VALUES({name})={_quoted_list(labels)};"
+        yield f"CODES({name})={_quoted_list(table.codes[d])};"
     yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
     yield "DATA="
     grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
@@ -148,7 +148,7 @@ def _quoted(text: str) -> str:
     return f'"{clean}"'
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _quoted_list(texts: Sequence[str]) -> str:
     return ",".join(_quoted(text) for text in texts)
 
 
@@ -167,7 +167,7 @@ def internal_columns(release: Release, protects: Mapping[int, Sequence[int]]) ->
         columns["contributors"] = table.counts
     columns |= {"rules": reasons, "CONF_STATUS": conf_status(release, internal=True).tolist()}
     if isinstance(release, Suppression):
-        columns["protects"] = _names_of(release.table, protects)
+        columns["protects"] = _cells_protected(release.table, protects)
     return beside(table.cell_codes(), columns)
 
 
@@ -175,7 +175,7 @@ _NAMED = 5
 """So many sensitive cells are named; of more, their number is told."""
 
 
-def _names_of(table: Table, protects: Mapping[int, Sequence[int]]) -> list[str]:
+def _cells_protected(table: Table, protects: Mapping[int, Sequence[int]]) -> list[str]:
     out = [""] * table.n_cells
     for secondary, cells in protects.items():
         names = [table.label(cell) for cell in cells[:_NAMED]]

@@ -60,8 +60,8 @@ def fill_workbook(release: Release, template: str | Path, path: str | Path) -> N
         raise ReleaseError("a layout has one place for each cell; intervals are two numbers.", hint="save it as .xlsx.")
     book = openpyxl().load_workbook(template)
     _refuse_copies(book, Path(template))
-    _fill_book(book, release.table, _shown(release), Path(template))
-    _save(book, path)
+    _fill_book(book, release.table, _published_entries(release), Path(template))
+    _save_workbook(book, path)
 
 
 def check_workbook(table: Table, template: str | Path) -> None:
@@ -74,14 +74,14 @@ def check_workbook(table: Table, template: str | Path) -> None:
 def _fill_book(book: Any, system: Table, texts: list[Any], template: Path) -> None:
     filled = 0
     for sheet in book.worksheets:
-        for table, cells in _tables(system, sheet.title):
+        for table, cells in _tables_of_sheet(system, sheet.title):
             filled += _Filling(sheet, table, template).fill([texts[i] for i in cells])
     if not filled:
         hint = "the codes of one dimension stand in a column, those of another in a row."
         raise InputError(f"{template}: no sheet has the codes of the table.", hint=hint)
 
 
-def _tables(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
+def _tables_of_sheet(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
     if not system.parts:
         yield system, list(range(system.n_cells))
     for part in system.parts or ():
@@ -89,7 +89,7 @@ def _tables(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
             yield part.table, part.cells.tolist()
 
 
-def _shown(release: Release) -> list[Any]:
+def _published_entries(release: Release) -> list[Any]:
     values = release.point_values()
     empty = known_empty(release.table) & (values == 0)
     return [
@@ -113,7 +113,7 @@ class _Filling:
 
     def __init__(self, sheet: Any, table: Table, template: Path) -> None:
         self.sheet, self.table, self.template = sheet, table, template
-        self.names = [_names(table, d) for d in range(len(table.dimensions))]
+        self.names = [_spellings_of_codes(table, d) for d in range(len(table.dimensions))]
 
     def fill(self, texts: list[Any]) -> int:
         """Fill the sheet, and return how many cells were; refuse numbers that would stay."""
@@ -178,7 +178,7 @@ class _Filling:
         pairs = [(a, b) for a, b in pairs if a.places and b.places]
         if not pairs:
             return None
-        rows, columns = max(pairs, key=_size)
+        rows, columns = max(pairs, key=_size_of_heads)
         outer = self._outer(heads, rows, columns)
         return self._axis(rows, [h for h in outer if not h.across]), self._axis(columns, [h for h in outer if h.across])
 
@@ -187,7 +187,7 @@ class _Filling:
         lines: dict[tuple[int, bool, int], dict[int, int]] = {}
         for row in self.sheet.iter_rows():
             for cell in row:
-                text = "" if cell.value is None else _plain(cell.value)
+                text = "" if cell.value is None else _plain_entry(cell.value)
                 for d, names in enumerate(self.names if text else ()):
                     if text in names:
                         lines.setdefault((d, True, cell.row), {})[cell.column] = names[text]
@@ -260,13 +260,13 @@ class _Filling:
     def _named_above(self, d: int, line: int) -> int:
         """Return the code of a further dimension: the sheet's title, or a cell above the heads; its total otherwise."""
         names = self.names[d]
-        if _plain(self.sheet.title) in names:
-            return names[_plain(self.sheet.title)]
+        if _plain_entry(self.sheet.title) in names:
+            return names[_plain_entry(self.sheet.title)]
         found = {}
         for row in self.sheet.iter_rows(max_row=max(line - 1, 1)):
             for cell in row:
-                if cell.value is not None and cell.row < line and names.get(_plain(cell.value), 0):
-                    found[names[_plain(cell.value)]] = str(cell.value)
+                if cell.value is not None and cell.row < line and names.get(_plain_entry(cell.value), 0):
+                    found[names[_plain_entry(cell.value)]] = str(cell.value)
         if len(found) > 1:
             first, second, *_ = found.values()
             dimension = self.table.dimensions[d]
@@ -277,31 +277,34 @@ class _Filling:
         return next(iter(found), 0)
 
 
-def _size(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
+def _size_of_heads(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
     """Return how much of a table two heads span, and then which they are: the order of a sheet decides nothing else."""
     rows, columns = pair
     return len(rows.places) + len(columns.places), rows.dimension, columns.dimension, -columns.line
 
 
-def _names(table: Table, d: int) -> dict[str, int]:
+def _spellings_of_codes(table: Table, d: int) -> dict[str, int]:
     """Return how a code may be written: itself, its label, both, and without the zeros that a spreadsheet loses."""
     codes = table.codes[d]
     labels = table.hierarchies[d].labels if table.hierarchies else codes
-    out = {_plain(code).lstrip("0"): i for i, code in enumerate(codes) if _plain(code).isdigit()}
-    lost = [_plain(code).lstrip("0") for code in codes if _plain(code).isdigit()]
+    out = {_plain_entry(code).lstrip("0"): i for i, code in enumerate(codes) if _plain_entry(code).isdigit()}
+    lost = [_plain_entry(code).lstrip("0") for code in codes if _plain_entry(code).isdigit()]
     out = {text: i for text, i in out.items() if text and lost.count(text) == 1}
-    out |= {f"{_plain(code)} {_plain(label)}": i for i, (code, label) in enumerate(zip(codes, labels, strict=False))}
-    out |= {_plain(label): i for i, label in enumerate(labels)}
-    return out | {_plain(code): i for i, code in enumerate(codes)}
+    out |= {
+        f"{_plain_entry(code)} {_plain_entry(label)}": i
+        for i, (code, label) in enumerate(zip(codes, labels, strict=False))
+    }
+    out |= {_plain_entry(label): i for i, label in enumerate(labels)}
+    return out | {_plain_entry(code): i for i, code in enumerate(codes)}
 
 
-def _plain(value: Any) -> str:
+def _plain_entry(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip().lower()
 
 
-def _save(book: Any, path: str | Path) -> None:
+def _save_workbook(book: Any, path: str | Path) -> None:
     """Save the workbook without the time: the same numbers give the same bytes."""
     made = io.BytesIO()
     book.save(made)

@@ -103,7 +103,7 @@ def write_table(table: Table, path: str | Path) -> None:
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
-        name: _dimension(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
+        name: _dimension_entry(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
         for d, name in enumerate(table.dimensions)
     }
     entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
@@ -136,7 +136,7 @@ def _implied(table: Table) -> bool:
     )
 
 
-def _dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> DimensionEntry:
+def _dimension_entry(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> DimensionEntry:
     """Describe a dimension: as an outline where that reads back the same, else by its arrays."""
     from cellguard._io.description import DimensionEntry
 
@@ -144,7 +144,7 @@ def _dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> Dimension
         return DimensionEntry(codes=list(codes))
     entry = DimensionEntry(outline=_outline(hierarchy), total=hierarchy.total)
     try:
-        if _hierarchy(entry, Path()) == hierarchy:
+        if _hierarchy_of_entry(entry, Path()) == hierarchy:
             return entry
     except InputError:
         pass
@@ -198,9 +198,9 @@ def read_table(path: str | Path) -> Table:
         raise FormatError.at(about, None, "without dimensions that add up, a file of relations is needed.")
     changes: dict[str, Any] = {"hierarchies": ()} if listed else {}
     if description.dimensions:
-        dims = {name: _described(e, about, given.get(name)) for name, e in description.dimensions.items()}
+        dims = {name: _hierarchy_described(e, about, given.get(name)) for name, e in description.dimensions.items()}
     else:
-        given, dims = _numbered(path, given)
+        given, dims = _numbered_cells(path, given)
         changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
     name = description.name if description.name is not None else _stem_and_ending(path)[0]
     rows = len(next(iter(given.values()), ()))
@@ -232,12 +232,12 @@ def _columns_named(about: Path, description: Description, given: Mapping[str, An
     return usual | description.columns
 
 
-def _described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
+def _hierarchy_described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
     """Return the hierarchy that an entry describes; some need the codes that occur."""
     if entry.codes is not None and entry.parents is None:
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
     if entry.codes is not None or entry.outline is not None or entry.file is not None:
-        return _hierarchy(entry, about.parent)
+        return _hierarchy_of_entry(entry, about.parent)
     from cellguard._io.frames import encode
 
     total = entry.total or "Total"
@@ -249,7 +249,7 @@ def _described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
     )
 
 
-def _hierarchy(entry: DimensionEntry, folder: Path) -> Hierarchy:
+def _hierarchy_of_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:
     if entry.file is not None:
         return Hierarchy.read(folder / entry.file, total=entry.total, levels=entry.levels)
     if entry.outline is not None:
@@ -288,7 +288,7 @@ def _read_relations(about: Path, description: Description, n: int) -> tuple[csr_
     return csr_array((coefficient, (row.astype(np.int64), cell.astype(np.int64))), shape=(m, n)), rhs
 
 
-def _numbered(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
+def _numbered_cells(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
     """Return the columns of a table of raw equations as those of one dimension, the numbers of the cells."""
     from cellguard._io.frames import numbers
 

@@ -34,7 +34,7 @@ _TRUTHS = ("safe", "exact")
 def write_audit(path: Path, table: Table, audit: Audit) -> None:
     """Write an audit's findings, atomically: a line for each column and each attacker."""
     asked = np.unique(np.concatenate([np.zeros(0, np.int64), *(f.cells for f in audit.findings)]))
-    rows = [np.column_stack([np.searchsorted(asked, f.cells), _findings(f)]) for f in audit.findings]
+    rows = [np.column_stack([np.searchsorted(asked, f.cells), _rows_of_finding(f)]) for f in audit.findings]
     ranges, place = np.unique(
         np.concatenate([np.zeros((0, 1 + len(_COLUMNS))), *rows]), axis=0, return_inverse=True, equal_nan=True
     )
@@ -42,34 +42,34 @@ def write_audit(path: Path, table: Table, audit: Audit) -> None:
     places = np.split(place.ravel(), ends) if rows else []
     head = {"format": FORMAT, "confidential": True, **audit.summary()}
     columns = {"cell": ranges[:, 0].astype(int).tolist()}
-    columns |= {name: _column(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
+    columns |= {name: _json_column(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
     people = [{"name": f.attacker.name, "ranges": own.tolist()} for f, own in zip(audit.findings, places, strict=True)]
-    lines = [f"{_text(name)}: {_text(value)}" for name, value in head.items()]
-    lines += [f'"cells": {_block("{}", table.cell_codes(asked).items())}']
-    lines += [f'"ranges": {_block("{}", columns.items())}']
-    lines += [f'"attackers": {_block("[]", people)}']
+    lines = [f"{_json_text(name)}: {_json_text(value)}" for name, value in head.items()]
+    lines += [f'"cells": {_json_block("{}", table.cell_codes(asked).items())}']
+    lines += [f'"ranges": {_json_block("{}", columns.items())}']
+    lines += [f'"attackers": {_json_block("[]", people)}']
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n", private=True)
 
 
-def _findings(found: Finding) -> FloatArray:
+def _rows_of_finding(found: Finding) -> FloatArray:
     """Return a row for each cell that the attacker is asked about, one column for each name."""
     need = found.levels
     return np.column_stack([found.low, found.high, need.lower, need.upper, need.sliding, found.safe, found.exact])
 
 
-def _column(name: str, values: FloatArray) -> list[Any]:
+def _json_column(name: str, values: FloatArray) -> list[Any]:
     if name in _TRUTHS:
         return (values != 0).tolist()  # type: ignore[no-any-return]
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def _block(signs: str, entries: Any) -> str:
+def _json_block(signs: str, entries: Any) -> str:
     """Write a list, or an object given by its items, one entry a line."""
-    texts = [_text(e) if signs == "[]" else f"{_text(e[0])}: {_text(list(e[1]))}" for e in entries]
+    texts = [_json_text(e) if signs == "[]" else f"{_json_text(e[0])}: {_json_text(list(e[1]))}" for e in entries]
     return signs[0] + "".join(f"\n{text}," for text in texts)[:-1] + "\n" + signs[1]
 
 
-def _text(value: Any) -> str:
+def _json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 

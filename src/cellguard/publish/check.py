@@ -42,15 +42,15 @@ def check(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] =
     """
     found: list[Mistake] = []
     parts: Sequence[tuple[str, Callable[[Job, Path], Iterator[Mistake]]]] = (
-        ("data", partial(_data, facts=facts)),
-        ("dimensions", partial(_dimensions, facts=facts)),
-        ("tables", _tables),
-        ("rules", _rules),
-        ("method", _method),
-        ("attackers", _attackers),
-        ("attack", _attack),
-        ("levels", _levels),
-        ("output", _output),
+        ("data", partial(_check_data, facts=facts)),
+        ("dimensions", partial(_check_dimensions, facts=facts)),
+        ("tables", _check_tables),
+        ("rules", _check_rules),
+        ("method", _check_method),
+        ("attackers", _check_attackers),
+        ("attack", _check_attack),
+        ("levels", _check_levels),
+        ("output", _check_output),
     )
     depends = {"tables": {"dimensions"}, "rules": {"dimensions"}, "attackers": {"dimensions"}, "attack": {"method"}}
     for section, part in parts:
@@ -91,7 +91,7 @@ def _roles(job: Job) -> dict[str, str]:
     return {name: column for name in names if (column := getattr(job.data, name)) is not None}
 
 
-def _data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     data = job.data
     if data.file is None and data.table is None and job.tables and all(entry.file for entry in job.tables):
         return  # a publication of tables that are already added up
@@ -131,7 +131,7 @@ def _data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
             yield Mistake(path, f"the data have no column {column!r}.", hint)
 
 
-def _dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     if job.data.table is not None:
         if job.dimensions:
             yield Mistake(("dimensions",), "the table brings its own dimensions.", "leave this section out.")
@@ -145,17 +145,17 @@ def _dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
-        yield from _levels_of_dimension(job, folder, name, facts)
+        yield from _check_levels_of_dimension(job, folder, name, facts)
         if isinstance(entry.hierarchy, str):
             path = folder / entry.hierarchy
-            yield from _hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
+            yield from _check_hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
         elif entry.hierarchy is not None:
             from cellguard.nouns.hierarchy import Hierarchy
 
             yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
 
 
-def _levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
     """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
     entry, where = job.dimensions[name], ("dimensions", name, "levels")
     if entry.levels is None or isinstance(entry.hierarchy, str):
@@ -185,7 +185,7 @@ def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
         return None
 
 
-def _hierarchy(where: Where, path: Path, total: str | None, levels: Sequence[str] | None) -> Iterator[Mistake]:
+def _check_hierarchy(where: Where, path: Path, total: str | None, levels: Sequence[str] | None) -> Iterator[Mistake]:
     from cellguard.nouns.hierarchy import Hierarchy
 
     if not path.is_file():
@@ -202,15 +202,15 @@ def _attempt(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
         yield Mistake(where, error.message, error.hint)
 
 
-def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
-    yield from _publication(job, folder)
+def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
+    yield from _check_publication(job, folder)
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
     used: set[str] = set()
     for k, entry in enumerate(job.tables):
         used.update(entry.dimensions, entry.where)
-        yield from _names_of(("tables", k, "dimensions"), entry.dimensions, job.dimensions, "dimension")
+        yield from _check_names(("tables", k, "dimensions"), entry.dimensions, job.dimensions, "dimension")
         if len(set(entry.dimensions)) != len(entry.dimensions):
             yield Mistake(("tables", k, "dimensions"), "a dimension is named twice.")
     for name in job.dimensions:
@@ -218,35 +218,35 @@ def _tables(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("dimensions", name), "is in none of the tables.", "name it in one, or leave it out.")
 
 
-def _publication(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
     """What several tables and indicators must say: files that are there, names that exist."""
     from cellguard.nouns.publication import Equation
     from cellguard.publish.parts import name_of
 
-    yield from _file(("data", "template"), folder, job.data.template)
+    yield from _check_file(("data", "template"), folder, job.data.template)
     if job.data.template is not None and job.data.file is None:
         yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [name_of(entry) for entry in job.tables]
     for k, entry in enumerate(job.tables):
-        yield from _file(("tables", k, "file"), folder, entry.file)
+        yield from _check_file(("tables", k, "file"), folder, entry.file)
         if tables.count(tables[k]) > 1:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
-        yield from _names_of(("tables", k, "indicators"), entry.indicators, names, "indicator")
-        yield from _own_trees(job, folder, k)
-    yield from _priorities(job, folder, tables)
+        yield from _check_names(("tables", k, "indicators"), entry.indicators, names, "indicator")
+        yield from _check_own_trees(job, folder, k)
+    yield from _check_priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
-        yield from _names_of(("rules", k, "indicators"), rule.indicators, names, "indicator")
-        yield from _names_of(("rules", k, "tables"), rule.tables, tables, "table")
+        yield from _check_names(("rules", k, "indicators"), rule.indicators, names, "indicator")
+        yield from _check_names(("rules", k, "tables"), rule.tables, tables, "table")
     for k, indicator in enumerate(job.indicators):
         if indicator.shadow_of is not None:
-            yield from _names_of(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
+            yield from _check_names(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
     for k, text in enumerate(job.equations):
         wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
-        yield from wrong or _names_of(("equations", k), Equation.of(text).names, names, "indicator")
+        yield from wrong or _check_names(("equations", k), Equation.of(text).names, names, "indicator")
 
 
-def _own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
+def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
     """Hierarchies that a table has for itself: of its dimensions, and readable."""
     from cellguard.nouns.hierarchy import Hierarchy
 
@@ -255,31 +255,31 @@ def _own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
         if name not in entry.dimensions:
             yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
         elif isinstance(given, str):
-            yield from _hierarchy(where, folder / given, entry.total.get(name), None)
+            yield from _check_hierarchy(where, folder / given, entry.total.get(name), None)
         else:
             yield from _attempt(where, partial(Hierarchy.of, given))
 
 
-def _priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:
+def _check_priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:
     """Priorities name what exists, and say one thing of it."""
     for k, entry in enumerate(job.priorities):
         said = [entry.priority is not None, entry.publish, entry.published is not None]
         if sum(said) != 1:
             yield Mistake(("priorities", k), "one of priority, publish and published is needed.")
-        yield from _file(("priorities", k, "published"), folder, entry.published)
-        yield from _names_of(("priorities", k, "tables"), entry.tables, tables, "table")
+        yield from _check_file(("priorities", k, "published"), folder, entry.published)
+        yield from _check_names(("priorities", k, "tables"), entry.tables, tables, "table")
         names = [i.name for i in job.indicators]
-        yield from _names_of(("priorities", k, "indicators"), entry.indicators, names, "indicator")
+        yield from _check_names(("priorities", k, "indicators"), entry.indicators, names, "indicator")
         if job.data.table is None:
-            yield from _names_of(("priorities", k, "only"), entry.only, job.dimensions, "dimension")
+            yield from _check_names(("priorities", k, "only"), entry.only, job.dimensions, "dimension")
 
 
-def _file(where: Where, folder: Path, name: str | None) -> Iterator[Mistake]:
+def _check_file(where: Where, folder: Path, name: str | None) -> Iterator[Mistake]:
     if name is not None and not (folder / name).is_file():
         yield Mistake(where, f"{name}: no such file.")
 
 
-def _names_of(where: Where, used: Iterable[str], known: Collection[str], what: str) -> Iterator[Mistake]:
+def _check_names(where: Where, used: Iterable[str], known: Collection[str], what: str) -> Iterator[Mistake]:
     """Names must be known; which are, is told."""
     for name in used:
         if name not in known:
@@ -287,40 +287,40 @@ def _names_of(where: Where, used: Iterable[str], known: Collection[str], what: s
             yield Mistake(where, f"there is no {what} {name!r}.", hint)
 
 
-def _rules(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_rules(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.rules and job.data.table is None:
         yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
     for k, entry in enumerate(job.rules):
         if isinstance(entry, AprioriSection):
-            yield from _file(("rules", k, "file"), folder, entry.file)
-        yield from _places_of_rule(job, k, entry)
+            yield from _check_file(("rules", k, "file"), folder, entry.file)
+        yield from _check_places_of_rule(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
         yield from _attempt(("rules", k), partial(entry.plain, None))
 
 
-def _places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
+def _check_places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
     if job.data.table is not None:
         return
     named = [("only", d) for d in entry.only] + [("excluding", d) for d in entry.excluding]
     named += [("cells", d) for cell in (entry.cells if isinstance(entry, ManualSection) else []) for d in cell]
     for key, name in dict.fromkeys(named):
-        yield from _names_of(("rules", k, key), [name], job.dimensions, "dimension")
+        yield from _check_names(("rules", k, key), [name], job.dimensions, "dimension")
 
 
-def _method(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_method(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
     resist = job.method.asked("resist") is not None
     if resist and (job.method.asked("search") is not None or job.method.asked("rounds") is not None):
         yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
-    yield from _counts(job, ("method", "resist"), resist)
+    yield from _check_counts(job, ("method", "resist"), resist)
     if job.attackers and not job.method.method.by_ranges:
         text = "an adjusted table is attacked by scenarios, not by respondents."
         yield Mistake(("method", "name"), text, "leave out [[attackers]].")
-    yield from _kept(job)
+    yield from _check_kept(job)
 
 
-def _kept(job: Job) -> Iterator[Mistake]:
+def _check_kept(job: Job) -> Iterator[Mistake]:
     """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
     if job.data.table is not None or not job.dimensions:
         return
@@ -332,7 +332,7 @@ def _kept(job: Job) -> Iterator[Mistake]:
                 yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
 
 
-def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_attackers(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
     names: set[str] = set()
     for k, entry in enumerate(job.attackers):
@@ -348,7 +348,7 @@ def _attackers(job: Job, folder: Path) -> Iterator[Mistake]:
                 yield Mistake(("attackers", k, "knows"), "a cell and a contribution are needed.", form)
                 continue
             if job.data.table is None:
-                yield from _names_of(("attackers", k, "knows"), cell, job.dimensions, "dimension")
+                yield from _check_names(("attackers", k, "knows"), cell, job.dimensions, "dimension")
 
 
 def attacked_method(scenario: str) -> str:
@@ -356,7 +356,7 @@ def attacked_method(scenario: str) -> str:
     return "suppress" if scenario == "matching" else "adjust"
 
 
-def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_attack(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
     if job.attack is None:
         return
@@ -364,10 +364,10 @@ def _attack(job: Job, folder: Path) -> Iterator[Mistake]:
     if job.method.name != fits:
         text = f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
         yield Mistake(("attack", "scenario"), text)
-    yield from _counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
+    yield from _check_counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
 
 
-def _counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
+def _check_counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
     """The matching attack and what resists it are about counts that keep a width (minami2019)."""
     if not asked or job.data.table is not None:  # a table may be one of counts: it is looked at when it is read
         return
@@ -380,7 +380,7 @@ def _counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
         yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
 
 
-def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_levels(job: Job, folder: Path) -> Iterator[Mistake]:
     del folder
     levels = job.levels
     if (levels.lower is None) != (levels.upper is None):
@@ -394,7 +394,7 @@ def _levels(job: Job, folder: Path) -> Iterator[Mistake]:
         yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")
 
 
-def _output(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_output(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.output.formats:
         yield Mistake(("output", "formats"), "at least one format is needed.")
     if len(set(job.output.formats)) != len(job.output.formats):
@@ -405,7 +405,7 @@ def _output(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
         if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
             yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
-    yield from _file(("output", "layout"), folder, job.output.layout)
+    yield from _check_file(("output", "layout"), folder, job.output.layout)
     if job.output.layout is not None and not job.method.method.one_number:
         yield Mistake(("output", "layout"), "has one place for each cell, intervals have two numbers.")
     path = folder / job.output.folder

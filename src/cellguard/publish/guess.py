@@ -93,12 +93,12 @@ def guess(columns: Sequence[Column]) -> Guess:
     """Guess which column is the value, the holding and the weight, and which are dimensions."""
     out = Guess()
     identifying = {c.name: why for c in columns if (why := identifies(c))}
-    _numbers(out, columns, identifying)
-    _who(out, columns, identifying)
+    _find_value_and_weight(out, columns, identifying)
+    _find_holding(out, columns, identifying)
     taken = {out.value, out.weight, *identifying}
     codes = [c for c in columns if c.name not in taken]
     fits = [c for c in codes if _may_be_codes(c)]
-    out.dimensions = _dimensions(out, fits)
+    out.dimensions = _find_dimensions(out, fits)
     for c in codes:
         out.why.setdefault(c.name, _why_left(c))
     out.comma = any(c.comma for c in columns if c.name in (out.value, out.weight))
@@ -140,7 +140,7 @@ def identifies(c: Column) -> str:
     return ""
 
 
-def _numbers(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
+def _find_value_and_weight(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
     """Find the weight and the value: by name, or the value by its shape, which must be confirmed."""
     numbers = [c for c in columns if c.numeric and c.name not in identifying]
     named = next((c for word in _WEIGHTS for c in numbers if word in c.name.lower() and not c.negative), None)
@@ -160,7 +160,7 @@ def _numbers(out: Guess, columns: Sequence[Column], identifying: dict[str, str])
             out.why[c.name] = "left alone: numbers; it could be the value of another table"
 
 
-def _who(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
+def _find_holding(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
     """Find the holding among what identifies: records of one contributor are one."""
     found = [c for c in columns if c.name in identifying]
     found.sort(key=lambda c: (not any(word in c.name.lower() for word in _HOLDINGS), c.distinct))
@@ -187,7 +187,7 @@ def _why_left(c: Column) -> str:
     return f"left alone: more than {_MAX_CODES} codes"
 
 
-def _dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
+def _find_dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
     """Join columns that nest into one dimension; order: trees first, then texts, then numbers."""
     left = sorted(fits, key=lambda c: -c.distinct)
     made: list[DimensionGuess] = []
@@ -201,7 +201,7 @@ def _dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
             if nested_in(chain[-1], c):
                 chain.append(c)
                 left.remove(c)
-        made.append(_dimension(out, chain))
+        made.append(_dimension_of_levels(out, chain))
     place = {c.name: i for i, c in enumerate(fits)}
 
     def order(d: DimensionGuess) -> tuple[bool, bool, bool, int]:
@@ -211,7 +211,7 @@ def _dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
     return sorted(made, key=order)
 
 
-def _dimension(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
+def _dimension_of_levels(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
     fine = chain[0]
     cells = 1 + sum(c.distinct for c in chain)
     risky = fine.records_per_code < 10

@@ -45,11 +45,15 @@ def draft(path: Path, folder: Path) -> Draft:
         found.unconfirmed.append("dimensions")
     name = _name_of(path)
     told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns) + _twice(found, columns)
-    about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {_told(found, c, active)}" for c in columns)
+    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {_told(found, c, active)}" for c in columns)
     about += "".join(f"\n# {line}" for line in _twice(found, columns))
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
-    parts = [head, _DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about), _data(found, columns)]
-    parts += [_dimension(d, path, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
+    parts = [
+        head,
+        _DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about),
+        _data_section(found, columns),
+    ]
+    parts += [_dimension_section(d, path, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
     parts.append(_REST.format(folder=toml_value(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
     return Draft("\n".join(parts), told, tuple(found.unconfirmed))
 
@@ -88,7 +92,7 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
     found = ready(path, columns)
     name = _name_of(path)
     told = tuple(f"{c.name}: {found.why[c.name]}" for c in columns)
-    about = "\n".join(f"#   {c.name}: {_described(c)}\n#     {found.why[c.name]}" for c in columns)
+    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {found.why[c.name]}" for c in columns)
     listed = ", ".join(toml_value(name) for name in found.unconfirmed)
     head = _HEAD.format(name=name, unconfirmed=_WAITS.format(listed=listed) if listed else "")
     dims = "".join(_ready_dimension(d, folder) for d in found.dimensions)
@@ -177,13 +181,13 @@ def _unconfirmed(found: Guess) -> str:
     return _WAITS.format(listed=", ".join(toml_value(name) for name in found.unconfirmed))
 
 
-def _described(column: Column) -> str:
+def _column_described(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
     kind = "days" if column.dates else "digits with leading zeros" if column.zeros else kind
     return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
 
 
-def _data(found: Guess, columns: Sequence[Column]) -> str:
+def _data_section(found: Guess, columns: Sequence[Column]) -> str:
     gaps = {c.name: c.gaps for c in columns}
     texts = {
         "value": "column to add up; left out, records are counted",
@@ -194,10 +198,16 @@ def _data(found: Guess, columns: Sequence[Column]) -> str:
     for role, about in texts.items():
         column = getattr(found, role)
         lines.append(f"{role} = {toml_value(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
-    lines.append(_decimals(found, columns))
+    lines.append(_line_about_decimals(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
-    lines.append(_gap(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value"))
-    lines.append(_gap(gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"))
+    lines.append(
+        _line_about_gaps(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value")
+    )
+    lines.append(
+        _line_about_gaps(
+            gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"
+        )
+    )
     return "\n".join([*lines, ""])
 
 
@@ -205,7 +215,7 @@ _READABLE = 3
 """Amounts with more decimals than this are published with two."""
 
 
-def _decimals(found: Guess, columns: Sequence[Column]) -> str:
+def _line_about_decimals(found: Guess, columns: Sequence[Column]) -> str:
     """Return how many decimals the table has; switched on where sums would have more than people write."""
     weights = any(c.name == found.weight and not c.whole for c in columns)
     value = next((c.decimals for c in columns if c.name == found.value), 0)
@@ -214,23 +224,23 @@ def _decimals(found: Guess, columns: Sequence[Column]) -> str:
     return line if many and found.value else f"# {line}"
 
 
-def _gap(gaps: int, line: str) -> str:
+def _line_about_gaps(gaps: int, line: str) -> str:
     """Return what to do with records that lack an entry; switched on where there are some, which is said."""
     return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
 
 
-def _dimension(guessed: DimensionGuess, path: Path, folder: Path, *, active: bool) -> str:
+def _dimension_section(guessed: DimensionGuess, path: Path, folder: Path, *, active: bool) -> str:
     """Return a section; a hierarchy beside the data is used: of the column's name, or with all its codes."""
     off = "" if active else "# "
     lines = [f"{off}[dimensions.{toml_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
-    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy(guessed, path, folder)]
+    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy_lines(guessed, path, folder)]
     gaps = guessed.column.gaps
     if gaps:
         lines.append(f'{off}missing = ["unknown"]    # a code of their own for {gaps:,} records without one')
     return "\n".join(lines) + "\n"
 
 
-def _hierarchy(guessed: DimensionGuess, path: Path, folder: Path) -> Iterator[tuple[str, bool]]:
+def _hierarchy_lines(guessed: DimensionGuess, path: Path, folder: Path) -> Iterator[tuple[str, bool]]:
     """Yield the lines that say how the codes add up, and whether they are switched on."""
     name, beside = guessed.column.name, path.parent
     found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)

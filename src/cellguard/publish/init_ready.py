@@ -53,22 +53,24 @@ class Ready:
 
 def is_ready(columns: Sequence[Column]) -> bool:
     """Say whether the file is a table: codes of totals, and each combination of codes in one row only."""
-    return bool(_dimensions(columns))
+    return bool(_columns_of_codes(columns))
 
 
 _FULL = 0.5
 """A file without totals is a table where at least this share of the combinations of its codes has a row."""
 
 
-def _dimensions(columns: Sequence[Column]) -> list[Column]:
+def _columns_of_codes(columns: Sequence[Column]) -> list[Column]:
     """Return the columns whose codes tell the cells of a table apart; none where the file holds records.
 
     Those with the code of a total, and as many of the other columns of codes as are needed. Without any total,
     a file is a table where each of most combinations of two or more codes has one row.
     """
     codes = [c for c in columns if not c.numeric and c.distinct > 1 and not c.dates]
-    chosen = [c for c in codes if _coded(c)]
-    others = [c for c in codes if not _coded(c) and c.gaps == 0 and c.records_per_code >= _SHARED and not identifies(c)]
+    chosen = [c for c in codes if _has_total(c)]
+    others = [
+        c for c in codes if not _has_total(c) and c.gaps == 0 and c.records_per_code >= _SHARED and not identifies(c)
+    ]
     if not chosen:
         records = any(identifies(c) for c in columns)  # what says who answered is in no table
         full = not records and len(others) > 1 and _one_row_each(others)
@@ -93,7 +95,7 @@ def _one_row_each(columns: Sequence[Column]) -> bool:
 def ready(path: Path, columns: Sequence[Column]) -> Ready:
     """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
     why: dict[str, str] = {}
-    found = _dimensions(columns) or [c for c in columns if _coded(c)]
+    found = _columns_of_codes(columns) or [c for c in columns if _has_total(c)]
     totals = {c.name: total_among(c.codes) or "" for c in found}
     dims = []
     for c in found:
@@ -103,13 +105,13 @@ def ready(path: Path, columns: Sequence[Column]) -> Ready:
         why[c.name] = f"dimension: {c.distinct} codes, " + (f"total {total!r}" if total else "their total is computed")
         why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
     numbers = [c for c in columns if c.numeric and c.name not in totals]
-    count = _count(numbers)
-    value, sure = _value([c for c in numbers if c is not count])
+    count = _find_count(numbers)
+    value, sure = _find_value([c for c in numbers if c is not count])
     if value is None and count is not None:  # a table of counts: they are the value
         value, sure = count, True
     if value is None:
         raise InputError(f"{path}: no column of numbers looks like the value.", hint="a table has one number per cell.")
-    top = _top([c for c in numbers if c not in (count, value)], value)
+    top = _find_largest([c for c in numbers if c not in (count, value)], value)
     why[value.name] = "value: " + ("by its name" if sure else "the largest numbers")
     unconfirmed = [] if sure else ["value"]
     if count is value:
@@ -130,17 +132,17 @@ def ready(path: Path, columns: Sequence[Column]) -> Ready:
     )  # fmt: skip
 
 
-def _coded(c: Column) -> bool:
+def _has_total(c: Column) -> bool:
     return total_among(c.codes) is not None
 
 
-def _count(numbers: Sequence[Column]) -> Column | None:
+def _find_count(numbers: Sequence[Column]) -> Column | None:
     whole = [c for c in numbers if c.whole and not c.negative]
     joined = {c.name: "".join(words_of(c.name)) for c in whole}
     return next((c for word in COUNTS for c in whole if word in (*words_of(c.name), joined[c.name])), None)
 
 
-def _value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
+def _find_value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
     """Return the column of values, and whether its name says so; otherwise the largest numbers are."""
     for word in (*VALUES, *_AMOUNTS):
         named = [c for c in numbers if word in words_of(c.name) or (len(word) > 3 and word in c.name.lower())]
@@ -148,15 +150,15 @@ def _value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
             return named[0], True
     if not numbers:
         return None, False
-    return max(numbers, key=lambda c: float(np.nansum(np.abs(_numbers(c))))), len(numbers) == 1
+    return max(numbers, key=lambda c: float(np.nansum(np.abs(_entries_as_numbers(c))))), len(numbers) == 1
 
 
-def _top(numbers: Sequence[Column], value: Column) -> list[Column]:
+def _find_largest(numbers: Sequence[Column], value: Column) -> list[Column]:
     """Return the columns of largest contributions, the largest first: named so, and never above the value."""
-    whole = _numbers(value)
+    whole = _entries_as_numbers(value)
     fits = []
     for c in numbers:
-        x = _numbers(c)
+        x = _entries_as_numbers(c)
         both = np.isfinite(x) & np.isfinite(whole)
         named = any(word in c.name.lower() for word in LARGEST)
         if named and both.any() and bool((x[both] <= whole[both] * (1 + 1e-9) + 1e-9).all()):
@@ -164,12 +166,12 @@ def _top(numbers: Sequence[Column], value: Column) -> list[Column]:
     return [c for _, c in sorted(fits, key=lambda pair: -pair[0])]
 
 
-def _numbers(c: Column) -> FloatArray:
-    parsed = np.array([_number(code) for code in c.codes] + [np.nan])
+def _entries_as_numbers(c: Column) -> FloatArray:
+    parsed = np.array([_entry_as_number(code) for code in c.codes] + [np.nan])
     return np.asarray(parsed[c.index])
 
 
-def _number(code: str) -> float:
+def _entry_as_number(code: str) -> float:
     try:
         return float(code.strip().replace(",", "."))
     except ValueError:

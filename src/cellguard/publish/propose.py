@@ -42,13 +42,13 @@ def propose(paths: Sequence[Path], folder: Path) -> Draft:
     told: list[str] = []
     open_: list[str] = []
     for one in tables:
-        _roles(one, told, open_)
+        _tell_roles(one, told, open_)
     levels += _beside(paths)
-    dimensions = _dimensions(tables, told)
+    dimensions = _linked_dimensions(tables, told)
     for dimension in dimensions:
-        _hierarchy(dimension, tables, levels, folder, told, open_)
+        _find_hierarchy(dimension, tables, levels, folder, told, open_)
     text = job_text(tables, dimensions, folder, open_)
-    wrong = _tried(text, folder)
+    wrong = _mistakes_when_assembled(text, folder)
     told += [f"does not fit: {mistake}" for mistake in wrong]
     if wrong:
         open_.append("publication")
@@ -118,11 +118,11 @@ def _beside(paths: Sequence[Path]) -> list[Proposed]:
     return out
 
 
-def _roles(file: Proposed, told: list[str], open_: list[str]) -> None:
+def _tell_roles(file: Proposed, told: list[str], open_: list[str]) -> None:
     """Tell values, counts and largest contributions apart, by name and by size."""
     name = file.path.name
     figures = dict(file.figures)
-    file.count = next((c for c in figures if "".join(words_of(c)) in COUNTS and _whole(figures[c])), None)
+    file.count = next((c for c in figures if "".join(words_of(c)) in COUNTS and _are_counts(figures[c])), None)
     file.top = [c for c in figures if any(word in c.lower() for word in LARGEST) and c != file.count]
     file.value = [c for c in figures if c != file.count and c not in file.top]
     if not file.value and file.count is not None:
@@ -145,14 +145,14 @@ def _roles(file: Proposed, told: list[str], open_: list[str]) -> None:
     ]
 
 
-def _whole(figures: Any) -> bool:
+def _are_counts(figures: Any) -> bool:
     return bool(np.array_equal(figures, np.round(figures)) and (figures >= 0).all())
 
 
 # ---------------------------------------------------------------- what belongs together
 
 
-def _dimensions(tables: Sequence[Proposed], told: list[str]) -> list[ProposedDimension]:
+def _linked_dimensions(tables: Sequence[Proposed], told: list[str]) -> list[ProposedDimension]:
     """Link columns of the same name, and columns that share most of their codes."""
     out: list[ProposedDimension] = []
     for k, table in enumerate(tables):
@@ -174,7 +174,7 @@ def _dimensions(tables: Sequence[Proposed], told: list[str]) -> list[ProposedDim
     return out
 
 
-def _hierarchy(
+def _find_hierarchy(
     dimension: ProposedDimension,
     tables: Sequence[Proposed],
     levels: Sequence[Proposed],
@@ -245,7 +245,7 @@ def _adds_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool |
     return None
 
 
-def _tried(text: str, folder: Path) -> list[str]:
+def _mistakes_when_assembled(text: str, folder: Path) -> list[str]:
     """Assemble the proposal once; return what does not fit."""
     import tomllib
 

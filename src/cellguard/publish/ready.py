@@ -54,9 +54,11 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
     lines = rows + 2  # the first line names the columns
     dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
-    wrong += _codes(path, frame, dims, lines)
-    wrong += _numbers(path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines)
-    period, dated = _period(path, frame, [*wanted, *entry.where])
+    wrong += _wrong_codes(path, frame, dims, lines)
+    wrong += _wrong_numbers(
+        path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines
+    )
+    period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
     wrong += dated
     PublicationError.refuse(wrong)
     parts = []
@@ -67,7 +69,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
                 known_zeros=job.data.known_zeros, tolerance=job.tolerance, name=name, integer=entry.count == value,
             )  # fmt: skip
         except AdditivityError as error:
-            wrong += _sums(path, frame, list(dims), error, lines, value)
+            wrong += _wrong_sums(path, frame, list(dims), error, lines, value)
             continue
         except CellguardError as error:
             wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
@@ -82,7 +84,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
                 priority=entry.priority,
                 period=period,
                 source=path.name,
-                lines=_lines(table, frame, lines),
+                lines=_lines_of_cells(table, frame, lines),
             )
         )
     PublicationError.refuse(wrong)
@@ -110,7 +112,7 @@ def _covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mappin
     return {name: column.take(rows) for name, column in given.items()}, rows
 
 
-def _codes(
+def _wrong_codes(
     path: Path, frame: Mapping[str, Any], dims: Mapping[str, Hierarchy], lines: IntArray
 ) -> Iterator[CellguardError]:
     """Yield codes that are missing, not known, or listed twice, with their lines."""
@@ -132,7 +134,7 @@ def _codes(
         yield InputError(text, hint="each cell has one row.")
 
 
-def _numbers(
+def _wrong_numbers(
     path: Path, frame: Mapping[str, Any], needed: Sequence[str], blank: Sequence[str], lines: IntArray
 ) -> Iterator[CellguardError]:
     """Yield entries that are no finite numbers, with their lines, never what they are; some columns may have blanks."""
@@ -147,7 +149,7 @@ def _numbers(
             yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.", hint=NUMBERS_ARE)
 
 
-def _sums(
+def _wrong_sums(
     path: Path, frame: Mapping[str, Any], columns: Sequence[str], error: AdditivityError, lines: IntArray, value: str
 ) -> Iterator[CellguardError]:
     """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
@@ -172,7 +174,7 @@ def _is_number(text: Any) -> bool:
         return False
 
 
-def _period(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
+def _period_of_file(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
     """Return the one period of a file, as far as a column tells it."""
     for column in frame:
         if is_period(column) and column not in taken:
@@ -185,7 +187,7 @@ def _period(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple
     return "", []
 
 
-def _lines(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
+def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
     """Return the line of each cell; 0 for cells without a row."""
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):

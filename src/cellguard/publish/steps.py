@@ -52,12 +52,12 @@ def tabulated(file: JobFile) -> Table | list[Part]:
     if job.data.table is not None:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
     if is_publication(job):
-        return parts_of(file, lambda name: _hierarchy(file, name), _record_options(file))
+        return parts_of(file, lambda name: _hierarchy_of_dimension(file, name), _record_options(file))
     from cellguard.data.tabulate import tabulate
 
     return tabulate(
         str(file.file(str(job.data.file))),
-        by={name: _hierarchy(file, name) for name in job.dimensions},
+        by={name: _hierarchy_of_dimension(file, name) for name in job.dimensions},
         value=job.data.value,
         tables=[entry.dimensions for entry in job.tables] or None,
         name=job.name,
@@ -65,7 +65,7 @@ def tabulated(file: JobFile) -> Table | list[Part]:
     )
 
 
-def _encoding(file: JobFile) -> str | None:
+def _encoding_of_records(file: JobFile) -> str | None:
     """Return the encoding of the records."""
     from cellguard.publish.check import encoding_of, files_of_data
 
@@ -91,13 +91,13 @@ def _record_options(file: JobFile) -> dict[str, Any]:
         "top": top_needed(job),
         "decimal": data.decimal,
         "decimals": data.decimals,
-        "encoding": _encoding(file),
+        "encoding": _encoding_of_records(file),
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,
     }
 
 
-def _hierarchy(file: JobFile, name: str) -> Any:
+def _hierarchy_of_dimension(file: JobFile, name: str) -> Any:
     """Return the hierarchy of a dimension, the digits of its levels, or None for codes that simply add up."""
     from cellguard.nouns.hierarchy import Hierarchy
 
@@ -109,7 +109,7 @@ def _hierarchy(file: JobFile, name: str) -> Any:
     if entry.levels is not None:
         from cellguard.data.tabulate.nested import nested_columns
 
-        path, encoding = file.file(str(file.job.data.file)), _encoding(file)
+        path, encoding = file.file(str(file.job.data.file)), _encoding_of_records(file)
         return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
     return None if entry.hierarchy is None else Hierarchy.of(entry.hierarchy, total=entry.total)
 
@@ -123,8 +123,8 @@ def flagged(made: Table | list[Part], file: JobFile) -> Table:
     """Return the table, or the one system of a publication, with its sensitive cells, levels, costs and attackers."""
     job = file.job
     if isinstance(made, list):
-        return _decided(assembled(file, made), file)
-    return _decided(_ruled(made, job), file)
+        return _with_decisions(assembled(file, made), file)
+    return _with_decisions(_with_rules(made, job), file)
 
 
 def check_layout(table: Table, file: JobFile) -> None:
@@ -135,13 +135,13 @@ def check_layout(table: Table, file: JobFile) -> None:
         check_workbook(table, file.file(file.job.output.layout))
 
 
-def _ruled(table: Table, job: Job) -> Table:
+def _with_rules(table: Table, job: Job) -> Table:
     """Apply the rules of a single table."""
     rules = [rule for entry in job.rules if (rule := entry.to_rule(table)) is not None]
     return table.apply(*rules, lower_ratio=job.levels.lower_ratio) if rules else table
 
 
-def _decided(table: Table, file: JobFile) -> Table:
+def _with_decisions(table: Table, file: JobFile) -> Table:
     """Add what is decided by hand: single cells, levels, weights, attackers."""
     job = file.job
     for entry in job.rules:
@@ -161,12 +161,12 @@ def _decided(table: Table, file: JobFile) -> Table:
     table = prioritised(table.with_weights(own or job.method.weights), file)
     table = table.with_(insiders=None if job.insiders else False, smallest_width=job.levels.smallest_width)
     if job.attackers:
-        known = [_attacker(table, entry) for entry in job.attackers]
+        known = [_attacker_of_section(table, entry) for entry in job.attackers]
         table = table.with_(attackers=(*(table.attackers or (EXTERNAL,)), *known))
     return with_respondents(table) if job.method.method.by_ranges else table
 
 
-def _attacker(table: Table, entry: Any) -> Attacker:
+def _attacker_of_section(table: Table, entry: Any) -> Attacker:
     known = [(known["cell"], float(known["contribution"])) for known in entry.knows]
     levels = None if entry.levels is None else (entry.levels[0], entry.levels[1])
     return Attacker.coalition(table, known, name=entry.name, levels=levels)

@@ -38,7 +38,7 @@ class Tables:
         from cellguard.publish.steps import inputs, tabulated, top_needed
 
         content = file.job.model_dump(mode="json", include=_MADE_FROM)
-        files = [_version(path) for path in inputs(file)]
+        files = [_version_of_file(path) for path in inputs(file)]
         key = json.dumps(["cells", str(file.path.parent), content, top_needed(file.job), files], sort_keys=True)
         return self.get(key, lambda: tabulated(file))
 
@@ -46,7 +46,7 @@ class Tables:
         """Return the cells of a job with the sensitive ones marked."""
         from cellguard.publish.steps import flagged, inputs
 
-        files = [_version(path) for path in inputs(file)]
+        files = [_version_of_file(path) for path in inputs(file)]
         key = json.dumps(["table", str(file.path.parent), file.job.model_dump(mode="json"), files], sort_keys=True)
         table: Table = self.get(key, lambda: flagged(self.tabulated(file), file))
         return table
@@ -65,24 +65,24 @@ class Tables:
         return made
 
 
-def _version(path: Path) -> tuple[str, int, int]:
+def _version_of_file(path: Path) -> tuple[str, int, int]:
     about = path.stat()
     return str(path), about.st_mtime_ns, about.st_size
 
 
 def rule_counts(table: Table) -> dict[str, Any]:
     """Return how many cells each rule flags, and where the sensitive cells are."""
-    found = _flagged(table)
+    found = _flagged_by_rules(table)
     return {
         "cells": table.n_cells,
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "rules": [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in found],
-        "dimensions": [_by_code(table, d, found) for d in range(len(table.dimensions))],
+        "dimensions": [_sensitive_by_code(table, d, found) for d in range(len(table.dimensions))],
     }
 
 
-def _flagged(table: Table) -> list[tuple[str, str, IntArray]]:
+def _flagged_by_rules(table: Table) -> list[tuple[str, str, IntArray]]:
     """Return each rule with its reason and the cells it flags; a cell that tables share is flagged once."""
     import numpy as np
 
@@ -97,7 +97,7 @@ def _flagged(table: Table) -> list[tuple[str, str, IntArray]]:
     return [(name, reason, np.unique(np.concatenate(cells))) for (name, reason), cells in found.items()]
 
 
-def _by_code(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
+def _sensitive_by_code(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
     """Count the sensitive cells of each code of a dimension, all and by rule, the fullest first; without its total."""
     import numpy as np
 

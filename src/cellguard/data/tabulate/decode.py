@@ -48,7 +48,7 @@ def hierarchies_of(
         if isinstance(given, tuple) and given and all(isinstance(h, Hierarchy) for h in given):
             h = Hierarchy.join(*given)
         else:
-            h = _hierarchy(given, in_order(set(seen[name]) - set(absent)), total_of(name))
+            h = _hierarchy_given(given, in_order(set(seen[name]) - set(absent)), total_of(name))
         out[name] = _with_codes(h, [code for code in absent if code not in h.codes])
     return out
 
@@ -58,7 +58,7 @@ def is_digits(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and bool(given) and all(type(n) is int for n in given)
 
 
-def _hierarchy(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
+def _hierarchy_given(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
     if is_digits(given):
         return Hierarchy.from_digits(codes, given, total=total or "Total")
     return Hierarchy.of(given, codes=codes if given is None else (), total=total)
@@ -149,20 +149,20 @@ def decode(
     codes = _Codes(roles.dimensions, hierarchies, missing)
     sizes = [len(h) for h in hierarchies]
     table = finest.cells
-    coordinates = codes.coordinates(table, _numbers(table, "records").astype(np.int64))
+    coordinates = codes.coordinates(table, _float_column(table, "records").astype(np.int64))
     keys = keys_of(coordinates, sizes)
     others = (*(f"d{d}" for d in range(len(sizes))), "protected", "top")
     measures = tuple(c for c in table.column_names if c not in others)
-    sums = np.column_stack([_numbers(table, name) for name in measures])
+    sums = np.column_stack([_float_column(table, name) for name in measures])
     largest = np.full(len(keys), -1.0)
     if roles.waiver:
-        largest = np.nan_to_num(_numbers(table, "protected"), nan=-1.0)
+        largest = np.nan_to_num(_float_column(table, "protected"), nan=-1.0)
     who_top, who_shared = _contributors(finest, people)
-    large = _large(finest, codes, keys, sizes)
+    large = _large_contributions(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
-        order, keys, coordinates, sums, largest = _joined(keys, coordinates, sums, largest)
-    items, ptr = _items(large, keys[order], who_top)
+        order, keys, coordinates, sums, largest = _joined_rows(keys, coordinates, sums, largest)
+    items, ptr = _sorted_items(large, keys[order], who_top)
     cells = Cells(
         coordinates=coordinates[order],
         sums=sums[order],
@@ -170,11 +170,13 @@ def decode(
         ptr=ptr,
         items=np.arange(len(items.value), dtype=np.int64),
     )
-    shared = None if finest.shared is None or not len(finest.shared) else _shared(finest.shared, codes, who_shared)
+    shared = (
+        None if finest.shared is None or not len(finest.shared) else _shared_holdings(finest.shared, codes, who_shared)
+    )
     return Decoded(cells=cells, items=items, shared=shared, measures=measures)
 
 
-def _joined(
+def _joined_rows(
     keys: IntArray, coordinates: Coordinates, sums: FloatArray, largest: FloatArray
 ) -> tuple[IntArray, IntArray, Coordinates, FloatArray, FloatArray]:
     """Add up rows of one cell; happens when null and a missing code are one."""
@@ -186,16 +188,16 @@ def _joined(
     return np.arange(len(distinct)), distinct, coordinates[first], added, most
 
 
-def _numbers(table: pa.Table, name: str) -> FloatArray:
+def _float_column(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
 
 def meet(answers: Sequence[Finest], people: People) -> None:
     """Number the contributors that answers name: each has one number, whatever is crossed."""
-    people.meet([column for finest in answers for column in _named(finest) if column is not None])
+    people.meet([column for finest in answers for column in _named_contributors(finest) if column is not None])
 
 
-def _named(finest: Finest) -> tuple[pa.ChunkedArray | None, pa.ChunkedArray | None]:
+def _named_contributors(finest: Finest) -> tuple[pa.ChunkedArray | None, pa.ChunkedArray | None]:
     """Return who gave the largest contributions, and the holdings in several cells; None where nobody says so."""
     if finest.shared is not None:
         shared = finest.shared.column("h")
@@ -205,10 +207,10 @@ def _named(finest: Finest) -> tuple[pa.ChunkedArray | None, pa.ChunkedArray | No
     if "top" not in finest.cells.column_names:
         return None, None
     kind = finest.cells.schema.field("top").type.value_type
-    return (_listed(finest, "i") if kind.num_fields else None), None
+    return (_listed_contributions(finest, "i") if kind.num_fields else None), None
 
 
-def _listed(finest: Finest, name: str | None) -> pa.ChunkedArray:
+def _listed_contributions(finest: Finest, name: str | None) -> pa.ChunkedArray:
     """Return the lists of large contributions, one after the other; of each what is called so."""
     import pyarrow as pa
 
@@ -218,7 +220,7 @@ def _listed(finest: Finest, name: str | None) -> pa.ChunkedArray:
 
 def _contributors(finest: Finest, people: People) -> tuple[IntArray | None, IntArray | None]:
     """Return the numbers of those who gave the largest contributions, and of holdings in several cells."""
-    one, other = (None if column is None else people.numbers(column) for column in _named(finest))
+    one, other = (None if column is None else people.numbers(column) for column in _named_contributors(finest))
     return one, other
 
 
@@ -233,13 +235,15 @@ class _Large(NamedTuple):
     """A cell keeps so many of them, where each counts once; it has more when it was put together from several."""
 
 
-def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
+def _large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) -> _Large:
     """Return the large contributions, from a list per cell or from a table of them."""
     if "top" in finest.cells.column_names:
         lists = finest.cells.column("top").combine_chunks()
         length = lists.value_lengths().to_numpy(zero_copy_only=False)
         key = np.repeat(keys, length)
-        value = np.asarray(_listed(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(), np.float64)
+        value = np.asarray(
+            _listed_contributions(finest, "x" if lists.type.value_type.num_fields else None).to_numpy(), np.float64
+        )
         return _Large(key, value, np.ones(len(key)), np.zeros(len(key)), int(length.max(initial=0)))
     table = finest.top
     if table is None:
@@ -247,13 +251,13 @@ def _large(finest: Finest, codes: _Codes, keys: IntArray, sizes: Sequence[int]) 
     n, names = len(table), table.column_names
     return _Large(
         keys_of(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
-        _numbers(table, "x"),
-        _numbers(table, "w") if "w" in names else np.ones(n),
-        _numbers(table, "r") if "r" in names else np.zeros(n),
+        _float_column(table, "x"),
+        _float_column(table, "w") if "w" in names else np.ones(n),
+        _float_column(table, "r") if "r" in names else np.zeros(n),
     )
 
 
-def _items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
+def _sorted_items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
     """Sort large contributions by cell and size, and return where each cell's begin."""
     cell = np.searchsorted(keys, large.key)
     number = np.zeros(len(cell), np.int64) if who is None else who
@@ -270,16 +274,16 @@ def _items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, 
     return items, np.concatenate([[0], np.cumsum(np.bincount(cell[order], minlength=len(keys)))]).astype(np.int64)
 
 
-def _shared(table: pa.Table, codes: _Codes, who: IntArray | None) -> Shared:
+def _shared_holdings(table: pa.Table, codes: _Codes, who: IntArray | None) -> Shared:
     """Bring the rows of shared holdings into a fixed order, so that their sums are the same in every run."""
     names = table.column_names
     coordinates, number = codes.coordinates(table), cast("IntArray", who)
     order = np.lexsort((number, *coordinates.T))
 
     def column(name: str, otherwise: FloatArray) -> FloatArray:
-        return _numbers(table, name) if name in names else otherwise
+        return _float_column(table, name) if name in names else otherwise
 
-    x, n = _numbers(table, "sx"), _numbers(table, "n")
+    x, n = _float_column(table, "sx"), _float_column(table, "n")
     nothing = np.zeros(len(x))
     return Shared(
         coordinates=coordinates[order],

@@ -71,16 +71,16 @@ def parts_of_records(
     ...                                                                   wanted, {"x": "x", "y": "y"})]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
-    wrong = [mistake for table in asked for mistake in _unknown(table, by, indicators)]
+    wrong = [mistake for table in asked for mistake in _unknown_names(table, by, indicators)]
     PublicationError.refuse(wrong)
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
-    columns = _columns(by, asked, indicators, options)
+    columns = _columns_needed(by, asked, indicators, options)
     with closing(Opened(data, columns, **limits)) as records:
         _refuse_columns(records.columns(), columns)
         batches = [
             _MadeTogether.of(group, {**by, **group[0].hierarchies}, indicator, column)
             for indicator, column in indicators.items()
-            for group in _together(asked, indicator)
+            for group in _made_together(asked, indicator)
         ]
         read = {name: options[name] for name in (*_ROLES, "decimal", "decimals", "skip_missing") if name in options}
         questions = [question for batch in batches for question in batch.questions()]
@@ -100,7 +100,7 @@ def parts_of_records(
     return parts
 
 
-def _unknown(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
+def _unknown_names(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
     """Yield indicators and dimensions of a table that nobody has described."""
     for name in table.indicators:
         if name not in indicators:
@@ -112,7 +112,7 @@ def _unknown(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, 
             yield UnknownCodeError(text, hint=did_you_mean(name, by))
 
 
-def _columns(
+def _columns_needed(
     by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], options: Mapping[str, Any]
 ) -> list[str]:
     """Return every column that a table needs, each once."""
@@ -135,7 +135,7 @@ def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
     PublicationError.refuse(wrong)
 
 
-def _together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
+def _made_together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
     """Yield the tables that show an indicator, by the part of the population they cover; those with own trees apart."""
     groups: dict[tuple[Any, ...], list[AskedTable]] = defaultdict(list)
     for k, table in enumerate(asked):
@@ -161,7 +161,7 @@ class _MadeTogether:
     def of(
         cls, tables: Sequence[AskedTable], by: Mapping[str, Any], indicator: str, column: str | None
     ) -> _MadeTogether:
-        covered = {c: _below(c, code, by.get(c)) for c, code in tables[0].where.items()}
+        covered = {c: _codes_below(c, code, by.get(c)) for c, code in tables[0].where.items()}
         used = [d for d in by if any(d in table.dimensions for table in tables)]
         return cls(
             tables=tables,
@@ -186,10 +186,10 @@ class _MadeTogether:
             where=self.where,
             **{"top": _TOP, **options},
         )
-        return [cut(linked, table.dimensions, table.name) for table in self.tables]
+        return [linked_table(linked, table.dimensions, table.name) for table in self.tables]
 
 
-def _below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
+def _codes_below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
     """Return the codes of records in a part of the population, and the hierarchy below it where it has one."""
     if given is None or is_digits(given):
         return code, given
@@ -230,7 +230,7 @@ def parts_of_template(
     parts: list[Part] = []
     for table, asked in wanted:
         part = whole[asked.indicators[0], asked.name]
-        cells, unknown = _listed(part.table, table, template)
+        cells, unknown = _cells_of_template(part.table, table, template)
         wrong += unknown
         if not unknown:
             shown = part_of_tabulated(part.table, cells, table.name)
@@ -240,7 +240,7 @@ def parts_of_template(
     return parts
 
 
-def _listed(table: Table, asked: TemplateTable, template: Template) -> tuple[IntArray, list[CellguardError]]:
+def _cells_of_template(table: Table, asked: TemplateTable, template: Template) -> tuple[IntArray, list[CellguardError]]:
     """Return the cells that a template lists, and rows that no table has a place for."""
     columns = []
     wrong: list[CellguardError] = []
@@ -262,7 +262,7 @@ def _listed(table: Table, asked: TemplateTable, template: Template) -> tuple[Int
     return table.cells_at(np.column_stack(columns)), []
 
 
-def cut(linked: Table, dimensions: Iterable[str], name: str) -> Table:
+def linked_table(linked: Table, dimensions: Iterable[str], name: str) -> Table:
     """Return one of the tables that were made together: its cells are those at the total of all other dimensions."""
     mine = [linked.dimensions.index(d) for d in dimensions]
     others = [d for d in range(len(linked.dimensions)) if d not in mine]
