@@ -12,6 +12,7 @@ from cellguard._io.argus import arb
 from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
 from cellguard._io.files import write_text
+from cellguard.argus.dimensions import in_any_case
 from cellguard.argus.microdata import Made, Microdata
 from cellguard.argus.output import is_internal, letters, write
 from cellguard.argus.ready import ReadyTable
@@ -154,10 +155,7 @@ class _Batch:
 
     def _file(self, name: str) -> Path:
         """Find a file of the batch; a name that is spelt in other letters elsewhere is found too."""
-        path = self.folder / name.replace("\\", "/")
-        if not path.exists() and path.parent.is_dir():
-            same = [p for p in sorted(path.parent.iterdir()) if p.name.lower() == path.name.lower()]
-            path = same[0] if same else path
+        path = in_any_case(self.folder / name.replace("\\", "/"))
         if not path.is_file():
             raise self._wrong(f"{name}: no such file.", "files lie beside the batch unless they name a folder.")
         return path

@@ -11,8 +11,9 @@ from cellguard._io.argus.rda import Variable
 from cellguard._io.outline import parse_hrc
 from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.trees import pairs_of_outline
 
-__all__ = ["Dimension", "dimension_of", "recoded"]
+__all__ = ["Dimension", "dimension_of", "in_any_case", "recoded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,8 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
     seen = [code for code in dict.fromkeys(codes) if code not in (*missing, total)]
     labels = _labels(variable, folder)
     if variable.hierarchical and variable.hierarchy:
-        pairs = _pairs(folder / variable.hierarchy, variable.lead, total)
+        lines = parse_hrc(folder / variable.hierarchy, variable.lead)
+        pairs, _ = pairs_of_outline([(depth, code.strip(), label) for depth, code, label in lines], total)
     elif variable.hierarchical and variable.levels:
         pairs = _tree(Hierarchy.from_digits(seen, variable.levels, total=total))
     else:
@@ -55,24 +57,17 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
     )
 
 
+def in_any_case(path: Path) -> Path:
+    """Return a file; file systems of other machines do not tell REGION.CDL from region.cdl."""
+    if path.exists() or not path.parent.is_dir():
+        return path
+    return next((p for p in sorted(path.parent.iterdir()) if p.name.lower() == path.name.lower()), path)
+
+
 def _labels(variable: Variable, folder: Path) -> dict[str, str]:
     if not variable.code_list:
         return {}
-    path = folder / variable.code_list
-    if not path.is_file():  # file systems of other machines do not tell REGION.CDL from region.cdl
-        found = [p for p in folder.iterdir() if p.name.lower() == path.name.lower()]
-        path = found[0] if found else path
-    return {code.strip(): label for code, label in read_cdl(path).items()}
-
-
-def _pairs(path: Path, lead: str, total: str) -> list[tuple[str, str]]:
-    above: list[str] = []
-    pairs = []
-    for depth, code, _ in parse_hrc(path, lead):
-        del above[depth:]
-        pairs.append((code.strip(), above[-1] if above else total))
-        above.append(code.strip())
-    return pairs
+    return {code.strip(): label for code, label in read_cdl(in_any_case(folder / variable.code_list)).items()}
 
 
 def _tree(hierarchy: Hierarchy) -> list[tuple[str, str]]:

@@ -14,19 +14,6 @@ from cellguard.methods.registry import METHODS
 
 __all__ = ["command", "show_comparison"]
 
-_HEADINGS = {
-    "status": "status",
-    "safe": "safe",
-    "gap": "proven gap %",
-    "untouched_pct": "cells untouched %",
-    "hidden_pct": "cells hidden %",
-    "deviation_pct": "mean deviation %",
-    "interval_pct": "published width %",
-    "range_pct": "attacker's range %",
-    "range_to_level": "range / levels",
-    "seconds": "seconds",
-    "note": "note",
-}
 _FROM_TRUTH = ("deviation_pct", "interval_pct", "range_pct", "range_to_level")
 """Computed from true values: of a single sensitive cell the width of its range, relative to its value, tells it."""
 
@@ -79,12 +66,14 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
+    from cellguard.methods.compare import HEADINGS
+
     # a column per method: five columns fit on any screen
     grid = Grid(title=f"{title}: the methods side by side", title_justify="left")
     grid.add_column("", no_wrap=True)
     for row in rows:
         grid.add_column(row["method"], justify="right", overflow="fold")
-    shown = {name: heading for name, heading in _HEADINGS.items() if name in rows[0]}
+    shown = {name: heading for name, heading in HEADINGS.items() if name in rows[0]}
     for name, heading in shown.items():
         values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
         grid.add_row(heading, *(_text(value) for value in values))

@@ -20,7 +20,22 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["Comparison", "compare", "measured"]
+__all__ = ["HEADINGS", "Comparison", "compare", "measured"]
+
+HEADINGS = {
+    "status": "status",
+    "safe": "safe",
+    "gap": "proven gap %",
+    "untouched_pct": "cells untouched %",
+    "hidden_pct": "cells hidden %",
+    "deviation_pct": "mean deviation %",
+    "interval_pct": "published width %",
+    "range_pct": "attacker's range %",
+    "range_to_level": "range / levels",
+    "seconds": "seconds",
+    "note": "note",
+}
+"""Figures of a row -> how they are called where people read them."""
 
 _GAP = 1e-3
 """How close to its best each method goes: nobody chooses a method by less."""

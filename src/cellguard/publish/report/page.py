@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cellguard.check.coverage import coverage
+from cellguard.methods.compare import HEADINGS
 from cellguard.methods.registry import METHODS
 from cellguard.nouns.figures import NO_BOUND, figure, number, percentage
 from cellguard.nouns.release import Intervals, Suppression
@@ -31,19 +32,7 @@ _KINDS = {
     "changed": "published with a changed value",
     "empty": "no contributors",
 }
-_COLUMNS = {
-    "method": "method",
-    "status": "status",
-    "safe": "safe",
-    "untouched_pct": "cells untouched, %",
-    "hidden_pct": "cells hidden, %",
-    "deviation_pct": "mean deviation, %",
-    "interval_pct": "mean interval, %",
-    "range_pct": "mean range of sensitive cells, %",
-    "range_to_level": "least range to level",
-    "seconds": "seconds",
-    "note": "",
-}
+_COLUMNS = {"method": "method"} | {name: heading for name, heading in HEADINGS.items() if name != "gap"}
 
 
 def write_report(path: str | Path, content: Content, *, public: bool) -> None:
