@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from cellguard.exceptions import FormatError, InputError
 
-__all__ = ["atomic_writer", "packing_writer", "read_bytes", "write_lines", "write_text"]
+__all__ = ["atomic_writer", "in_utf8", "packing_writer", "read_bytes", "write_lines", "write_text"]
 
 MAX_BYTES = 2 << 30
 """No text file of this product is larger than this once unpacked: some thirty million cells."""
@@ -51,6 +51,15 @@ def read_bytes(path: str | Path, *, max_bytes: int = MAX_BYTES) -> bytes:
         raise InputError(f"{path}: may not be read by this user.") from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
         raise FormatError.at(path, None, "is not a complete gzip file.", hint="was the download cut short?") from None
+
+
+def in_utf8(raw: bytes) -> bytes:
+    """Return a text in UTF-8: what is not is taken for Latin-1."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1").encode()
+    return raw
 
 
 @contextmanager

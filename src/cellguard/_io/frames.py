@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from cellguard._io.files import MAX_BYTES, atomic_writer, packing_writer, read_bytes
+from cellguard._io.files import MAX_BYTES, atomic_writer, in_utf8, packing_writer, read_bytes
 from cellguard._io.sheet import is_workbook, read_sheet
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError, InputError
@@ -255,7 +255,9 @@ def _read_csv(path: Path) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import csv as pacsv
 
-    raw = _decoded(path, read_bytes(path))
+    raw = read_bytes(path)
+    refuse_utf16(path, raw[:2])
+    raw = in_utf8(raw)
     if not raw.strip():
         raise FormatError.at(path, None, "the file is empty.", hint="the first line names the columns.")
     if b"\0" in raw[:4096]:
@@ -287,16 +289,6 @@ def refuse_utf16(path: str | Path, head: bytes) -> None:
     """Refuse what spreadsheet programs call Unicode text, by the first bytes of a file."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise FormatError.at(path, None, "is text in UTF-16.", hint="save it again as CSV in UTF-8, or as .xlsx.")
-
-
-def _decoded(path: Path, raw: bytes) -> bytes:
-    """Return a text in UTF-8: what is not is taken for Latin-1."""
-    refuse_utf16(path, raw[:2])
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1").encode()
-    return raw
 
 
 def refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from cellguard._io.files import read_bytes
+from cellguard._io.files import in_utf8, read_bytes
 from cellguard.exceptions import FormatError
 
 __all__ = ["Line", "parse_hrc", "parse_indented", "read_text"]
@@ -22,10 +22,7 @@ def read_text(path: str | Path) -> str:
     raw = read_bytes(path, max_bytes=_MAX_BYTES)
     if b"\0" in raw[:4096]:
         raise FormatError.at(path, None, "is a binary file.", hint="a text file with one code per line is needed.")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
+    return in_utf8(raw).decode("utf-8-sig")
 
 
 def parse_hrc(path: str | Path, lead: str = "@") -> list[Line]:

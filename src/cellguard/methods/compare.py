@@ -129,20 +129,8 @@ def _options(method: Method, table: Table, **asked: Any) -> dict[str, Any]:
 
 
 def _row(method: str, status: str, **known: Any) -> dict[str, Any]:
-    unknown = dict.fromkeys(
-        (
-            "gap",
-            "untouched_pct",
-            "hidden_pct",
-            "deviation_pct",
-            "interval_pct",
-            "range_pct",
-            "range_to_level",
-            "seconds",
-        ),
-        float("nan"),
-    )
-    return {"method": method, "status": status, "safe": False, **unknown, "note": "", **known}
+    unknown = dict.fromkeys(HEADINGS, float("nan"))
+    return {"method": method} | unknown | {"status": status, "safe": False, "note": ""} | known
 
 
 def measured(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.files import read_bytes, write_lines
+from cellguard._io.files import in_utf8, read_bytes, write_lines
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
@@ -36,13 +36,8 @@ def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | No
 
 
 def _clean(raw: bytes) -> bytes:
-    """Return the text in UTF-8 with plain line ends; what is not UTF-8 is taken for Latin-1."""
-    raw = raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a")
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1").encode("utf-8")
-    return raw
+    """Return the text in UTF-8 with plain line ends."""
+    return in_utf8(raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a"))
 
 
 def _fixed(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
