@@ -23,7 +23,6 @@ Nothing in it is evaluated; files it names lie in its own folder or below.
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -31,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from cellguard._io.files import write_lines
 from cellguard._io.outline import read_text
-from cellguard._io.toml import toml_key, toml_value
+from cellguard._io.toml import parse_toml, toml_key, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
@@ -125,13 +124,7 @@ class Description(_Entry):
 
 def read_description(path: str | Path) -> Description:
     """Read and check a description."""
-    try:
-        raw = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        place = str(error).rpartition("(")[2].rstrip(")")
-        raise FormatError.at(path, None, f"is not TOML ({place}).", hint="see the manual for an example.") from None
-    except RecursionError:
-        raise FormatError.at(path, None, "is nested too deeply.") from None
+    raw = parse_toml(read_text(path), path)
     try:
         return Description.model_validate(_as_in_jobs(_tuples(raw)))
     except ValidationError as error:

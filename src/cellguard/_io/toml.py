@@ -1,11 +1,37 @@
-"""Writing TOML: the standard library only reads it."""
+"""TOML: read with errors of ours, and written, which the standard library does not."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["toml_document", "toml_key", "toml_value"]
+from cellguard._io.files import read_bytes
+from cellguard.exceptions import FormatError
+
+__all__ = ["parse_toml", "read_toml_text", "toml_document", "toml_key", "toml_value"]
+
+_MAX_BYTES = 16 << 20
+
+
+def read_toml_text(path: Path, called: object) -> str:
+    """Read a text in UTF-8; errors name it as it is called."""
+    try:
+        return read_bytes(path, max_bytes=_MAX_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError.at(called, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
+
+
+def parse_toml(text: str, called: object) -> dict[str, Any]:
+    """Return what a TOML text says; errors name it as it is called."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = "texts stand in quotes, lists in [ ]."
+        raise FormatError.at(called, None, f"is not TOML: {error}.", hint=hint) from None
+    except RecursionError:
+        raise FormatError.at(called, None, "is nested too deeply.") from None
 
 
 def toml_key(name: str) -> str:

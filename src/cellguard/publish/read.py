@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from cellguard._io.facts import ReadOnce
-from cellguard.exceptions import FormatError, InputError, did_you_mean
+from cellguard._io.toml import parse_toml, read_toml_text
+from cellguard.exceptions import InputError, did_you_mean
 from cellguard.publish.check import Mistake, check
 from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
@@ -58,20 +58,9 @@ class JobFile:
 
 def read_job(path: str | Path) -> JobFile:
     """Read a job file and check it; raises :class:`JobError` with every mistake and its line."""
-    from cellguard._io.files import read_bytes
-
     path = Path(path)
-    try:
-        text = read_bytes(path, max_bytes=16 << 20).decode("utf-8-sig")
-        raw = tomllib.loads(text)
-    except UnicodeDecodeError:
-        raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError.at(
-            path, None, f"is not TOML: {error}.", hint="texts stand in quotes, lists in [ ]."
-        ) from None
-    except RecursionError:
-        raise FormatError.at(path, None, "is nested too deeply.") from None
+    text = read_toml_text(path, path)
+    raw = parse_toml(text, path)
     facts = ReadOnce()
     job, mistakes = examine(raw, path.parent, facts)
     if mistakes or job is None:

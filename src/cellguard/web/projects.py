@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import tomllib
 import zipfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cellguard._io.facts import ReadOnce
 from cellguard._io.files import atomic_writer, read_bytes, write_text
-from cellguard._io.toml import toml_document
+from cellguard._io.toml import parse_toml, read_toml_text, toml_document
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
 from cellguard.web.places import DATA_ENDINGS, Root, confined
 
@@ -76,17 +75,11 @@ class Project:
 
     def text(self) -> str:
         """Return the job file as it is."""
-        try:
-            return read_bytes(self.path, max_bytes=16 << 20).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise FormatError.at(_JOB, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
+        return read_toml_text(self.path, _JOB)
 
     def raw(self) -> dict[str, Any]:
         """Return what the job file says, whatever its mistakes."""
-        try:
-            return tomllib.loads(self.text())
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise FormatError.at(_JOB, None, f"is not TOML: {error}.", hint="correct it in an editor.") from None
+        return parse_toml(self.text(), _JOB)
 
     def examined(self, raw: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
         """Return the job, if its shape is right, and every mistake; nothing outside of the folder is touched."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from cellguard._io.files import read_bytes
 from cellguard._io.frames import numbers, read_frame, texts
+from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
@@ -40,8 +40,9 @@ def json_of_file(path: Path) -> dict[str, Any]:
 
 def job_of(project: Project, folder: Path) -> JobFile:
     """Return the job that a release was made by."""
-    text = read_bytes(folder / "internal" / "job.toml", max_bytes=16 << 20).decode("utf-8-sig")
-    raw = tomllib.loads(text)
+    path = folder / "internal" / "job.toml"
+    text = read_toml_text(path, path.name)
+    raw = parse_toml(text, path.name)
     outside = confined(raw, project.root, project.folder)
     if outside:
         raise InputError(outside[0].text, hint=outside[0].hint)

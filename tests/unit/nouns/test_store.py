@@ -179,7 +179,7 @@ def test_crossings_missing_and_repair(tmp_path):
 @pytest.mark.parametrize(
     ("toml", "error", "says"),
     [
-        ("x = = 1", FormatError, "is not TOML .*line 1"),
+        ("x = = 1", FormatError, "is not TOML.*line 1"),
         ("valu = 'turnover'\n[dimensions.region]", FormatError, "valu: unknown entry.*did you mean 'value'"),
         ("[dimensions.region]\nfiles = 'x'", FormatError, "dimensions.region.files: unknown entry.*'file'"),
         ("[columns]\nstat = 'flag'\n[dimensions.region]", FormatError, "columns.stat: unknown entry"),
