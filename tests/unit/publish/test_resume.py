@@ -41,7 +41,7 @@ def run_on_a_full_disk(office, monkeypatch):
 
     file = read_job(office / "job.toml")
     with monkeypatch.context() as patch:
-        patch.setattr("cellguard.publish.run.write_public", fail)
+        patch.setattr("cellguard.publish.written.write_public", fail)
         with pytest.raises(OSError, match="No space"):
             run(file)
 
@@ -125,7 +125,7 @@ def killed_after(step, job, monkeypatch):
 )
 def test_every_file_that_is_read_counts_when_a_run_goes_on(tmp_path, monkeypatch, name, old, new):
     job = ready_table(tmp_path)
-    killed_after("_write", job, monkeypatch)
+    killed_after("write_outputs", job, monkeypatch)
     assert list((tmp_path / "out" / ".work").glob("*.npz"))
     text = (tmp_path / name).read_text()
     assert old in text
@@ -147,7 +147,7 @@ def test_files_that_change_places_count_too(office, monkeypatch):
     )
     (office / "job.toml").write_text(text)
     (office / "sector.txt").write_text("All\n  A\n  B\n  =C\n  D\n")
-    killed_after("_write", office / "job.toml", monkeypatch)
+    killed_after("write_outputs", office / "job.toml", monkeypatch)
     one, other = (office / "region.txt").read_text(), (office / "sector.txt").read_text()
     (office / "region.txt").write_text(other)
     (office / "sector.txt").write_text(one)

@@ -19,14 +19,13 @@ from cellguard._engine.ranges.sight import AskedRanges, Sight
 from cellguard._engine.ranges.tally import Tally
 from cellguard._engine.ranges.views import Views
 from cellguard._engine.ranges.witness import ExactMovements
-from cellguard._tolerances import LEVEL_LOOKED_FOR
+from cellguard._tolerances import LEVEL_LOOKED_FOR, WHOLE_SOLUTION
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["in_whole_numbers", "whole_movements"]
 
 _MULTIPLES = (1, 2, 3, 4, 5, 6, 12, 60)
 """Directions in fractions with these denominators are made whole."""
-_NEAR = 1e-6
 _LARGEST = 2.0**50
 
 
@@ -55,7 +54,7 @@ class WholeTally(Tally):
     def __init__(self, tally: Tally) -> None:
         super().__init__(tally.system, tally.questions)
         every = np.arange(len(self.questions))
-        self.bound(every, np.floor(tally.low_bound + _NEAR), np.floor(tally.high_bound + _NEAR))
+        self.bound(every, np.floor(tally.low_bound + WHOLE_SOLUTION), np.floor(tally.high_bound + WHOLE_SOLUTION))
 
     def learn(self, v: FloatArray) -> bool:
         """Tick off what the directions of a feasible movement show, there and back."""
@@ -84,7 +83,7 @@ class WholeTally(Tally):
         if not len(some):
             return False
         room = np.where(d[moving] > 0, s.up[moving], s.down[moving])
-        times = self._times(d, float(np.floor((room / np.abs(d[moving])).min() + _NEAR)))[q.view[some]]
+        times = self._times(d, float(np.floor((room / np.abs(d[moving])).min() + WHOLE_SOLUTION)))[q.view[some]]
         moved = d[q.variable[some]]
         helped = False
         for sign, need, (got, row) in (
@@ -112,7 +111,7 @@ class WholeTally(Tally):
         step = d[self.known_variable[some]]
         room = np.where(step > 0, known.up[some], known.down[some])
         out = np.full(self.n_views, max(most, 0.0))
-        np.minimum.at(out, self.known_view[some], np.floor(room / np.abs(step) + _NEAR))
+        np.minimum.at(out, self.known_view[some], np.floor(room / np.abs(step) + WHOLE_SOLUTION))
         return out
 
 
@@ -121,11 +120,11 @@ def _made_whole(z: FloatArray) -> FloatArray | None:
     if not len(z):
         return None
     as_it_is = np.rint(z)
-    if np.abs(z - as_it_is).max() > _NEAR or (as_it_is == 0).any():
+    if np.abs(z - as_it_is).max() > WHOLE_SOLUTION or (as_it_is == 0).any():
         ratio = z / np.abs(z).min()
         for k in _MULTIPLES:
             as_it_is = np.rint(k * ratio)
-            if np.abs(k * ratio - as_it_is).max() <= _NEAR * k:
+            if np.abs(k * ratio - as_it_is).max() <= WHOLE_SOLUTION * k:
                 break
         else:
             return None
