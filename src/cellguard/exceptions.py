@@ -19,7 +19,7 @@ release, not an exception.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,7 @@ __all__ = [
     "ReleaseError",
     "UnknownCodeError",
     "did_you_mean",
+    "not_there",
     "require_known",
     "require_there",
     "where_it_happened",
@@ -159,10 +160,18 @@ def require_there(what: str, names: Iterable[object], known: Collection[str], *,
     cellguard.exceptions.UnknownCodeError: firms.csv: there is no column 'regoin'.
     Hint: did you mean 'region'?
     """
-    for name in names:
+    for error in not_there(what, names, known, place=place):
+        raise error
+
+
+def not_there(
+    what: str, names: Iterable[object], known: Collection[str], *, place: str = ""
+) -> Iterator[UnknownCodeError]:
+    """Yield an error for each name that is not there, for who tells all of them at once."""
+    for name in dict.fromkeys(names):
         if name not in known:
             some = f"known are {', '.join(list(known)[:12])}." if known else None
-            raise UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
+            yield UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
 
 
 def where_it_happened(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from cellguard._types import FloatArray, IntArray
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import CellguardError, InputError, PublicationError, not_there
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.table import Table
 
@@ -260,14 +260,8 @@ def _checked(
         except InputError as error:
             wrong.append(error)
     known = list(dict.fromkeys(part.indicator for part in parts))
-    wrong += [
-        UnknownCodeError(
-            f"equation {equation}: there is no indicator {indicator!r}.", hint=did_you_mean(indicator, known)
-        )
-        for equation in found
-        for indicator in equation.names
-        if indicator not in known
-    ]
+    for equation in found:
+        wrong += not_there("indicator", equation.names, known, place=f"equation {equation}: ")
     return tuple(found), wrong + _periods(parts)
 
 

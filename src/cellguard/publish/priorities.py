@@ -9,7 +9,14 @@ import numpy as np
 
 from cellguard._io.frames import encode, numbers, read_frame
 from cellguard._types import BoolArray
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import (
+    CellguardError,
+    InputError,
+    PublicationError,
+    UnknownCodeError,
+    did_you_mean,
+    require_there,
+)
 from cellguard.nouns.publication import INDICATOR
 from cellguard.nouns.table import Table
 from cellguard.publish.model import PrioritySection
@@ -94,9 +101,7 @@ def _chosen(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
 def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, path: Path, tolerance: float) -> BoolArray:
     """Return the cells that a file shows with a value; what it withheld is as free as others."""
     frame = read_frame(path)
-    if entry.value not in frame:
-        text = f"{path.name}: line 1: there is no column {entry.value!r}."
-        raise UnknownCodeError(text, hint=did_you_mean(entry.value, frame))
+    require_there("column", [entry.value], frame, place=f"{path.name}: line 1: ")
     names = [d for d in table.dimensions if d in frame]
     if not names:
         raise InputError(f"{path.name}: line 1: no column is a dimension.", hint=f"they are {table.dimensions}.")

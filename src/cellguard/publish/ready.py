@@ -18,6 +18,7 @@ from cellguard.exceptions import (
     PublicationError,
     UnknownCodeError,
     did_you_mean,
+    not_there,
 )
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
@@ -49,7 +50,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     column_of = {i.name: i.value for i in job.indicators}
     values = {i: entry.value or column_of.get(i) or "value" for i in names}
     wanted = [*own.values(), *values.values(), *([entry.count] if entry.count else []), *entry.top]
-    wrong = list(_missing_columns(path, given, wanted))
+    wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
     PublicationError.refuse(wrong)
     frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
     lines = rows + 2  # the first line names the columns
@@ -89,13 +90,6 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
         )
     PublicationError.refuse(wrong)
     return parts
-
-
-def _missing_columns(path: Path, frame: Mapping[str, Any], wanted: Sequence[str]) -> Iterator[CellguardError]:
-    for column in dict.fromkeys(wanted):
-        if column not in frame:
-            hint = did_you_mean(column, frame) or f"the columns are {', '.join(list(frame)[:12])}."
-            yield UnknownCodeError(f"{path.name}: line 1: there is no column {column!r}.", hint=hint)
 
 
 def _covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:

@@ -17,7 +17,7 @@ from cellguard.data.tabulate.opened import Opened
 from cellguard.data.tabulate.request import Roles
 from cellguard.data.tabulate.verb import largest, published, tabulate
 from cellguard.data.template import Template, TemplateTable
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean, not_there
 from cellguard.nouns.assemble import derive_relations
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
@@ -76,7 +76,7 @@ def parts_of_records(
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
     columns = _columns_needed(by, asked, indicators, options)
     with closing(Opened(data, columns, **limits)) as records:
-        _refuse_columns(records.columns(), columns)
+        PublicationError.refuse(list(not_there("column", columns, records.columns(), place="the records: ")))
         batches = [
             _MadeTogether.of(group, {**by, **group[0].hierarchies}, indicator, column)
             for indicator, column in indicators.items()
@@ -102,14 +102,9 @@ def parts_of_records(
 
 def _unknown_names(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
     """Yield indicators and dimensions of a table that nobody has described."""
-    for name in table.indicators:
-        if name not in indicators:
-            text = f"table {table.name!r}: there is no indicator {name!r}."
-            yield UnknownCodeError(text, hint=did_you_mean(name, indicators))
-    for name in table.dimensions:
-        if name not in by:
-            text = f"table {table.name!r}: there is no dimension {name!r}."
-            yield UnknownCodeError(text, hint=did_you_mean(name, by))
+    place = f"table {table.name!r}: "
+    yield from not_there("indicator", table.indicators, indicators, place=place)
+    yield from not_there("dimension", table.dimensions, by, place=place)
 
 
 def _columns_needed(
@@ -120,19 +115,6 @@ def _columns_needed(
     roles = (options.get(name) for name in _ROLES)
     wanted = [*(d for d in by if d in used), *(c for table in asked for c in table.where), *indicators.values(), *roles]
     return list(dict.fromkeys(column for column in wanted if column is not None))
-
-
-def _refuse_columns(known: Sequence[str], wanted: Sequence[str]) -> None:
-    """Refuse columns that do not exist, all of them at once."""
-    wrong = [
-        UnknownCodeError(
-            f"the records have no column {column!r}.",
-            hint=did_you_mean(column, known) or f"the columns are {', '.join(list(known)[:12])}.",
-        )
-        for column in wanted
-        if column not in known
-    ]
-    PublicationError.refuse(wrong)
 
 
 def _made_together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:

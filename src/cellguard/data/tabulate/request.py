@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from cellguard.data.tabulate.people import People
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, require_there
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,10 +163,7 @@ class Records(Protocol):
 
 def check_columns(known: Sequence[str], roles: Roles) -> None:
     """Refuse columns that do not exist."""
-    for column in roles.columns:
-        if column not in known:
-            hint = did_you_mean(column, known) or f"the columns are {', '.join(list(known)[:12])}."
-            raise UnknownCodeError(f"the records have no column {column!r}.", hint=hint)
+    require_there("column", roles.columns, known, place="the records: ")
     parts = roles.numeric
     for part, column in parts.items():
         if column in roles.dimensions:
