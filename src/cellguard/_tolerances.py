@@ -8,26 +8,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 __all__ = [
-    "CALM_MOVEMENT",
-    "EXACT_RELATION",
-    "FIXED_WIDTH",
-    "LEVEL_LOOKED_FOR",
-    "LEVEL_SHARE",
-    "LEVEL_TOLERANCE",
-    "MET",
-    "MET_BY_PROGRAM",
-    "NO_DISTANCE",
-    "NO_MOVEMENT",
-    "NO_PRICE",
-    "NO_ROW",
-    "PROVEN_GAP",
-    "RELATION",
-    "ROUNDED_TRUTH",
-    "SAME_VALUE",
-    "WHOLE_BOUND",
-    "WHOLE_QUOTIENT",
-    "WHOLE_SOLUTION",
-]
+    "CALM_MOVEMENT", "EXACT_RELATION", "FIXED_WIDTH", "LEVEL_LOOKED_FOR", "LEVEL_SHARE", "LEVEL_TOLERANCE", "MET",
+    "MET_BY_PROGRAM", "NO_DISTANCE", "NO_MOVEMENT", "NO_PRICE", "NO_ROW", "PROVEN_GAP", "RELATION", "ROUNDED_TRUTH",
+    "SAME_VALUE", "WHOLE_BOUND", "WHOLE_QUOTIENT", "WHOLE_SOLUTION",
+]  # fmt: skip
 
 LEVEL_TOLERANCE = Fraction(1, 10**6)
 """Share of a level that may be missing where it counts as met: what programs in floating point leave, and far

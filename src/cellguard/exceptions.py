@@ -25,21 +25,10 @@ from pathlib import Path
 from types import TracebackType
 
 __all__ = [
-    "AdditivityError",
-    "CellguardError",
-    "FormatError",
-    "InputError",
-    "InternalError",
-    "LevelError",
-    "PublicationError",
-    "ReleaseError",
-    "UnknownCodeError",
-    "did_you_mean",
-    "not_there",
-    "require_known",
-    "require_there",
-    "where_it_happened",
-]
+    "AdditivityError", "CellguardError", "FormatError", "InputError", "InternalError", "LevelError",
+    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "not_there", "require_known",
+    "require_there", "where_it_happened",
+]  # fmt: skip
 
 
 class CellguardError(Exception):

@@ -26,27 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "MAX_HEADER",
-    "NUMBERS_ARE",
-    "beside",
-    "check_width",
-    "columns_of",
-    "encode",
-    "free_name",
-    "guarded",
-    "has_decimal_commas",
-    "header_of",
-    "library_of",
-    "numbers",
-    "read_frame",
-    "refuse_utf16",
-    "repeated_rows",
-    "texts",
-    "to_frame",
-    "write_csv",
-    "write_parquet",
-    "written",
-]
+    "MAX_HEADER", "NUMBERS_ARE", "beside", "check_width", "columns_of", "encode", "free_name", "guarded",
+    "has_decimal_commas", "header_of", "library_of", "numbers", "read_frame", "refuse_utf16", "repeated_rows",
+    "texts", "to_frame", "write_csv", "write_parquet", "written",
+]  # fmt: skip
 
 MAX_COLUMNS = 5000
 """More than any survey has; every column costs time and memory, whether it is used or not."""

@@ -8,31 +8,10 @@ from typing import Annotated
 import typer
 
 __all__ = [
-    "Base",
-    "Bounds",
-    "Distance",
-    "Gap",
-    "Ignore",
-    "Insiders",
-    "Internal",
-    "Json",
-    "KeepMultiples",
-    "Kept",
-    "Levels",
-    "MarksOnly",
-    "Method",
-    "NothingSensitive",
-    "Out",
-    "Quiet",
-    "ReleaseFile",
-    "Seed",
-    "Step",
-    "TableFile",
-    "Threads",
-    "TimeLimit",
-    "Weights",
-    "Whole",
-]
+    "Base", "Bounds", "Distance", "Gap", "Ignore", "Insiders", "Internal", "Json", "KeepMultiples", "Kept", "Levels",
+    "MarksOnly", "Method", "NothingSensitive", "Out", "Quiet", "ReleaseFile", "Seed", "Step", "TableFile", "Threads",
+    "TimeLimit", "Weights", "Whole",
+]  # fmt: skip
 
 # ---------------------------------------------------------------- a table, and how a verb works
 

@@ -16,17 +16,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.attacker import Attacker
 
 __all__ = [
-    "NoSafeReleaseError",
-    "in_short",
-    "in_words",
-    "note",
-    "only_json_on_stdout",
-    "print_error",
-    "print_json",
-    "print_pairs",
-    "progress_lines",
-    "show",
-]
+    "NoSafeReleaseError", "in_short", "in_words", "note", "only_json_on_stdout", "print_error", "print_json",
+    "print_pairs", "progress_lines", "show",
+]  # fmt: skip
 
 
 class NoSafeReleaseError(CellguardError):

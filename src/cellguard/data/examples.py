@@ -22,21 +22,11 @@ from cellguard.nouns.release import Intervals, Perturbation, Release, Rounding, 
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "TABLES",
-    "castro2004_figure1",
-    "castro2004_figure1_deviations",
-    "castro2004_figure2_deviations",
-    "castro2004_figure3",
-    "load",
-    "minami2019_figure1",
-    "minami2019_figure2",
-    "minami2019_table1",
-    "salazar2004_figure1",
-    "salazar2004_figure2",
-    "salazar2004_figure5",
-    "salazar2004_figure5_rounded",
+    "TABLES", "castro2004_figure1", "castro2004_figure1_deviations", "castro2004_figure2_deviations",
+    "castro2004_figure3", "load", "minami2019_figure1", "minami2019_figure2", "minami2019_table1",
+    "salazar2004_figure1", "salazar2004_figure2", "salazar2004_figure5", "salazar2004_figure5_rounded",
     "unroundable_cube",
-]
+]  # fmt: skip
 
 
 def _printed(rows: ArrayLike) -> FloatArray:

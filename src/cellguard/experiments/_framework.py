@@ -15,17 +15,9 @@ from cellguard.exceptions import InputError, require_there
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "CSPLIB_NAMES",
-    "Experiment",
-    "Report",
-    "Settings",
-    "Unit",
-    "csplib_table",
-    "missing_csplib",
-    "published",
-    "reproduce",
-    "row",
-]
+    "CSPLIB_NAMES", "Experiment", "Report", "Settings", "Unit", "csplib_table", "missing_csplib", "published",
+    "reproduce", "row",
+]  # fmt: skip
 
 CSPLIB_NAMES = {
     "hier13x7x7d": "hie1372d",

@@ -27,14 +27,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "LEAST_WIDTH",
-    "Levels",
-    "attackers_of",
-    "movement_levels",
-    "required_levels",
-    "smallest_width",
+    "LEAST_WIDTH", "Levels", "attackers_of", "movement_levels", "required_levels", "smallest_width",
     "with_respondents",
-]
+]  # fmt: skip
 
 
 LEAST_WIDTH = 1e-7

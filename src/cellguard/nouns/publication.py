@@ -27,15 +27,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
 __all__ = [
-    "Equation",
-    "Part",
-    "Publication",
-    "PublishedTable",
-    "published_tables",
-    "shared_cells",
-    "standing",
+    "Equation", "Part", "Publication", "PublishedTable", "published_tables", "shared_cells", "standing",
     "takes_publications",
-]
+]  # fmt: skip
 
 _log = logging.getLogger("cellguard")
 INDICATOR = "indicator"

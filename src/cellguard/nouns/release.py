@@ -39,17 +39,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.publication import PublishedTable
 
 __all__ = [
-    "PRIMARY_TOLD",
-    "UNSAFE",
-    "Adjustment",
-    "Intervals",
-    "Perturbation",
-    "Release",
-    "Rounding",
-    "Status",
-    "Suppression",
-    "warned",
-]
+    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status",
+    "Suppression", "warned",
+]  # fmt: skip
 
 
 UNSAFE = "NOT SAFE: the audit refuses this release"

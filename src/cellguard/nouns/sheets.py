@@ -16,16 +16,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS",
-    "Sheet",
-    "file_name",
-    "linked_sheets",
-    "refuse_ending",
-    "save_release",
-    "sheets_of",
-    "write_columns",
+    "ENDINGS", "Sheet", "file_name", "linked_sheets", "refuse_ending", "save_release", "sheets_of", "write_columns",
     "write_sheets",
-]
+]  # fmt: skip
 
 
 class Sheet(NamedTuple):

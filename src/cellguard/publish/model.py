@@ -16,22 +16,10 @@ from cellguard.publish.rule_sections import Rules, RuleSection
 from cellguard.publish.sections import Codes, Percent, Positive, Seconds, Section
 
 __all__ = [
-    "AttackSection",
-    "AttackerSection",
-    "CompareSection",
-    "DataSection",
-    "DimensionSection",
-    "IndicatorSection",
-    "Job",
-    "LevelsSection",
-    "LimitsSection",
-    "MethodSection",
-    "OutputSection",
-    "PrioritySection",
-    "RuleSection",
-    "TableSection",
-    "schema",
-]
+    "AttackSection", "AttackerSection", "CompareSection", "DataSection", "DimensionSection", "IndicatorSection",
+    "Job", "LevelsSection", "LimitsSection", "MethodSection", "OutputSection", "PrioritySection", "RuleSection",
+    "TableSection", "schema",
+]  # fmt: skip
 
 Format = Literal["csv", "parquet", "xlsx", "sdmx", "px", "jj"]
 

@@ -7,17 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
-    "CellDecision",
-    "Chosen",
-    "Files",
-    "Limit",
-    "NewProject",
-    "OneCell",
-    "Sections",
-    "Signing",
-    "Source",
-    "Window",
-]
+    "CellDecision", "Chosen", "Files", "Limit", "NewProject", "OneCell", "Sections", "Signing", "Source", "Window",
+]  # fmt: skip
 
 
 class _Body(BaseModel):

@@ -15,22 +15,10 @@ import numpy as np
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
-    "MAX_LINES",
-    "CountLaw",
-    "Effective",
-    "Kept",
-    "candidates",
-    "count_candidates",
-    "degrees_of_freedom",
-    "effective_intervals",
-    "feasibility_intervals",
-    "first_candidate",
-    "is_minimal",
-    "is_safe",
-    "keeps_width",
-    "optimal_pattern",
-    "optimal_share",
-]
+    "MAX_LINES", "CountLaw", "Effective", "Kept", "candidates", "count_candidates", "degrees_of_freedom",
+    "effective_intervals", "feasibility_intervals", "first_candidate", "is_minimal", "is_safe", "keeps_width",
+    "optimal_pattern", "optimal_share",
+]  # fmt: skip
 
 
 MAX_LINES = 62

@@ -11,18 +11,9 @@ from cellguard._io.argus.words import float_of, int_of, lines_of, unquoted, word
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = [
-    "Apriori",
-    "Command",
-    "Note",
-    "Open",
-    "Read",
-    "Recode",
-    "SafetyRules",
-    "SpecifyTable",
-    "Suppress",
-    "WriteTable",
+    "Apriori", "Command", "Note", "Open", "Read", "Recode", "SafetyRules", "SpecifyTable", "Suppress", "WriteTable",
     "read_arb",
-]
+]  # fmt: skip
 
 _COMMAND = re.compile(r"\s*<([A-Za-z]+)>\s*(.*)")
 _CALL = re.compile(r"\s*([A-Za-z]+)\s*\(([^()]*)\)\s*")

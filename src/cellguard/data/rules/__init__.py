@@ -35,19 +35,6 @@ from cellguard.data.rules.rule import (
 from cellguard.data.rules.statistics import CellStatistics
 
 __all__ = [
-    "CellStatistics",
-    "Custom",
-    "Dominance",
-    "Flags",
-    "Manual",
-    "MinFrequency",
-    "PPercent",
-    "PriorPosterior",
-    "Request",
-    "Rule",
-    "Verdict",
-    "Zero",
-    "apply",
-    "apply_apriori",
-    "with_contributions",
-]
+    "CellStatistics", "Custom", "Dominance", "Flags", "Manual", "MinFrequency", "PPercent", "PriorPosterior",
+    "Request", "Rule", "Verdict", "Zero", "apply", "apply_apriori", "with_contributions",
+]  # fmt: skip

@@ -20,14 +20,8 @@ from cellguard.methods.demands import Demand, trivial_limits
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "CellLimits",
-    "Drawn",
-    "both_multiples",
-    "draw_to_multiples",
-    "draw_within",
-    "make_limits",
-    "relaxed_distance",
-]
+    "CellLimits", "Drawn", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance",
+]  # fmt: skip
 
 
 _APART = (0.1, 0.5)
