@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
-    "Base", "Bounds", "Distance", "Gap", "Ignore", "Insiders", "Internal", "Json", "KeepMultiples", "Kept", "Levels",
+    "Base", "Bounds", "Distance", "Ignore", "Insiders", "Internal", "Json", "KeepMultiples", "Kept", "Levels",
     "MarksOnly", "Method", "NothingSensitive", "Out", "Quiet", "ReleaseFile", "Seed", "Step", "TableFile", "Threads",
     "TimeLimit", "Weights", "Whole",
 ]  # fmt: skip
@@ -36,7 +36,6 @@ Weights = Annotated[
 TimeLimit = Annotated[
     float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="Stop searching after this.")
 ]
-Gap = Annotated[float, typer.Option("--gap", metavar="SHARE", min=0.0, help="Stop when proven this close to the best.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same release.")]
 Threads = Annotated[
     int | None,

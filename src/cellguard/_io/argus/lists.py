@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from cellguard._io.argus.words import lines_of, unquoted
 from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
-__all__ = ["Recoding", "read_cdl", "read_grc", "write_cdl", "write_grc", "write_hrc"]
+__all__ = ["Recoding", "read_cdl", "read_grc", "write_hrc"]
 
 
 def read_cdl(path: str | Path) -> dict[str, str]:
@@ -25,11 +25,6 @@ def read_cdl(path: str | Path) -> dict[str, str]:
             raise FormatError.at(path, number, f"code {code.strip()!r} is listed twice.")
         labels[code] = unquoted(label)
     return labels
-
-
-def write_cdl(path: str | Path, labels: Mapping[str, str]) -> None:
-    """Write a code list, atomically."""
-    write_lines(path, (f"{code},{label}" for code, label in labels.items()))
 
 
 def write_hrc(path: str | Path, lines: Sequence[tuple[int, str]]) -> None:
@@ -85,15 +80,3 @@ def _range(text: str, path: str | Path, number: int) -> tuple[str, str]:
         raise FormatError.at(path, number, "a code or a range of codes is missing between commas.")
     first, dash, last = (p.strip() for p in text.partition("-"))
     return (first, last) if dash else (text, text)
-
-
-def write_grc(path: str | Path, recoding: Recoding) -> None:
-    """Write a recoding, atomically."""
-    if recoding.collapsed:
-        write_lines(path, ["<TREERECODE>", *recoding.collapsed])
-        return
-    lines = []
-    for new, ranges in recoding.groups:
-        parts = [first if first == last else f"{first}-{last}" for first, last in ranges]
-        lines.append(f"{new}: {','.join(parts)}")
-    write_lines(path, lines)
