@@ -64,8 +64,6 @@ def coverage(audit: Audit) -> Coverage:
 
 
 def _why_no_respondents(audit: Audit, *, chosen: bool) -> str:
-    if audit.release.table.integer:
-        return "Respondents of counts: each knows that he is in a cell, not that nobody else is."
     if chosen:
         return "Respondents as attackers: the office has chosen to leave them out."
     if isinstance(audit.release, Adjustment):
