@@ -2,6 +2,7 @@
 #include "blas.hpp"
 #include "border.hpp"
 #include "checks.hpp"
+#include "hot.hpp"
 
 namespace cellguard {
 
@@ -14,6 +15,12 @@ void require_sorted(const Sparse& M) {
         for (Index k = M.start[i] + 1; k < M.start[i + 1]; ++k)
             require(M.index[k - 1] < M.index[k], "the columns of a row must rise");
     }
+}
+
+constexpr Index FULL = 4;  // a row with more than this share of all columns is added as if it had all of them
+
+CELLGUARD_HOT void add_row(double* target, const double* source, double factor, Index n) {
+    for (Index i = 0; i < n; ++i) target[i] += factor * source[i];
 }
 
 /// What a dense factor of M' diag(weight) M is made of and used for. M has a row for each mover: the basis of its
@@ -31,13 +38,23 @@ class DenseSystem {
         require_length(weight, rows(), "weight");
         require(out.rows() == columns_ && out.columns() == columns_, "out must have a row for each column");
         std::fill(out.data(), out.data() + columns_ * columns_, 0.0);
+        Numbers dense(static_cast<std::size_t>(columns_), 0.0);
         for (Index i = 0; i < rows(); ++i) {
-            const Index stop = start_[i + 1];
-            for (Index p = start_[i]; p < stop; ++p) {
+            const Index begin = start_[i], stop = start_[i + 1];
+            const bool full = FULL * (stop - begin) > columns_;
+            if (full) {
+                for (Index p = begin; p < stop; ++p) dense[index_[p]] = value_[p];
+            }
+            for (Index p = begin; p < stop; ++p) {
                 const double f = weight[i] * value_[p];
                 double* row = out.data() + index_[p] * columns_;
-                for (Index k = p; k < stop; ++k) row[index_[k]] += f * value_[k];
+                if (full) {
+                    add_row(row + index_[p], dense.data() + index_[p], f, columns_ - index_[p]);
+                } else {
+                    for (Index k = p; k < stop; ++k) row[index_[k]] += f * value_[k];
+                }
             }
+            if (full) std::fill(dense.begin(), dense.end(), 0.0);
         }
     }
 

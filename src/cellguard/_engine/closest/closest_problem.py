@@ -240,13 +240,10 @@ class ClosestProblem:
         lean[self.split] = (one - two)[self.pair_split] / self.absolute[self.split]
         force = 2.0 * d.square * z
         force[m.cell] += d.absolute[m.cell] * np.sign(m.ratio) * np.clip(lean[m.mover], -1.0, 1.0)
-        bounds = np.zeros((2, m.n_cells))
-        for owner, weight, which in (
-            (self.lower_cell[self.low], y[:n_low], 0),
-            (self.upper_cell[self.high], y[n_low:first], 1),
-        ):
-            side = np.where(m.ratio_of[owner] > 0, which, 1 - which)
-            np.add.at(bounds, (side, owner), weight / np.abs(m.ratio_of[owner]) / unit)
+        owner = np.concatenate([self.lower_cell[self.low], self.upper_cell[self.high]])
+        above = np.repeat([False, True], [n_low, first - n_low]) == (m.ratio_of[owner] > 0)
+        borne = y[:first] / np.abs(m.ratio_of[owner]) / unit
+        bounds = np.asarray(np.bincount(above * m.n_cells + owner, borne, 2 * m.n_cells), np.float64).reshape(2, -1)
         for cells, at, which in self.soft_cells if self.soft is not None else ():
             bounds[which, cells] += one[at] / np.abs(m.ratio_of[cells]) / unit
         force += bounds[1] - bounds[0]
