@@ -126,15 +126,8 @@ class _Descent:
         self.cells = np.flatnonzero(np.diff(basis.indptr))  # those that move
         self.price = np.maximum(1e4 * typical, 10.0 * marginal)[self.cells]
         self.low, self.high, self.loss = low[self.cells], high[self.cells], loss.at(self.cells)
-        basis = basis[self.cells]
-        self.columns = csc_array(basis)
-        coo = basis.tocoo()
-        shape = (basis.shape[1], basis.shape[0])
-        self.by_coefficient = [
-            (c, csr_array((np.ones(at.sum()), (coo.col[at], coo.row[at])), shape=shape))
-            for c in np.unique(coo.data)
-            for at in [coo.data == c]
-        ]
+        self.columns = csc_array(basis[self.cells])
+        self.by_coefficient = [(c, self._having(c)) for c in np.unique(self.columns.data)]
 
     @classmethod
     def of(cls, wanted: _Wanted) -> FloatArray | None:
@@ -160,6 +153,12 @@ class _Descent:
                 return None
             search.price = np.where(missed, 4.0 * search.price, search.price)
         return None
+
+    def _having(self, coefficient: float) -> csr_array:
+        """Columns by cells: where a column has this coefficient."""
+        there = self.columns.data == coefficient
+        start = np.concatenate([[0], np.cumsum(there)])[self.columns.indptr]
+        return csr_array((np.ones(start[-1]), self.columns.indices[there], start), shape=self.columns.shape[::-1])
 
     def missed(self, z: FloatArray) -> FloatArray:
         """By how much each cell misses its bounds."""
