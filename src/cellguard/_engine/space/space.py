@@ -55,8 +55,9 @@ class Space:
     @cached_property
     def lift(self) -> csr_array:
         """Cells by variables: movements of all cells from those of the variables."""
-        cells, variables, ratio = self.members
-        return csr_array((ratio, (cells, variables)), shape=(len(self.variable_of), len(self)))
+        _, variables, ratio = self.members
+        start = np.concatenate([[0], np.cumsum(self.variable_of >= 0)])  # one entry for each cell that can move
+        return csr_array((ratio, variables, start), shape=(len(self.variable_of), len(self)))
 
     @cached_property
     def sorted_members(self) -> tuple[IntArray, FloatArray, IntArray]:
