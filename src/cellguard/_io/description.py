@@ -36,7 +36,7 @@ from cellguard.exceptions import FormatError, did_you_mean
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
 
 
-def _inside(name: str) -> str:
+def _name_inside(name: str) -> str:
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or parts.is_absolute() or ".." in parts.parts or ":" in name:
         raise ValueError("a file in the folder of the description, or below it, is needed")
@@ -67,7 +67,7 @@ class DimensionEntry(_Entry):
     labels: list[str] | None = None
     """What `codes` mean."""
 
-    check_file = field_validator("file")(lambda name: None if name is None else _inside(name))
+    check_file = field_validator("file")(lambda name: None if name is None else _name_inside(name))
 
 
 class AttackerEntry(_Entry):
@@ -119,7 +119,7 @@ class Description(_Entry):
     attackers: list[AttackerEntry] = Field(default_factory=list)
     """Attackers besides the external one."""
 
-    check_relations = field_validator("relations")(lambda name: None if name is None else _inside(name))
+    check_relations = field_validator("relations")(lambda name: None if name is None else _name_inside(name))
 
 
 def read_description(path: str | Path) -> Description:
@@ -128,7 +128,7 @@ def read_description(path: str | Path) -> Description:
     try:
         return Description.model_validate(_as_in_jobs(_tuples(raw)))
     except ValidationError as error:
-        raise _mistake(path, error) from None
+        raise _described_mistake(path, error) from None
 
 
 def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _mistake(path: str | Path, error: ValidationError) -> FormatError:
+def _described_mistake(path: str | Path, error: ValidationError) -> FormatError:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":

@@ -50,7 +50,7 @@ def columns_of(frame: Any) -> dict[str, Any]:
     if isinstance(frame, pa.Table):
         return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
     if isinstance(frame, Mapping):
-        return {str(name): _arrow(column, str(name)) for name, column in frame.items()}
+        return {str(name): _arrow_column(column, str(name)) for name, column in frame.items()}
     import narwhals as nw
 
     try:
@@ -63,7 +63,7 @@ def columns_of(frame: Any) -> dict[str, Any]:
     return {str(name): native[name].to_arrow() for name in native.columns}
 
 
-def _arrow(column: Any, name: str) -> Any:
+def _arrow_column(column: Any, name: str) -> Any:
     import pyarrow as pa
 
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
@@ -173,7 +173,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
     """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
-    table = pa.table({name: _plain(column) for name, column in columns.items()})
+    table = pa.table({name: _plain_column(column) for name, column in columns.items()})
     if like is None or isinstance(like, (pa.Table, Mapping)):
         return table
     import narwhals as nw
@@ -186,7 +186,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
     return nw.from_arrow(table, backend=backend).to_native()
 
 
-def _plain(column: Any) -> Any:
+def _plain_column(column: Any) -> Any:
     """Return the column as something pyarrow takes; NaN stands for nothing."""
     import pyarrow as pa
 

@@ -51,14 +51,14 @@ def read_jj(path: str | Path) -> dict[str, Any]:
         raise FormatError.at(path, None, "is a gzip file.", hint="give it a name that ends in .gz.")
     if b"\0" in text:
         raise FormatError.at(path, None, "is a binary file.", hint=_HINT)
-    numbers = _numbers(text)
+    numbers = _numbers_of_text(text)
     parsed = None if numbers is None else _parse(numbers, text)
     if parsed is None:
         raise _first_mistake(path, text)
     return parsed
 
 
-def _numbers(text: bytes) -> FloatArray | None:
+def _numbers_of_text(text: bytes) -> FloatArray | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy warns, then stops, at text it cannot read

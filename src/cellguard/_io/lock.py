@@ -36,7 +36,7 @@ def _taken(folder: Path, busy: str) -> int:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
         except FileNotFoundError:
             continue
-        if not _hold(handle):
+        if not _hold_lock(handle):
             os.close(handle)
             raise InputError(busy, hint="wait until it has ended, or give this one a folder of its own.")
         try:
@@ -51,11 +51,11 @@ def _taken(folder: Path, busy: str) -> int:
 def wait_for(handle: int) -> None:
     """Wait until nobody else holds an open file, and hold it until it is closed."""
     begun = time.monotonic()
-    while not _hold(handle) and time.monotonic() - begun < _PATIENCE_S:
+    while not _hold_lock(handle) and time.monotonic() - begun < _PATIENCE_S:
         time.sleep(0.01)
 
 
-def _hold(handle: int) -> bool:
+def _hold_lock(handle: int) -> bool:
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

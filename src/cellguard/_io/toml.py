@@ -37,7 +37,7 @@ def parse_toml(text: str, called: object) -> dict[str, Any]:
 def toml_key(name: str) -> str:
     """Return a key: bare where TOML allows it, else in quotes."""
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain else f'"{_escaped(name)}"'
+    return name if plain else f'"{_escaped_text(name)}"'
 
 
 def toml_value(value: Any) -> str:
@@ -48,8 +48,8 @@ def toml_value(value: Any) -> str:
     """
     if isinstance(value, str):
         if value.count("\n") > 1:
-            return '"""\n' + "\n".join(_escaped(line) for line in value.split("\n")) + '"""'
-        return f'"{_escaped(value)}"'
+            return '"""\n' + "\n".join(_escaped_text(line) for line in value.split("\n")) + '"""'
+        return f'"{_escaped_text(value)}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -79,7 +79,7 @@ def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -
     lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_section(value)]
     for name, value in content.items():
         if _is_section(value):
-            lines += _sections(name, value, nested)
+            lines += _section_lines(name, value, nested)
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -89,7 +89,7 @@ def _is_section(value: Any) -> bool:
     )
 
 
-def _sections(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+def _section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
     key = toml_key(name)
     if isinstance(value, list):
         heads = [(f"[[{key}]]", entry) for entry in value]
@@ -103,6 +103,6 @@ def _sections(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
         yield from (f"{toml_key(k)} = {toml_value(v)}" for k, v in entry.items())
 
 
-def _escaped(text: str) -> str:
+def _escaped_text(text: str) -> str:
     out = text.replace("\\", "\\\\").replace('"', '\\"')
     return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

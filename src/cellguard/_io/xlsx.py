@@ -34,12 +34,12 @@ def write_xlsx(path: str | Path, sheets: Mapping[str, Iterable[Row]]) -> None:
     names = list(sheets)
     with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, content in _frame(names).items():
-            _store(archive, name, content)
+            _store_part(archive, name, content)
         for number, rows in enumerate(sheets.values(), start=1):
-            _store(archive, f"xl/worksheets/sheet{number}.xml", _sheet(rows))
+            _store_part(archive, f"xl/worksheets/sheet{number}.xml", _sheet_xml(rows))
 
 
-def _store(archive: zipfile.ZipFile, name: str, content: str) -> None:
+def _store_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # no time stamp: the same cells give the same bytes
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
@@ -71,7 +71,7 @@ def _frame(names: Sequence[str]) -> dict[str, str]:
         "xl/workbook.xml": f'{head}<workbook xmlns="{_MAIN}" xmlns:r="{_RELS}"><sheets>{sheets}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
         f"{links}{styles}</Relationships>",
-        "xl/styles.xml": head + _styles(),
+        "xl/styles.xml": head + _style_sheet(),
     }
 
 
@@ -81,7 +81,7 @@ def _title(name: str) -> str:
     return escape(kept or "Sheet", {'"': "&quot;"})
 
 
-def _styles() -> str:
+def _style_sheet() -> str:
     fills = "".join(
         f'<fill><patternFill patternType="solid"><fgColor rgb="FF{colour}"/></patternFill></fill>'
         for colour in _FILLS.values()
@@ -104,7 +104,7 @@ def _styles() -> str:
     )
 
 
-def _sheet(rows: Iterable[Row]) -> str:
+def _sheet_xml(rows: Iterable[Row]) -> str:
     out = [f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<worksheet xmlns="{_MAIN}">']
     out.append('<sheetViews><sheetView workbookViewId="0">')
     out.append('<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>')
@@ -112,13 +112,13 @@ def _sheet(rows: Iterable[Row]) -> str:
     for number, row in enumerate(rows, start=1):
         if number > _MAX_ROWS:
             break
-        cells = "".join(_cell(f"{_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row))
+        cells = "".join(_cell_xml(f"{_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row))
         out.append(f'<row r="{number}">{cells}</row>')
     out.append("</sheetData></worksheet>")
     return "".join(out)
 
 
-def _cell(place: str, value: Any, style: str) -> str:
+def _cell_xml(place: str, value: Any, style: str) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return f'<c r="{place}" s="{STYLES.index(style)}"/>'
     if isinstance(value, int | float) and not isinstance(value, bool):

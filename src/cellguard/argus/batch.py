@@ -282,7 +282,7 @@ class _Batch:
         }
         self._note(
             f"{method}: {words[method]} is replaced by cellguard's search and branch-and-cut, confirmed by the audit; "
-            f"at most {_minutes(minutes)}."
+            f"at most {_minutes_in_words(minutes)}."
         )
         limit = minutes * _SECONDS
         if len(tables) == 1:
@@ -297,7 +297,7 @@ class _Batch:
         if not numbers or numbers[0] <= 0:
             raise self._wrong("RND needs a base above 0.")
         base, steps, minutes = (*numbers, *(0.0, 10.0)[max(0, len(numbers) - 1) :])[:3]
-        self._note(f"RND: controlled rounding to multiples of {base:g}; at most {_minutes(minutes)}.")
+        self._note(f"RND: controlled rounding to multiples of {base:g}; at most {_minutes_in_words(minutes)}.")
         return round_table(table, base, max_step=int(steps) + 1, time_limit_s=minutes * _SECONDS)
 
     def _write(self, command: arb.WriteTable) -> None:
@@ -379,5 +379,5 @@ def _part_of(release: Suppression, table: Table) -> Suppression:
     )
 
 
-def _minutes(number: float) -> str:
+def _minutes_in_words(number: float) -> str:
     return f"{number:g} minute{'' if number == 1 else 's'}"

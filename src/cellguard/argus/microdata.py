@@ -75,7 +75,9 @@ class Microdata:
         variables = [self.metadata[name] for name in spec.dimensions]
         self._load([*variables, *roles.values()])
         dimensions = [self._dimension(v, recodes, folder) for v in variables]
-        frame: dict[str, Any] = {d.variable.name: _recoded(codes_of(self._text(d.variable)), d) for d in dimensions}
+        frame: dict[str, Any] = {
+            d.variable.name: _recoded_column(codes_of(self._text(d.variable)), d) for d in dimensions
+        }
         names: dict[str, str] = {}
         for part, variable in roles.items():
             names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
@@ -107,7 +109,7 @@ class Microdata:
             roles["shadow"] = self.metadata[spec.shadow]
         if spec.cost not in ("", _FREQUENCY, _UNITY, _DISTANCE) and spec.cost != spec.response:
             roles["cost"] = self.metadata[spec.cost]
-        wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": _asks(safety)}
+        wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": _looks_at_requests(safety)}
         for role in (role for role, needed in wanted.items() if needed):
             variable = self._one(role)
             if variable is None:
@@ -128,11 +130,11 @@ class Microdata:
         return dimension
 
 
-def _asks(safety: Safety) -> bool:
+def _looks_at_requests(safety: Safety) -> bool:
     return any(isinstance(rule, Request) for rule in (*safety.records, *safety.holdings))
 
 
-def _recoded(column: pa.Array, dimension: Dimension) -> pa.Array:
+def _recoded_column(column: pa.Array, dimension: Dimension) -> pa.Array:
     if not dimension.new_codes:
         return column
     import pyarrow as pa

@@ -35,9 +35,9 @@ class TableAsked:
 
     def load(self) -> Table:
         """Read the table and apply what is asked."""
-        table = _read(self.path)
+        table = _read_table_file(self.path)
         if self.levels is not None:
-            table = table.with_levels(*_shares(self.levels))
+            table = table.with_levels(*_two_shares(self.levels))
         if self.whole and not table.integer:
             _refuse_fractions(table)
             table = table.with_(integer=True)
@@ -90,7 +90,7 @@ class ReleaseAsked:
         )
 
 
-def _read(path: Path) -> Table:
+def _read_table_file(path: Path) -> Table:
     from cellguard.nouns.table import Table
 
     known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb", ".toml")
@@ -115,7 +115,7 @@ def _refuse_fractions(table: Table) -> None:
         raise InputError(f"--integer: {table.label(int(broken[0]))} has no whole value.", hint="leave it out.")
 
 
-def _shares(text: str) -> tuple[float, float]:
+def _two_shares(text: str) -> tuple[float, float]:
     try:
         lower, upper = (float(part) for part in text.split(","))
     except ValueError:

@@ -37,7 +37,7 @@ def command_of(method: Method) -> Callable[..., None]:
     parameters = _parameters(method)
 
     def command(**given: Any) -> None:
-        _run(method, given)
+        _run_verb(method, given)
 
     command.__doc__ = method.help
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -49,7 +49,7 @@ def _parameters(method: Method) -> list[Parameter]:
     """Return the options of a method, then those that all methods have."""
     own = {option.name for option in method.options}
     out = [_parameter("table", options.TableFile), _parameter("out", options.Out, None)]
-    out += [_parameter(option.name, _typed(option), option.default) for option in method.options if option.flag]
+    out += [_parameter(option.name, _typed_option(option), option.default) for option in method.options if option.flag]
     if "weights" not in own:
         out.append(_parameter("weights", options.Weights, "table"))
     out += [
@@ -78,13 +78,13 @@ def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Pa
     return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
 
 
-def _typed(option: Option) -> Any:
+def _typed_option(option: Option) -> Any:
     flag = f"--{option.name.replace('_', '-')}" if option.flag is SAME else option.flag
     kind = option.kind if option.default is not None else option.kind | None
     return Annotated[kind, typer.Option(flag, metavar=option.metavar, min=option.least, help=option.help)]
 
 
-def _run(method: Method, given: dict[str, Any]) -> None:
+def _run_verb(method: Method, given: dict[str, Any]) -> None:
     own = {option.name: option.typed(given.pop(option.name)) for option in method.options if option.flag}
     limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed")}
     internal_file = given.pop("internal_file", None)

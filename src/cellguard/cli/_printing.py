@@ -48,7 +48,7 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name.replace("_", " "), _seconds(value) if name == "seconds" else _figure(value))
+        grid.add_row(name.replace("_", " "), _printed_seconds(value) if name == "seconds" else _figure(value))
     console = Console(highlight=False)
     console.print(escape(title), style="bold")
     console.print(grid)
@@ -81,7 +81,7 @@ def in_short(attackers: Sequence[Attacker]) -> list[str]:
     return [*(a.name for a in attackers if not a.derived), *([people] if respondents else [])]
 
 
-def _seconds(value: Any) -> str:
+def _printed_seconds(value: Any) -> str:
     """Write seconds, in all and of the parts, as a clock tells them."""
     parts = value if isinstance(value, Mapping) else {"": value}
     return ", ".join(f"{name} {seconds:.2f}".strip().replace("_", " ") for name, seconds in parts.items())

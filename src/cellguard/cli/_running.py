@@ -68,7 +68,7 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
             note(f"note: {release.explanation}", quiet=wanted.quiet)
         accepted = audit is not None and (audit.safe or (wanted.allow_nothing_sensitive and audit.checked == 0))
         if accepted:
-            _write(release, wanted)
+            _write_release(release, wanted)
     seconds = {"reduce": 0.0, "solve": solved - read, **release.seconds}
     seconds |= {"read": read - start, "audit": audited - solved, "total": time.perf_counter() - start}
     summary = release.summary(internal=wanted.internal)
@@ -80,7 +80,7 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
         shown = {k: v for k, v in summary.items() if k not in ("method", "loss")}
         print_pairs(f"{asked.path.name}: {release.method}", in_words(shown))
     if not accepted:
-        raise _refusal(release, audit)
+        raise _refusal_of_release(release, audit)
     if wanted.out is not None:
         note(f"written: {wanted.out}", quiet=wanted.quiet)
 
@@ -91,7 +91,7 @@ def _in_order(seconds: dict[str, float]) -> dict[str, Any]:
     return {name: seconds[name] for name in order} | seconds
 
 
-def _write(release: Release, wanted: Wanted) -> None:
+def _write_release(release: Release, wanted: Wanted) -> None:
     if wanted.out is None:
         return
     if wanted.mark_primary:
@@ -117,7 +117,7 @@ def _check_out(out: Path, path: Path) -> None:
         raise InputError(f"--out {out}: is the table itself.", hint="give the release another name.")
 
 
-def _refusal(release: Release, audit: Audit | None) -> NoSafeReleaseError:
+def _refusal_of_release(release: Release, audit: Audit | None) -> NoSafeReleaseError:
     if audit is None:
         return NoSafeReleaseError(
             f"no release: {release.status}. {release.explanation}".strip(),

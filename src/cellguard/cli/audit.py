@@ -75,7 +75,7 @@ def command(
         if witnesses is not None:
             found.save_witnesses(witnesses)
     seconds = {"total": time.perf_counter() - start, "read": read - start, "audit": found.seconds}
-    summary = _summary(found, release.method, seconds)
+    summary = _audit_summary(found, release.method, seconds)
     people = printing.in_short([f.attacker for f in found.findings])
     printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json, attackers=people)
     if found.checked == 0 and not allow_nothing_sensitive:
@@ -88,7 +88,7 @@ def command(
         raise printing.NoSafeReleaseError("the release is not safe.", hint=hint)
 
 
-def _summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
+def _audit_summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "method": method,
         "verdict": found.verdict,

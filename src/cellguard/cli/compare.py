@@ -76,7 +76,7 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     shown = {name: heading for name, heading in HEADINGS.items() if name in rows[0]}
     for name, heading in shown.items():
         values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
-        grid.add_row(heading, *(_text(value) for value in values))
+        grid.add_row(heading, *(_compared_text(value) for value in values))
     console = Console(highlight=False)
     console.print(grid)
     text = "untouched: published with the true value. "
@@ -91,7 +91,7 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     console.print(text, style="dim")
 
 
-def _text(value: Any) -> str:
+def _compared_text(value: Any) -> str:
     from rich.markup import escape
 
     if isinstance(value, bool):

@@ -50,10 +50,10 @@ def command(
     if as_json:
         print_json(outcome.summary())
     else:
-        _show(outcome)
+        _show_outcome(outcome)
 
 
-def _show(outcome: Outcome) -> None:
+def _show_outcome(outcome: Outcome) -> None:
     from rich.console import Console
 
     from cellguard.cli.compare import show_comparison
@@ -65,7 +65,7 @@ def _show(outcome: Outcome) -> None:
         f"\n[bold]Turnover of enterprises[/]: {table.n_cells} cells, of which {int(table.sensitive.sum())} would give "
         "an enterprise away. What cellguard publishes, for one region:\n"
     )
-    console.print(_grid(outcome))
+    console.print(_corner_of_table(outcome))
     console.print(
         "\n[bold red]x[/] sensitive, withheld (primary)   [yellow]x[/] withheld to protect those (secondary)\n"
     )
@@ -80,7 +80,7 @@ def _show(outcome: Outcome) -> None:
         console.print(f"  {outcome.folder / kind / 'report.html'}", soft_wrap=True)
 
 
-def _grid(outcome: Outcome) -> Any:
+def _corner_of_table(outcome: Outcome) -> Any:
     """Lay out a corner of the table: activities down, the parts of the first region across."""
     from rich.table import Table as Grid
 

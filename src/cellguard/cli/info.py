@@ -33,11 +33,11 @@ def command(table: TableFile, internal: Internal = False, as_json: Json = False)
     if as_json:
         print_json({"file": table.name, **facts})
         return
-    facts["levels"] = [_sentence(kind, level) for kind, level in facts["levels"].items()]
+    facts["levels"] = [_level_in_words(kind, level) for kind, level in facts["levels"].items()]
     print_pairs(table.name, {name: fact for name, fact in facts.items() if fact not in ({}, [])})
 
 
-def _sentence(kind: str, level: dict[str, float]) -> str:
+def _level_in_words(kind: str, level: dict[str, float]) -> str:
     if not level["cells"]:
         return f"{kind}: none"
     if len(level) == 1:

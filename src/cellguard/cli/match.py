@@ -70,7 +70,7 @@ def command(
 
     with only_json_on_stdout(as_json):
         table = TableAsked(path=path).load()
-        rule = _rule(table, minimum, width, zeros=zeros, loss=loss, order=order)
+        rule = _count_rule(table, minimum, width, zeros=zeros, loss=loss, order=order)
         note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
         suppression, algorithm = _suppression(table, rule, release, resist, seed)
         if not suppression.published:
@@ -80,14 +80,14 @@ def command(
             suppression, rule, knows=knows, limit=limit, algorithm=algorithm, samples=samples, seed=seed, secret=secret
         )
         if out is not None:
-            _write(found, out)
+            _write_intervals(found, out)
     summary = {**found.summary(), "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum())}}
     if resist:
         summary["release"] = {name: suppression.details[name] for name in ("draws", "decoys", "price", "certificate")}
     show(f"{path.name}: matching attack", summary, as_json=as_json)
 
 
-def _rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
+def _count_rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
     from cellguard.check.attack import CountRule
     from cellguard.check.attack.counts import require_counts, rule_of
 
@@ -123,7 +123,7 @@ def _suppression(
     return suppress(table, method="heuristic", rounds=0, seed=seed, time_limit_s=3600.0), algorithm
 
 
-def _write(found: Any, out: Path) -> None:
+def _write_intervals(found: Any, out: Path) -> None:
     from cellguard._io.frames import beside, write_csv
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")

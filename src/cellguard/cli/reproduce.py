@@ -49,7 +49,7 @@ def command(
         replications=replications,
         seed=seed,
         time_limit_s=time_limit,
-        options=_options(option or []),
+        options=_chosen_options(option or []),
     )
     with only_json_on_stdout(as_json):
         chosen = experiment(name)
@@ -57,7 +57,7 @@ def command(
     if as_json:
         print_json(report.summary())
         return
-    _show(report)
+    _show_report(report)
 
 
 def _every_experiment() -> str:
@@ -73,7 +73,7 @@ def _every_experiment() -> str:
 command.__doc__ = _every_experiment()
 
 
-def _options(given: list[str]) -> dict[str, str]:
+def _chosen_options(given: list[str]) -> dict[str, str]:
     from cellguard.exceptions import InputError
 
     pairs = [text.partition("=") for text in given]
@@ -117,7 +117,7 @@ class _Lines:
         note(f"{self.name}: {done} of {total} done{left}; now {unit}")
 
 
-def _show(report: Any) -> None:
+def _show_report(report: Any) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -130,7 +130,7 @@ def _show(report: Any) -> None:
         for name in names:
             grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
         for one in report.rows:
-            grid.add_row(*(_text(one.get(name)) for name in names))
+            grid.add_row(*(_figure_text(one.get(name)) for name in names))
         console.print(grid)
     for line in report.skipped:
         console.print(line, style="yellow")
@@ -138,7 +138,7 @@ def _show(report: Any) -> None:
         console.print(report.remark, style="dim")
 
 
-def _text(value: Any) -> str:
+def _figure_text(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

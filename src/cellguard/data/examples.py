@@ -37,7 +37,7 @@ def _printed(rows: ArrayLike) -> FloatArray:
     return a.ravel()
 
 
-def _margins(table: Table) -> BoolArray:
+def _margin_cells(table: Table) -> BoolArray:
     return np.asarray((table.coordinates == 0).any(axis=1))
 
 
@@ -157,10 +157,10 @@ def castro2004_figure1() -> Table:
         upper=[3, 4, 2, 5],
         name="castro2004 figure 1",
     )
-    return table.with_(fixed=_margins(table))
+    return table.with_(fixed=_margin_cells(table))
 
 
-def _deviations(*printed: ArrayLike) -> list[FloatArray]:
+def _printed_deviations(*printed: ArrayLike) -> list[FloatArray]:
     return [_printed(np.pad(np.asarray(z, float), ((0, 1), (0, 1)))) for z in printed]
 
 
@@ -170,7 +170,7 @@ def castro2004_figure1_deviations() -> dict[str, FloatArray]:
     ``z`` protects the table (L1, objective 36); ``z1`` and ``z2`` come from the attacker's levels with
     errors (1, 1, 1, 1) and (1, 2, 3, 4), objectives 46 and 68. The multipliers are (0, 2, 4, 4).
     """
-    z, z1, z2 = _deviations(
+    z, z1, z2 = _printed_deviations(
         [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]],
         [[9, 0, -8, -1], [0, 0, 5, -5], [-9, 0, 3, 6]],
         [[10, 4, -11, -3], [0, 0, 6, -6], [-10, -4, 5, 9]],
@@ -184,7 +184,7 @@ def castro2004_figure2_deviations() -> dict[str, FloatArray]:
     The L2 deviations solve the printed constraints exactly; the paper prints them rounded (3.416,
     0.083) and one of them cut short. Their 2-norm is 12.12.
     """
-    one, other, l2 = _deviations(
+    one, other, l2 = _printed_deviations(
         [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]],
         [[6, 0, -6, 0], [1, 0, 4, -5], [-7, 0, 2, 5]],
         [[41 / 12, 41 / 12, -6, -10 / 12], [1 / 12, 1 / 12, 4, -50 / 12], [-3.5, -3.5, 2, 5]],
@@ -224,7 +224,7 @@ def minami2019_figure1() -> tuple[Table, Table]:
 def _frequencies(dims: Mapping[str, Any], leaves: ArrayLike, *, threshold: int, width: float, name: str) -> Table:
     """Return a frequency table as minami2019 protects it: fixed margins, unit weights, a width for small cells."""
     table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=name)
-    inner = ~_margins(table)
+    inner = ~_margin_cells(table)
     small = inner & (table.values < threshold)
     return table.with_(
         sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values, insiders=False
@@ -239,7 +239,7 @@ def minami2019_figure2() -> Suppression:
     dims = {"M": ["M1", "M2", "M3"], "P": ["P1", "P2", "P3"]}
     leaves = [[7, 11, 60], [10, 60, 11], [60, 12, 60]]
     table = _frequencies(dims, leaves, threshold=10, width=10, name="minami2019 figure 2")
-    return _suppressed(table, [5, 6, 9, 10])
+    return _suppression_of(table, [5, 6, 9, 10])
 
 
 def minami2019_table1(k: int = 0) -> Suppression:
@@ -250,10 +250,10 @@ def minami2019_table1(k: int = 0) -> Suppression:
     dims = {"M": ["M1", "M2", "M3", "M4"], "P": ["P1", "P2", "P3", "P4"]}
     leaves = [[15, 15, 12, 10], [19, 14 + k, 13, 9 - k], [8, 8, 11, 14], [9, 9 - k, 26, k]]
     table = _frequencies(dims, leaves, threshold=5, width=8, name="minami2019 table 1")
-    return _suppressed(table, [12, 14, 22, 24])
+    return _suppression_of(table, [12, 14, 22, 24])
 
 
-def _suppressed(table: Table, cells: list[int]) -> Suppression:
+def _suppression_of(table: Table, cells: list[int]) -> Suppression:
     hidden = np.zeros(table.n_cells, bool)
     hidden[cells] = True
     objective = float(table.weights[hidden & ~table.sensitive].sum())

@@ -56,7 +56,7 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
     who, cell, amount, alone = _by_identity(table) if _knows_who(table) else _by_counts(table)
     if table.parts is not None:
         who, cell, amount, alone = _by_cluster(table, (who, cell, amount, alone))
-    few = np.asarray(_counts(table))[cell] <= at_most
+    few = np.asarray(_contributor_counts(table))[cell] <= at_most
     chosen = np.unique(who[alone | (few & table.sensitive[cell])])
     near = _Neighbours(table) if scope == "near" else None
     start = np.searchsorted(who, [chosen, chosen + 1])
@@ -107,7 +107,7 @@ def _knows_who(table: Table) -> bool:
     return isinstance(cells, CellStatistics) and cells.contributors is not None and cells.units >= 2
 
 
-def _counts(table: Table) -> FloatArray:
+def _contributor_counts(table: Table) -> FloatArray:
     if _knows_who(table):
         return np.asarray(table.statistics.count, np.float64)
     if table.counts is None:
@@ -132,7 +132,7 @@ def _by_identity(table: Table) -> Knowledge:
     amount = np.where(alone, table.values[cell], own)
     if cells.top_weights is not None:  # his own answer is less than the weighted cells that he knows below a total
         amount = _at_least_the_parts(table, who, cell, amount)
-    return _ordered(who, cell, amount, alone)
+    return _ordered_by_person(who, cell, amount, alone)
 
 
 def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: FloatArray) -> FloatArray:
@@ -177,7 +177,7 @@ def _one_person(table: Table, who: IntArray, cell: IntArray, alone: BoolArray) -
 def _lone_groups(table: Table) -> IntArray:
     """Return for each cell a number; lone cells one of which is the total of the other have the same one."""
     T = table.relations.tocoo()
-    lone = _counts(table) == 1
+    lone = _contributor_counts(table) == 1
     relation, cell = (x[lone[T.coords[1]]] for x in T.coords)
     totals = T.coords[0][lone[T.coords[1]] & (T.data < 0)]
     mine = np.isin(relation, totals)  # the only contributor of a total is that of its only part that is not empty
@@ -191,7 +191,7 @@ def _by_counts(table: Table) -> Knowledge:
 
     Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
     """
-    count = _counts(table)
+    count = _contributor_counts(table)
     size, group = table.n_cells + table.n_relations, _lone_groups(table)
     alone = np.flatnonzero(count == 1)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
@@ -242,10 +242,10 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
     who = np.concatenate([who, theirs[largest]])
     cell = np.concatenate([cell, more.coords[1][largest]])
     amount = np.concatenate([amount, gave[largest]])
-    return _ordered(who, cell, amount, np.concatenate([alone, np.zeros(len(largest), bool)]))
+    return _ordered_by_person(who, cell, amount, np.concatenate([alone, np.zeros(len(largest), bool)]))
 
 
-def _ordered(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
+def _ordered_by_person(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
     order = np.lexsort((-amount, cell, who))
     same = (np.diff(who[order]) == 0) & (np.diff(cell[order]) == 0)  # taken for one, by mistake: he has the larger part
     order = order[np.append(True, ~same)] if len(order) else order

@@ -173,7 +173,7 @@ def _tables(
 ) -> tuple[TemplateTable, ...]:
     """Find the tables: for each period and indicator the largest sets of dimensions that are not at their total."""
     named = list(totals)
-    away = np.column_stack([_is_not(columns[c], totals[c]) for c in named])
+    away = np.column_stack([_is_not_total(columns[c], totals[c]) for c in named])
     codes = {c: np.array(listed, object)[index] for c, (listed, index) in columns.items()}
     n = len(away)
     of = [codes[c] if c else np.full(n, "", object) for c in (period, indicator)]
@@ -193,6 +193,6 @@ def _tables(
     return tuple(out)
 
 
-def _is_not(column: tuple[list[str], IntArray], total: str | None) -> Any:
+def _is_not_total(column: tuple[list[str], IntArray], total: str | None) -> Any:
     codes, index = column
     return np.array([code != total for code in codes])[index]

@@ -109,10 +109,10 @@ def compare(
         try:
             release = method.verb(table, **options, time_limit_s=time_limit_s, seed=seed)
         except CellguardError as error:  # levels that this method cannot meet are a result here, not a mistake
-            rows.append(_row(name, "refused", note=error.message))
+            rows.append(_comparison_row(name, "refused", note=error.message))
             continue
         if not release.published:
-            rows.append(_row(name, str(release.status), note=release.explanation))
+            rows.append(_comparison_row(name, str(release.status), note=release.explanation))
             continue
         seconds = now() - begin
         releases[name] = release
@@ -128,7 +128,7 @@ def _options(method: Method, table: Table, **asked: Any) -> dict[str, Any]:
     return method.filled(options, table)
 
 
-def _row(method: str, status: str, **known: Any) -> dict[str, Any]:
+def _comparison_row(method: str, status: str, **known: Any) -> dict[str, Any]:
     unknown = dict.fromkeys(HEADINGS, float("nan"))
     return {"method": method} | unknown | {"status": status, "safe": False, "note": ""} | known
 
@@ -148,8 +148,8 @@ def measured(
     deviation = np.abs(point - a)[positive & shown] / a[positive & shown]
     width = np.minimum(hi - lo, _finite_reach(t))
     ranged = method.by_ranges
-    range_pct, to_level = _ranges(audit) if ranged else (float("nan"), float("nan"))
-    return _row(
+    range_pct, to_level = _measured_ranges(audit) if ranged else (float("nan"), float("nan"))
+    return _comparison_row(
         method.name,
         str(release.status),
         safe=audit.safe,
@@ -173,7 +173,7 @@ def _finite_reach(table: Table) -> FloatArray:
     return np.where(np.isfinite(reach), reach, 2.0 * np.abs(table.values))
 
 
-def _ranges(audit: Audit) -> tuple[float, float]:
+def _measured_ranges(audit: Audit) -> tuple[float, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:

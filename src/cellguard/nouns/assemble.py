@@ -43,11 +43,13 @@ def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | Non
     if crossings is None:
         blocks = [[np.arange(size) for size in sizes]]
     else:
-        blocks = [_block(hierarchies, crossing) for crossing in crossings]
+        blocks = [_codes_of_crossing(hierarchies, crossing) for crossing in crossings]
     return coordinates_of(block_keys(sizes, blocks), sizes)
 
 
-def _block(hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]) -> list[IntArray]:
+def _codes_of_crossing(
+    hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]
+) -> list[IntArray]:
     named = [crossing] if isinstance(crossing, str) else list(crossing)
     require_there("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
     deepest = crossing if isinstance(crossing, Mapping) else {}
@@ -68,7 +70,7 @@ def derive_relations(
     return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]  # type: ignore[arg-type]
 
 
-def _described(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
+def _fields_of_cells(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
     """Return the fields of a table that say what its cells mean."""
     return {
         "dimensions": tuple(hierarchies),
@@ -94,7 +96,7 @@ def from_leaves(
     sums = [h.matrix() for h in hierarchies.values()]
     values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
     T = derive_relations(tuple(hierarchies.values()), cells)
-    return Table.from_equations(values, T, **_described(hierarchies, cells), **fields)
+    return Table.from_equations(values, T, **_fields_of_cells(hierarchies, cells), **fields)
 
 
 # ---------------------------------------------------------------- from a frame of cells
@@ -157,7 +159,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
         values = additive(values, T, rhs, reading.tolerance)
-    described = {"library": library_of(frame)} | _described(hierarchies, cells) | description
+    described = {"library": library_of(frame)} | _fields_of_cells(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
     return table.with_known_zeros(read.empty(table, given_values)) if reading.known_zeros else table
 
@@ -172,7 +174,7 @@ def cell_name(hierarchies: Mapping[str, Hierarchy], row: Coordinates) -> str:
     return "(" + ", ".join(f"{d}={h.codes[i]}" for (d, h), i in zip(hierarchies.items(), row, strict=True)) + ")"
 
 
-def _column(given: Mapping[str, Any], name: str) -> Any:
+def _column_named(given: Mapping[str, Any], name: str) -> Any:
     require_there("column", [name], given)
     return given[name]
 
@@ -188,7 +190,7 @@ def _read_codes(
     hierarchies: dict[str, Hierarchy] = {}
     indices = []
     for name, description in dims.items():
-        seen, index = encode(_column(given, name))
+        seen, index = encode(_column_named(given, name))
         if len(index) and index.min() < 0:
             raise InputError(
                 f"column {name!r}: row {int(np.argmin(index))} has no code.",
@@ -214,7 +216,7 @@ class _FrameReader:
         """Return a column of numbers; cells without one have the default."""
         from cellguard._io.frames import numbers
 
-        column = numbers(_column(self.given, name), name)
+        column = numbers(_column_named(self.given, name), name)
         out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
         known = ~np.isnan(column)
         out[self.place[known]] = column[known]
@@ -233,7 +235,7 @@ class _FrameReader:
 
     def filled(self, values: FloatArray, T: csr_array, *, missing: str, recompute: bool = False) -> FloatArray:
         """Complete the values: inner cells are zero, totals the sums of their parts."""
-        total, rows = _totals(T)
+        total, rows = _totals_of_relations(T)
         inner = np.ones(len(values), bool)
         inner[total] = False
         values = np.where(inner | (not recompute), values, np.nan)
@@ -288,7 +290,7 @@ class _FrameReader:
     def _status(self, name: str) -> tuple[BoolArray, BoolArray]:
         from cellguard._io.frames import encode
 
-        words, index = encode(_column(self.given, name))
+        words, index = encode(_column_named(self.given, name))
         known = []
         for word in words:
             if word.strip().lower() not in _STATUS:
@@ -306,7 +308,7 @@ class _FrameReader:
         return out[0], out[1]
 
 
-def _totals(T: csr_array) -> tuple[IntArray, IntArray]:
+def _totals_of_relations(T: csr_array) -> tuple[IntArray, IntArray]:
     """Return the cell that each relation with one total defines, and those relations."""
     negative = T.data < 0
     row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))[negative]

@@ -63,14 +63,14 @@ def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any]
     cluster_of, names = clusters(system, system.parts or ())
     cells_of = [np.flatnonzero(cluster_of == number) for number in range(len(names))]
     if len(names) == 1:
-        own = _options(options, system, cells_of[0])
+        own = _options_of_cluster(options, system, cells_of[0])
         return joined(system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])])
     keeper = _KEEPER.get()
     made = {k: found for k in range(len(names)) if keeper is not None and (found := keeper.load(k)) is not None}
     left = [k for k in range(len(names)) if k not in made]
     # the largest first: whoever works beside it has the small ones meanwhile
     left.sort(key=lambda k: (-int(system.sensitive[cells_of[k]].sum()), -len(cells_of[k]), k))
-    tasks = ((k, restricted(system, cells_of[k]), _options(options, system, cells_of[k])) for k in left)
+    tasks = ((k, restricted(system, cells_of[k]), _options_of_cluster(options, system, cells_of[k])) for k in left)
     effort = np.array([_effort(system, cells_of[k]) for k in left])
     for number, release in run_clusters(verb, args, tasks, effort, options):
         made[number] = release
@@ -103,25 +103,27 @@ def run_clusters(
         for k, (number, table, own) in enumerate(tasks):
             if limit is not None:  # what one cluster does not need is left for the others
                 spent = time.monotonic() - begin
-                own["time_limit_s"] = _share(float(limit) - spent, float(effort[k] / effort[k:].sum()), float(limit))
+                own["time_limit_s"] = _share_of_time(
+                    float(limit) - spent, float(effort[k] / effort[k:].sum()), float(limit)
+                )
             yield number, verb(table, *args, **own)
         return
-    shares = _shares(effort, workers)
+    shares = _shares_of_time(effort, workers)
     prepared = []
     for (number, table, own), share in zip(tasks, shares.tolist(), strict=True):
         own.pop("progress", None)  # nobody listens in another process
         if limit is not None:
-            own["time_limit_s"] = _share(float(limit), share, float(limit))
-        prepared.append(delayed(_one)(verb, number, table, tuple(args), own))
+            own["time_limit_s"] = _share_of_time(float(limit), share, float(limit))
+        prepared.append(delayed(_numbered_release)(verb, number, table, tuple(args), own))
     yield from Parallel(n_jobs=None, return_as="generator_unordered")(prepared)
 
 
-def _shares(effort: FloatArray, workers: int) -> FloatArray:
+def _shares_of_time(effort: FloatArray, workers: int) -> FloatArray:
     """Return which share of the time each cluster may take, so that the last one ends within it.
 
     Whoever is free takes the next: five clusters of one size on two cores are three rounds.
 
-    >>> _shares(np.ones(5), 2).round(2).tolist()
+    >>> _shares_of_time(np.ones(5), 2).round(2).tolist()
     [0.33, 0.33, 0.33, 0.33, 0.33]
     """
     busy = np.zeros(workers)
@@ -130,17 +132,17 @@ def _shares(effort: FloatArray, workers: int) -> FloatArray:
     return np.asarray(effort / max(float(busy.max()), 1e-300))
 
 
-def _share(seconds: float, share: float, limit: float) -> float:
+def _share_of_time(seconds: float, share: float, limit: float) -> float:
     return min(limit, max(share * seconds, _LEAST_S))
 
 
-def _one(
+def _numbered_release(
     verb: Callable[..., Found], number: int, given: Any, args: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[int, Found]:
     return number, verb(given, *args, **options)
 
 
-def _options(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict[str, Any]:
+def _options_of_cluster(options: Mapping[str, Any], system: Table, cells: IntArray) -> dict[str, Any]:
     """Return the options of a verb for one cluster: what names cells of the whole system names those of the cluster."""
     out = dict(options)
     place = np.full(system.n_cells, -1, np.int64)
@@ -179,8 +181,8 @@ def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
         "objective": float(sum(release.objective for release, _ in made)),
         "bound": float(sum(release.bound for release, _ in made)),
         "explanation": " ".join(dict.fromkeys(r.explanation for r, _ in made if r.explanation)),
-        "seconds": _added(release.seconds for release, _ in made),
-        "details": _added(release.details for release, _ in made),
+        "seconds": _added_figures(release.seconds for release, _ in made),
+        "details": _added_figures(release.details for release, _ in made),
     }
     for f in fields(first):
         array = getattr(first, f.name)
@@ -220,7 +222,7 @@ def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -
     return with_respondents(table) if considered else table
 
 
-def _added(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _added_figures(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the figures of clusters; what is no number is that of the first."""
     out: dict[str, Any] = {}
     for one in figures:

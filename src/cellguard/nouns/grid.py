@@ -62,20 +62,20 @@ def grids_of(
     `views` are the tables to show, a name and its dimensions, rows first; one with all dimensions unless given.
     """
     if not table.dimensions:
-        yield _listed(table, cells)
+        yield _grid_of_cells(table, cells)
         return
     for part in table.parts or ():
         own = [cells[i] for i in part.cells.tolist()]
         where = {tuple(row): i for i, row in enumerate(part.table.coordinates.tolist())}
-        yield from _slices(part.table, own, where, part.name, part.table.dimensions)
+        yield from _grids_of_slices(part.table, own, where, part.name, part.table.dimensions)
     if table.parts:
         return
     where = {tuple(row): i for i, row in enumerate(table.coordinates.tolist())}
     for name, dims in views or ((table.name, table.dimensions),):
-        yield from _slices(table, cells, where, name, dims)
+        yield from _grids_of_slices(table, cells, where, name, dims)
 
 
-def _slices(
+def _grids_of_slices(
     table: Table, cells: Sequence[Cell], where: dict[tuple[int, ...], int], name: str, dims: Sequence[str]
 ) -> Iterator[GridPage]:
     index = [table.dimensions.index(d) for d in dims]
@@ -119,7 +119,7 @@ def _heads(table: Table, d: int) -> list[tuple[int, Head]]:
     return [(i, Head(codes[i], int(h.depth[i]), i in parents)) for i in range(len(codes))]
 
 
-def _listed(table: Table, cells: Sequence[Cell]) -> GridPage:
+def _grid_of_cells(table: Table, cells: Sequence[Cell]) -> GridPage:
     shown = range(min(table.n_cells, 500))
     rows = [(Head(f"cell {i}", 0, False), [cells[i]]) for i in shown]
     more = table.n_cells - len(rows)

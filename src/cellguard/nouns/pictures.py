@@ -36,7 +36,7 @@ def release_picture(release: Release) -> str:
     head = f"<p><b>{escape(repr(release))}</b></p>"
     if not release.published:
         return head + f"<p>{escape(release.explanation)}</p>"
-    return head + _grids(grids_of(release.table, cells_of(release)))
+    return head + _html_grids(grids_of(release.table, cells_of(release)))
 
 
 def table_picture(table: Table) -> str:
@@ -44,7 +44,7 @@ def table_picture(table: Table) -> str:
     texts = texts_of(table, table.values)
     kinds = np.where(table.sensitive, "sensitive", "published").tolist()
     cells = [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    return f"<p><b>{escape(repr(table))}</b>, confidential</p>" + _grids(grids_of(table, cells))
+    return f"<p><b>{escape(repr(table))}</b>, confidential</p>" + _html_grids(grids_of(table, cells))
 
 
 def publication_picture(publication: Publication) -> str:
@@ -78,11 +78,11 @@ def _html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _grids(grids: Iterable[GridPage]) -> str:
+def _html_grids(grids: Iterable[GridPage]) -> str:
     shown, used, more = [], set(), 0
     for number, grid in enumerate(grids):
         if number < _GRIDS:
-            shown.append(_grid(grid))
+            shown.append(_html_grid(grid))
             used |= {cell.kind for _, line in grid.rows[:_ROWS] for cell in line[:_COLUMNS]}
         else:
             more += 1
@@ -91,12 +91,12 @@ def _grids(grids: Iterable[GridPage]) -> str:
     return "".join(shown) + (f"<p>{legend}</p>" if legend else "") + rest
 
 
-def _grid(grid: GridPage) -> str:
+def _html_grid(grid: GridPage) -> str:
     heads = "".join(f"<th>{escape(head.code)}</th>" for head in grid.columns[:_COLUMNS])
     wide = len(grid.columns) > _COLUMNS
     lines = [f"<tr><th style='text-align: left'>{escape(grid.corner)}</th>{heads}{'<th>…</th>' if wide else ''}</tr>"]
     for head, line in grid.rows[:_ROWS]:
-        cells = "".join(_cell(cell) for cell in line[:_COLUMNS])
+        cells = "".join(_html_cell(cell) for cell in line[:_COLUMNS])
         name = f"<th style='text-align: left; padding-left: {0.4 + head.depth}em'>{escape(head.code)}</th>"
         lines.append(f"<tr>{name}{cells}{'<td>…</td>' if wide else ''}</tr>")
     more = len(grid.rows) - _ROWS
@@ -104,7 +104,7 @@ def _grid(grid: GridPage) -> str:
     return f"<p>{escape(grid.title)}</p><table>{''.join(lines)}</table>{rest}"
 
 
-def _cell(cell: Cell) -> str:
+def _html_cell(cell: Cell) -> str:
     colour = _COLOURS.get(cell.kind)
     look = f"; background: {colour}" if colour else ""
     return f"<td style='text-align: right{look}'>{escape(cell.text)}</td>"

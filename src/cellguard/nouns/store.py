@@ -81,7 +81,7 @@ def _stem_and_ending(path: Path) -> tuple[str, str]:
     return plain.stem, path.name[len(plain.stem) :]
 
 
-def _beside(path: Path, ending: str) -> Path:
+def _file_beside(path: Path, ending: str) -> Path:
     return path.with_name(_stem_and_ending(path)[0] + ending)
 
 
@@ -108,7 +108,7 @@ def write_table(table: Table, path: str | Path) -> None:
     }
     entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
     if not _implied(table):
-        file = _beside(path, f".relations{_stem_and_ending(path)[1]}")
+        file = _file_beside(path, f".relations{_stem_and_ending(path)[1]}")
         T = table.relations
         row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
         write({"relation": row, "cell": T.indices.astype(np.int64), "coefficient": T.data}, file)
@@ -116,7 +116,7 @@ def write_table(table: Table, path: str | Path) -> None:
         rhs = list(zip(where.tolist(), table.rhs[where].tolist(), strict=True))
         entries |= {"relations": file.name, "n_relations": T.shape[0], "rhs": rhs}
     write(cells, path)
-    write_description(_beside(path, ".toml"), Description(**entries), about=path.name)
+    write_description(_file_beside(path, ".toml"), Description(**entries), about=path.name)
 
 
 def _zeros_are_known(table: Table) -> bool:
@@ -142,7 +142,7 @@ def _dimension_entry(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> Dim
 
     if hierarchy is None:
         return DimensionEntry(codes=list(codes))
-    entry = DimensionEntry(outline=_outline(hierarchy), total=hierarchy.total)
+    entry = DimensionEntry(outline=_outline_of_hierarchy(hierarchy), total=hierarchy.total)
     try:
         if _hierarchy_of_entry(entry, Path()) == hierarchy:
             return entry
@@ -152,7 +152,7 @@ def _dimension_entry(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> Dim
     return DimensionEntry(codes=list(codes), parents=hierarchy.parents.tolist(), labels=labels)
 
 
-def _outline(h: Hierarchy) -> str:
+def _outline_of_hierarchy(h: Hierarchy) -> str:
     lines = [
         "    " * (depth - 1) + (code if code == label else f"{code}  {label}")
         for code, label, depth in zip(h.codes[1:], h.labels[1:], h.depth[1:].tolist(), strict=True)
@@ -174,7 +174,7 @@ def files_of(path: str | Path) -> list[Path]:
     """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
     from cellguard._io.description import read_description
 
-    about = _beside(Path(path), ".toml")
+    about = _file_beside(Path(path), ".toml")
     description = read_description(about)
     named = [entry.file for entry in description.dimensions.values()] + [description.relations]
     return [Path(path), about, *(about.parent / name for name in named if name is not None)]
@@ -186,7 +186,7 @@ def read_table(path: str | Path) -> Table:
     from cellguard._io.frames import read_frame
 
     path = Path(path)
-    about = _beside(path, ".toml")
+    about = _file_beside(path, ".toml")
     if path.is_file() and not about.is_file():
         raise InputError(
             f"{path}: there is no description {about.name} beside it.", hint=f"write one, as short as:\n{_SHORT}"

@@ -141,8 +141,8 @@ class Table:
         """
         a = np.asarray(values, dtype=np.float64).ravel()
         n = len(a)
-        is_sensitive = _mask(sensitive, n, "sensitive")
-        T = _as_csr(relations, n)
+        is_sensitive = _mask_of_cells(sensitive, n, "sensitive")
+        T = _relations_as_csr(relations, n)
 
         def levels(given: ArrayLike, name: str) -> FloatArray:
             array = np.asarray(given, dtype=np.float64)
@@ -169,7 +169,7 @@ class Table:
             lb=np.broadcast_to(np.asarray(lb, np.float64), n),
             ub=np.broadcast_to(np.asarray(ub, np.float64), n),
             weights=np.abs(a) if weights is None else np.broadcast_to(np.asarray(weights, np.float64), n),
-            fixed=_mask(fixed, n, "fixed"),
+            fixed=_mask_of_cells(fixed, n, "fixed"),
             sensitive=is_sensitive,
             lower=levels(lower, "lower"),
             upper=levels(upper, "upper"),
@@ -389,7 +389,7 @@ class Table:
         >>> t.fixed, t.ub
         (array([False,  True, False]), array([inf,  0., inf]))
         """
-        known = _mask(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
+        known = _mask_of_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
         lb, ub = np.where(known, 0.0, self.lb), np.where(known, 0.0, self.ub)
         return self.with_(fixed=self.fixed | known, lb=lb, ub=ub)
 
@@ -565,7 +565,7 @@ def _is_frame(path: str | Path) -> bool:
     return str(path).lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 
-def _mask(given: ArrayLike, n: int, name: str) -> BoolArray:
+def _mask_of_cells(given: ArrayLike, n: int, name: str) -> BoolArray:
     array = np.asarray(given)
     if array.dtype == bool:
         if array.shape != (n,):
@@ -579,7 +579,7 @@ def _mask(given: ArrayLike, n: int, name: str) -> BoolArray:
     return out
 
 
-def _as_csr(relations: Any, n: int) -> csr_array:
+def _relations_as_csr(relations: Any, n: int) -> csr_array:
     from scipy.sparse import csr_array, issparse
 
     if issparse(relations):

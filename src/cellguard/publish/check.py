@@ -86,7 +86,7 @@ def columns_of_data(path: Path, encoding: str | None) -> list[str]:
         records.close()
 
 
-def _roles(job: Job) -> dict[str, str]:
+def _columns_by_role(job: Job) -> dict[str, str]:
     names = ("value", "weight", "holding", "shadow", "waiver", "request", "cost")
     return {name: column for name in names if (column := getattr(job.data, name)) is not None}
 
@@ -104,7 +104,7 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
         yield Mistake(("data", key), f"{name}: no such file.", "names are relative to the folder of the job.")
         return
     if data.table is not None:
-        for role in _roles(job):
+        for role in _columns_by_role(job):
             yield Mistake(("data", role), "is for records; a table is already added up.", "leave it out, or give file.")
         if "known_zeros" in data.model_fields_set:
             yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
@@ -120,7 +120,7 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     if data.standalone and data.holding is None:
         text, hint = "is about records without a holding.", "say data.holding, or leave it out."
         yield Mistake(("data", "standalone"), text, hint)
-    wanted: dict[Where, str] = {("data", role): column for role, column in _roles(job).items()}
+    wanted: dict[Where, str] = {("data", role): column for role, column in _columns_by_role(job).items()}
     from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
     wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
     wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
@@ -138,7 +138,7 @@ def _check_dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mista
         return
     if not job.dimensions:
         yield Mistake(("dimensions",), "at least one dimension is needed.", "as in [dimensions.region].")
-    roles = _roles(job)
+    roles = _columns_by_role(job)
     for name, entry in job.dimensions.items():
         for role in ("value", "weight", "shadow", "cost"):
             if roles.get(role) == name:

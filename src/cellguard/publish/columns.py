@@ -66,7 +66,7 @@ def look(path: Path) -> tuple[list[Column], int]:
     for name, whole_column in read_frame(path).items():
         column = _without_blanks(whole_column.slice(0, _SAMPLE))
         rows = len(column)
-        columns.append(_looked_at(name, column))
+        columns.append(_facts_of_column(name, column))
     if not columns or not rows:
         raise InputError(
             f"{path}: there are no records.", hint="the first line names the columns, the others hold the records."
@@ -74,13 +74,13 @@ def look(path: Path) -> tuple[list[Column], int]:
     return columns, rows
 
 
-def _looked_at(name: str, column: Any) -> Column:
+def _facts_of_column(name: str, column: Any) -> Column:
     import pyarrow.compute as pc
 
     from cellguard._io.frames import encode
 
     number, comma, strays = _numbers(column)
-    zeros = _some(column, "^0[0-9]+$") and _every(column, "^[0-9]+$")
+    zeros = _some_entry(column, "^0[0-9]+$") and _every_entry(column, "^[0-9]+$")
     numeric = number is not None and len(column) > column.null_count and not zeros
     whole = number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py())
     codes, index = encode(column)
@@ -93,9 +93,9 @@ def _looked_at(name: str, column: Any) -> Column:
         digits=_long_codes(column),
         zeros=zeros,
         strays=strays,
-        dates=_is_date(column) or _every(column, _DAY),
+        dates=_is_date(column) or _every_entry(column, _DAY),
         dense=number is not None and whole and len(codes) == filled and _numbers_the_records(number, codes),
-        decimals=_decimals(number) if numeric else 0,
+        decimals=_decimals_of_column(number) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
         filled=filled,
@@ -105,7 +105,7 @@ def _looked_at(name: str, column: Any) -> Column:
     )
 
 
-def _decimals(number: Any) -> int | None:
+def _decimals_of_column(number: Any) -> int | None:
     from cellguard._engine.numbers.multiples import decimals
 
     return decimals(np.asarray(number.drop_null().to_numpy(), np.float64))
@@ -159,31 +159,33 @@ def _is_date(column: Any) -> bool:
     return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
 
 
-def _texts(column: Any) -> Any:
+def _trimmed_entries(column: Any) -> Any:
     import pyarrow.compute as pc
 
     return pc.utf8_trim_whitespace(column.cast("string").drop_null())
 
 
-def _every(column: Any, pattern: str) -> bool:
+def _every_entry(column: Any, pattern: str) -> bool:
     """Whether there are entries, and all of them look like this."""
     import pyarrow.compute as pc
 
-    text = _texts(column)
+    text = _trimmed_entries(column)
     return bool(len(text)) and bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
-def _some(column: Any, pattern: str) -> bool:
+def _some_entry(column: Any, pattern: str) -> bool:
     import pyarrow.compute as pc
 
-    return bool(pc.any(pc.match_substring_regex(_texts(column), pattern)).as_py())
+    return bool(pc.any(pc.match_substring_regex(_trimmed_entries(column), pattern)).as_py())
 
 
 def _long_codes(column: Any) -> bool:
     """Whether all entries are digits, and as many of them, two or more."""
     import pyarrow.compute as pc
 
-    return _every(column, "^[0-9]{2,}$") and bool(pc.count_distinct(pc.utf8_length(_texts(column))).as_py() == 1)
+    return _every_entry(column, "^[0-9]{2,}$") and bool(
+        pc.count_distinct(pc.utf8_length(_trimmed_entries(column))).as_py() == 1
+    )
 
 
 def _numbers_the_records(number: Any, codes: list[str]) -> bool:

@@ -44,8 +44,8 @@ def draft(path: Path, folder: Path) -> Draft:
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
     name = _name_of(path)
-    told = tuple(f"{c.name}: {_told(found, c, active)}" for c in columns) + _twice(found, columns)
-    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {_told(found, c, active)}" for c in columns)
+    told = tuple(f"{c.name}: {_reason_told(found, c, active)}" for c in columns) + _twice(found, columns)
+    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {_reason_told(found, c, active)}" for c in columns)
     about += "".join(f"\n# {line}" for line in _twice(found, columns))
     head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
     parts = [
@@ -168,7 +168,7 @@ def _active(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
     return chosen
 
 
-def _told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
+def _reason_told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
     why = found.why.get(column.name, "left alone")
     if why.startswith("dimension") and not any(d.column.name == column.name for d in active):
         return f"{why} (switched off)"

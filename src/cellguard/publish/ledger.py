@@ -42,7 +42,7 @@ def enter(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         wait_for(handle)  # two jobs of a folder may end at once
-        lines = _lines(path)
+        lines = _ledger_lines(path)
         line = {
             "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "what": what,
@@ -56,7 +56,7 @@ def entries(folder: Path) -> tuple[list[dict[str, Any]], bool]:
     """Return the lines of the ledger, the oldest first, and whether none was changed or taken out between them."""
     out: list[dict[str, Any]] = []
     before, whole = _FIRST, True
-    for line in _lines(folder / FILE):
+    for line in _ledger_lines(folder / FILE):
         try:
             found = json.loads(line)
         except ValueError:
@@ -70,7 +70,7 @@ def entries(folder: Path) -> tuple[list[dict[str, Any]], bool]:
     return out, whole
 
 
-def _lines(path: Path) -> list[str]:
+def _ledger_lines(path: Path) -> list[str]:
     if path.is_symlink() or not path.is_file():
         return []
     return read_bytes(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace").splitlines()

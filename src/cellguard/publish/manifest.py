@@ -54,7 +54,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
     Returns the figures and the list of problems, in words. Inputs that are no longer where they were are
     counted, not complained about: they may have been archived.
     """
-    manifest = _read(path)
+    manifest = _read_manifest(path)
     problems = list(_not_safe(path, manifest))
     checked = 0
     for folder, files in manifest["outputs"].items():
@@ -64,7 +64,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
             continue
         for name, digest in files.items():
             checked += 1
-            problems += _compare(place / name, digest, "output")
+            problems += _wrong_hash(place / name, digest, "output")
         listed = {*files, *(CHANGING if _PUBLIC in manifest["outputs"] and folder == "." else ()), "manifest.json"}
         problems += [
             f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed
@@ -74,7 +74,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
         file = path.parent / name
         if file.is_file():
             checked += 1
-            problems += _compare(file, digest, "input")
+            problems += _wrong_hash(file, digest, "input")
         else:
             missing += 1
     return {"accepted": not problems, "checked": checked, "inputs_missing": missing, "problems": problems}
@@ -107,7 +107,7 @@ def _not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "the audit does not call the release safe."
 
 
-def _compare(path: Path, digest: str, what: str) -> list[str]:
+def _wrong_hash(path: Path, digest: str, what: str) -> list[str]:
     if what == "output" and path.is_symlink():
         return [f"{path.name}: the {what} is a symbolic link."]
     if not path.is_file():
@@ -115,7 +115,7 @@ def _compare(path: Path, digest: str, what: str) -> list[str]:
     return [] if hash_of(path) == digest else [f"{path.name}: the {what} has changed."]
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path) -> dict[str, Any]:
     from cellguard._io.files import read_bytes
 
     try:

@@ -49,7 +49,7 @@ class MethodSection(Section):
         return out if table is None else self.method.filled(out, table)
 
 
-def _field(option: Option) -> tuple[Any, Any]:
+def _field_of_option(option: Option) -> tuple[Any, Any]:
     kind = option.kind if option.job_kind is SAME else option.job_kind
     if option.choices:
         kind = Annotated[Literal[option.choices], BeforeValidator(option.choice_meant)]
@@ -62,8 +62,8 @@ def _field(option: Option) -> tuple[Any, Any]:
     return kind | None, Field(default=None, description=option.help)
 
 
-def _section(method: Method) -> type[MethodSection]:
-    fields: dict[str, Any] = {o.job_key: _field(o) for o in method.options if o.job_key is not None}
+def _section_of_method(method: Method) -> type[MethodSection]:
+    fields: dict[str, Any] = {o.job_key: _field_of_option(o) for o in method.options if o.job_key is not None}
     name: Any = (Literal[method.name], Field(default=method.name, description=method.publishes))
     made: type[MethodSection] = create_model(
         f"{method.name.capitalize()}Section", __base__=MethodSection, __doc__=method.publishes, name=name, **fields
@@ -71,11 +71,11 @@ def _section(method: Method) -> type[MethodSection]:
     return made
 
 
-METHOD_SECTIONS = {name: _section(method) for name, method in METHODS.items()}
+METHOD_SECTIONS = {name: _section_of_method(method) for name, method in METHODS.items()}
 """Name of a method -> its section."""
 
 
-def _name(raw: Any) -> Any:
+def _name_of_method(raw: Any) -> Any:
     return raw.get("name", _DEFAULT) if isinstance(raw, Mapping) else getattr(raw, "name", None)
 
 
@@ -85,5 +85,6 @@ if TYPE_CHECKING:  # both are made from the registry, which types cannot follow
 else:
     MethodName = Literal[tuple(METHODS)]
     MethodUnion = Annotated[
-        reduce(or_, (Annotated[section, Tag(name)] for name, section in METHOD_SECTIONS.items())), Discriminator(_name)
+        reduce(or_, (Annotated[section, Tag(name)] for name, section in METHOD_SECTIONS.items())),
+        Discriminator(_name_of_method),
     ]

@@ -129,7 +129,7 @@ def write_public(
             write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
     if "sdmx" in output.formats:
         tables = tables_of(release, name, views)
-        for title, columns in sdmx_columns(release, tables, _dataflow(name, output)).items():
+        for title, columns in sdmx_columns(release, tables, _dataflow_name(name, output)).items():
             write_csv(columns, folder / f"{mark}{file_name(title)}.sdmx.csv")
     if "px" in output.formats:
         for title, view in tables_of(release, name, views).items():
@@ -139,7 +139,7 @@ def write_public(
         write_sheets(shown, folder / f"{mark}{name}.xlsx")
 
 
-def _dataflow(name: str, output: OutputSection) -> str:
+def _dataflow_name(name: str, output: OutputSection) -> str:
     made = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.upper())
     return output.dataflow or f"CELLGUARD:{made}(1.0)"
 
@@ -157,7 +157,7 @@ def write_internal(
     write_csv(internal_columns(release, protects), folder / "cells.csv", guard=True, private=True)
     if "sdmx" in output.formats:
         tables = tables_of(release, name, views)
-        for title, columns in sdmx_columns(release, tables, _dataflow(name, output), internal=True).items():
+        for title, columns in sdmx_columns(release, tables, _dataflow_name(name, output), internal=True).items():
             write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
     if audit is None:
         return

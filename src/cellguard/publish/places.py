@@ -25,7 +25,7 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._lines: dict[Path, int] = {}
-        for path, line in _scan(text):
+        for path, line in _scan_toml(text):
             for n in range(1, len(path) + 1):
                 self._lines.setdefault(path[:n], line)
 
@@ -38,7 +38,7 @@ class Places:
         return None
 
 
-def _scan(text: str) -> Iterator[tuple[Path, int]]:
+def _scan_toml(text: str) -> Iterator[tuple[Path, int]]:
     here: Path = ()
     count: dict[Path, int] = {}
     inside = ""  # the quotes of a text over several lines
@@ -49,18 +49,18 @@ def _scan(text: str) -> Iterator[tuple[Path, int]]:
             continue
         header = _HEADER.match(line)
         if header:
-            path = _resolved(_parts(header[2]), count)
+            path = _resolved(_parts_of_key(header[2]), count)
             if header[1] == "[[":
                 count[path] = count.get(path, -1) + 1
                 path = (*path, count[path])
             here = path
             yield here, number
         elif entry := _ENTRY.match(line):
-            yield (*here, *_parts(entry[1])), number
+            yield (*here, *_parts_of_key(entry[1])), number
         inside = quotes[0] if quotes else ""
 
 
-def _parts(key: str) -> Path:
+def _parts_of_key(key: str) -> Path:
     return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 

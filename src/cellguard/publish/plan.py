@@ -39,8 +39,8 @@ def plan(file: JobFile) -> dict[str, Any]:
         "job": job.name,
         "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs(file)],
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
-        "tables": _tables(table, job),
-        **_links(table),
+        "tables": _tables_in_words(table, job),
+        **_links_in_words(table),
         "cells": table.n_cells,
         "cells_without_data": int(known_empty(table).sum()),
         "relations": table.n_relations,
@@ -50,7 +50,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "to_be_confirmed": list(job.unconfirmed),
         "method": {"name": job.method.name, **options},
         **_first_look(table, job),
-        "steps": _steps(file),
+        "steps": _steps_in_words(file),
         "folder": str(file.folder),
         "formats": list(job.output.formats),
     }
@@ -70,7 +70,7 @@ def _first_look(table: Table, job: Job) -> dict[str, str]:
     return {"no_release": found.explanation} if found.status is Status.INFEASIBLE else {}
 
 
-def _tables(table: Table, job: Job) -> list[str]:
+def _tables_in_words(table: Table, job: Job) -> list[str]:
     """Return a line for each table; of a publication with its size and what is sensitive in it."""
     if table.parts is None:
         return [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)]
@@ -84,7 +84,7 @@ def _tables(table: Table, job: Job) -> list[str]:
     return lines
 
 
-def _links(table: Table) -> dict[str, list[str]]:
+def _links_in_words(table: Table) -> dict[str, list[str]]:
     """Return what the tables of a publication share, and the clusters that share nothing."""
     if table.parts is None:
         return {}
@@ -95,7 +95,7 @@ def _links(table: Table) -> dict[str, list[str]]:
     for number in np.argsort(-cells, kind="stable").tolist():
         n = len(names[number])
         size = f"{n} table{'' if n == 1 else 's'}, {cells[number]:,} cells, {sensitive[number]:,} sensitive"
-        drawn.append(f"{size}: {_some(names[number])}")
+        drawn.append(f"{size}: {_some_names(names[number])}")
     pairs = sorted(shared_cells(table.parts).items(), key=lambda item: -item[1])
     shared = [f"{a} = {b}: {n:,} cell{'' if n == 1 else 's'}" for (a, b), n in pairs[:_MOST]]
     if len(pairs) > _MOST:
@@ -103,11 +103,11 @@ def _links(table: Table) -> dict[str, list[str]]:
     return {"clusters": drawn[:_MOST], "shared": shared}
 
 
-def _some(names: Sequence[str]) -> str:
+def _some_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
 
 
-def _steps(file: JobFile) -> list[str]:
+def _steps_in_words(file: JobFile) -> list[str]:
     job = file.job
     ready = [entry.file is not None for entry in job.tables]
     first = "read the table" if job.data.table is not None else "add up the records"

@@ -70,20 +70,20 @@ def job_text(
     if len(values) > 1:
         out += [f"[[indicators]]\nname = {toml_value(value)}\nvalue = {toml_value(value)}\n" for value in values]
         out.append('# equations = ["turnover = domestic + exports"]    # goes above the first section\n')
-    out += [_table(k, table, dimensions, folder, values) for k, table in enumerate(tables)]
+    out += [_table_section(k, table, dimensions, folder, values) for k, table in enumerate(tables)]
     counted = all(table.count for table in tables)
     out.append(_RULES[counted, counted and all(table.top for table in tables)])
     out.append(_TAIL)
     return "\n".join(out)
 
 
-def _table(
+def _table_section(
     k: int, table: Proposed, dimensions: Sequence[ProposedDimension], folder: Path, values: Sequence[str]
 ) -> str:
     mine = sorted((d for d in dimensions if k in d.columns), key=lambda d: list(table.codes).index(d.columns[k]))
     lines = [
         "[[tables]]",
-        f"name = {toml_value(' by '.join(d.name for d in mine) + _part(k, table, mine))}",
+        f"name = {toml_value(' by '.join(d.name for d in mine) + _part_of_name(k, table, mine))}",
         f"file = {toml_value(os.path.relpath(table.path, folder))}",
         f"dimensions = [{', '.join(toml_value(d.name) for d in mine)}]",
     ]
@@ -106,7 +106,7 @@ def _table(
     return "\n".join(lines) + "\n"
 
 
-def _part(k: int, table: Proposed, mine: Sequence[ProposedDimension]) -> str:
+def _part_of_name(k: int, table: Proposed, mine: Sequence[ProposedDimension]) -> str:
     """Return what tells a table from another with the same dimensions: its own total."""
     other = [table.totals[d.columns[k]] for d in mine if table.totals.get(d.columns[k], d.total) != d.total]
     return f" ({', '.join(other)})" if other else ""

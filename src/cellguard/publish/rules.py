@@ -14,21 +14,21 @@ __all__ = ["local_rules"]
 
 def local_rules(rules: Sequence[RuleSection], parts: Sequence[Part]) -> list[list[RuleSection]]:
     """Return the rules of each table; a code that no table has is refused."""
-    wrong = [mistake for entry in rules for mistake in _unknown(entry, parts)]
+    wrong = [mistake for entry in rules for mistake in _unknown_codes(entry, parts)]
     PublicationError.refuse(wrong)
     found = []
     for part in parts:
-        named = (entry for entry in rules if not isinstance(entry, AprioriSection) and _holds(entry, part))
-        found.append([local for entry in named if (local := _local(entry, part)) is not None])
+        named = (entry for entry in rules if not isinstance(entry, AprioriSection) and _rule_holds(entry, part))
+        found.append([local for entry in named if (local := _local_rule(entry, part)) is not None])
     return found
 
 
-def _holds(entry: RuleSection, part: Part) -> bool:
+def _rule_holds(entry: RuleSection, part: Part) -> bool:
     named = not entry.tables or part.table.name in entry.tables
     return named and (not entry.indicators or part.indicator in entry.indicators)
 
 
-def _local(entry: RuleSection, part: Part) -> RuleSection | None:
+def _local_rule(entry: RuleSection, part: Part) -> RuleSection | None:
     """Return the rule for one table: its own names of dimensions, and the codes it has; None where nothing is left."""
     own = {
         part.dimension(name): (name, set(codes))
@@ -54,14 +54,14 @@ def _local(entry: RuleSection, part: Part) -> RuleSection | None:
             return None
     changes: dict[str, Any] = {"only": only, "excluding": {d: c for d, c in excluding.items() if c}}
     if isinstance(entry, ManualSection):
-        cells = [cell for given in entry.cells if (cell := _cell(given, part, own)) is not None]
+        cells = [cell for given in entry.cells if (cell := _local_cell(given, part, own)) is not None]
         if not cells:
             return None
         changes["cells"] = cells
     return entry.model_copy(update=changes)
 
 
-def _cell(given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set[str]]]) -> dict[str, str] | None:
+def _local_cell(given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set[str]]]) -> dict[str, str] | None:
     """Return a cell in the names of the table, if it stands there."""
     out = {}
     for dimension, code in given.items():
@@ -73,9 +73,9 @@ def _cell(given: Mapping[str, str], part: Part, own: Mapping[str, tuple[str, set
     return out if covered else None
 
 
-def _unknown(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardError]:
+def _unknown_codes(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardError]:
     """Yield codes of a rule that no table has."""
-    named = [(d, c) for place in (entry.only, entry.excluding) for d, cs in place.items() for c in _listed(cs)]
+    named = [(d, c) for place in (entry.only, entry.excluding) for d, cs in place.items() for c in _listed_codes(cs)]
     if isinstance(entry, ManualSection):
         named += [(d, c) for cell in entry.cells for d, c in cell.items()]
     for dimension, code in dict.fromkeys(named):
@@ -88,5 +88,5 @@ def _unknown(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardErr
             yield UnknownCodeError(text, hint=did_you_mean(code, known))
 
 
-def _listed(codes: str | Sequence[str]) -> Sequence[str]:
+def _listed_codes(codes: str | Sequence[str]) -> Sequence[str]:
     return [codes] if isinstance(codes, str) else codes

@@ -161,12 +161,12 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         unsafe=unsafe,
     )
     if unsafe and not (allow_unsafe and audit is not None):
-        raise _refusal(outcome)
+        raise _refusal_of_outcome(outcome)
     comparison = attack = None
     if file.job.attack is not None:
-        attack = work.live("attack", lambda: _attacked(release, file))
+        attack = work.live("attack", lambda: _attacked_release(release, file))
     if file.job.compare is not None:
-        comparison = work.step("compare", lambda: _compared(release, audit, file))
+        comparison = work.step("compare", lambda: _compared_methods(release, audit, file))
     outcome = replace(outcome, comparison=comparison, attack=attack)
     work.refuse_changes()
     work.live("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress))
@@ -254,7 +254,7 @@ def _without_objects(release: Release) -> Release:
     return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
 
 
-def _refusal(outcome: Outcome) -> UnsafeReleaseError:
+def _refusal_of_outcome(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
         error = UnsafeReleaseError(
@@ -301,7 +301,7 @@ def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
     return error
 
 
-def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
+def _compared_methods(release: Release, audit: Audit | None, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
     from cellguard.methods.compare import compare, measured
 
@@ -316,7 +316,7 @@ def _compared(release: Release, audit: Audit | None, file: JobFile) -> Any:
     return replace(found, rows=rows, releases={})
 
 
-def _attacked(release: Release, file: JobFile) -> Any:
+def _attacked_release(release: Release, file: JobFile) -> Any:
     from cellguard.check.attack import attack, matching_attack
 
     asked = file.job.attack

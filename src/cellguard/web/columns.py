@@ -19,10 +19,10 @@ def column_facts(path: Path) -> dict[str, Any]:
     """Return what can be said of the columns of a file; never an entry of an amount or of who answered."""
     columns, rows = look(path)
     found = guess(columns)
-    return {"rows": rows, "columns": [_facts(c, found) for c in columns], "added_up": found.added_up}
+    return {"rows": rows, "columns": [_facts_of_column(c, found) for c in columns], "added_up": found.added_up}
 
 
-def _facts(column: Column, found: Guess) -> dict[str, Any]:
+def _facts_of_column(column: Column, found: Guess) -> dict[str, Any]:
     nested = next((d for d in found.dimensions if column.name in d.levels), None)
     shared = nested is not None or any(d.column.name == column.name for d in found.dimensions)
     # other numbers may be amounts, even where they nest in one column, as employees do in classes of size

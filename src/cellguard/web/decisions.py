@@ -24,9 +24,9 @@ _CHEAP = 0.0
 def decision_of(project: Project, table: Table, cell: int) -> str:
     """Return what was decided of a cell by hand; "none" where nothing was."""
     whole = table.codes_of(cell)
-    totals = _totals(table)
+    totals = _codes_of_totals(table)
     try:
-        raw, lines = project.raw(), _lines(project, len(table.dimensions))
+        raw, lines = project.raw(), _decision_lines(project, len(table.dimensions))
     except CellguardError:
         return "none"
     rules = raw.get("rules")
@@ -51,8 +51,8 @@ def decide(project: Project, flagged: Callable[[], Table], codes: Mapping[str, s
         raise InputError("the cell is sensitive: it cannot be published as it is.", hint="change the rules instead.")
     if any("," in code or '"' in code for code in whole.values()) and decision in _ACTIONS:
         raise InputError("a code of this cell holds a comma or a quote: the file of decisions cannot name it.")
-    text, lines = project.text(), _lines(project, len(table.dimensions))
-    wrong = _write(project, table, whole, decision, lines)
+    text, lines = project.text(), _decision_lines(project, len(table.dimensions))
+    wrong = _write_decision(project, table, whole, decision, lines)
     if not wrong and decision == "protect":
         try:
             effect = bool(flagged().sensitive[cell])
@@ -65,10 +65,10 @@ def decide(project: Project, flagged: Callable[[], Table], codes: Mapping[str, s
     return wrong
 
 
-def _write(
+def _write_decision(
     project: Project, table: Table, whole: dict[str, str], decision: str, before: list[Decision]
 ) -> list[Mistake]:
-    totals = _totals(table)
+    totals = _codes_of_totals(table)
     rules = [left for rule in project.raw().get("rules", []) if (left := _without(rule, whole, totals)) is not None]
     lines = [line for line in before if line.codes != tuple(whole.values())]
     if decision == "protect":
@@ -86,7 +86,7 @@ def _write(
     return project.change("rules", {"rules": rules})
 
 
-def _totals(table: Table) -> dict[str, str]:
+def _codes_of_totals(table: Table) -> dict[str, str]:
     return {d: codes[0] for d, codes in zip(table.dimensions, table.codes, strict=True)}
 
 
@@ -109,7 +109,7 @@ def _with_cell(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[di
     return [*rules, {"rule": "manual", "cells": [dict(codes)], "percent": 20}]
 
 
-def _lines(project: Project, dimensions: int) -> list[Decision]:
+def _decision_lines(project: Project, dimensions: int) -> list[Decision]:
     path = project.folder / FILE
     if path.is_symlink() or not path.is_file() or not dimensions:
         return []

@@ -281,23 +281,23 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
         table = tables.flagged(file)
         kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
         kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
-        return Look(table, _views(table, file.job), texts_with_no_data(table, table.values), kinds)
+        return Look(table, _views_of_table(table, file.job), texts_with_no_data(table, table.values), kinds)
     folder = project.release(release)
     manifest = json_of_file(folder / "internal" / "manifest.json")
     file = job_of(project, folder)
     table = tables.flagged(file)
     shown, kinds = published_cells(table, folder / "public", file.job)
     audit = folder / "internal" / "audit.json"
-    return Look(table, _views(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
+    return Look(table, _views_of_table(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
 
 
-def _views(table: Table, job: Job) -> tuple[View, ...]:
+def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
     if table.parts:
         return tuple(
             View(part.name, part.table, part.cells, tuple(range(len(part.table.dimensions)))) for part in table.parts
         )
     if not table.dimensions:
-        return (_numbered(table),)
+        return (_view_of_numbered_cells(table),)
     everything = np.arange(table.n_cells)
     if not job.tables:
         return (View(table.name, table, everything, tuple(range(len(table.dimensions)))),)
@@ -312,7 +312,7 @@ def _views(table: Table, job: Job) -> tuple[View, ...]:
     )
 
 
-def _numbered(table: Table) -> View:
+def _view_of_numbered_cells(table: Table) -> View:
     """Show a table of raw equations as a list of cells."""
     n = table.n_cells
     listed = Table.from_equations(

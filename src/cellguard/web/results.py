@@ -39,13 +39,13 @@ def table(state: HasState, project: HasProject, body: Source) -> dict[str, Any]:
 @router.post("/table/window")
 def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]:
     """What stands in a part of the table."""
-    return _look(state, project, body).window(_block(body))
+    return _look_at_table(state, project, body).window(_block(body))
 
 
 @router.post("/table/marked")
 def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
     """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
-    return _look(state, project, body).marked(_block(body))
+    return _look_at_table(state, project, body).marked(_block(body))
 
 
 def _block(body: Window) -> Block:
@@ -57,7 +57,7 @@ def _block(body: Window) -> Block:
 @router.post("/table/cell")
 def one_cell(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
     """Everything about one cell: why it is withheld, its range, its level. Confidential."""
-    look = _look(state, project, body)
+    look = _look_at_table(state, project, body)
     cell = look.cell(body.view, body.codes)
     return {**look.about(cell), "decision": decision_of(project, look.table, cell)}
 
@@ -65,18 +65,18 @@ def one_cell(state: HasState, project: HasProject, body: OneCell) -> dict[str, A
 @router.post("/table/protects")
 def protects(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
     """Which sensitive cells would be known too closely if this withheld cell were published."""
-    look = _look(state, project, body)
+    look = _look_at_table(state, project, body)
     return look.protects(look.cell(body.view, body.codes))
 
 
 @router.post("/table/range")
 def range_of(state: HasState, project: HasProject, body: OneCell) -> dict[str, Any]:
     """What everybody can compute of a withheld cell that is not sensitive itself."""
-    look = _look(state, project, body)
+    look = _look_at_table(state, project, body)
     return look.range_of(look.cell(body.view, body.codes))
 
 
-def _look(state: HasState, project: Project, body: Window | OneCell) -> Look:
+def _look_at_table(state: HasState, project: Project, body: Window | OneCell) -> Look:
     from cellguard.web.look import look_at
 
     look = look_at(project, state.tables, body.release)
@@ -91,10 +91,10 @@ def _look(state: HasState, project: Project, body: Window | OneCell) -> Look:
 @router.get("/releases")
 def releases(project: HasProject) -> list[dict[str, Any]]:
     """What was made before, the newest first."""
-    return [_facts(project, path) for path in project.releases()]
+    return [_release_facts(project, path) for path in project.releases()]
 
 
-def _facts(project: Project, folder: Path) -> dict[str, Any]:
+def _release_facts(project: Project, folder: Path) -> dict[str, Any]:
     path = folder / "internal" / "manifest.json"
     try:
         manifest = json.loads(path.read_bytes())
@@ -163,17 +163,17 @@ def read_ledger(project: HasProject) -> dict[str, Any]:
 @router.get("/files/{part}/{name}")
 def download(project: HasProject, part: Literal["public", "internal"], name: str, release: str) -> FileResponse:
     """A file of a release, to be saved."""
-    return FileResponse(_file(project, release, part, name), filename=name)
+    return FileResponse(_file_of_release(project, release, part, name), filename=name)
 
 
 @router.get("/report/{part}")
 def report(project: HasProject, part: Literal["public", "internal"], release: str) -> FileResponse:
     """A report, to be read in the browser."""
-    path = _file(project, release, part, "report.html")
+    path = _file_of_release(project, release, part, "report.html")
     return FileResponse(path, media_type="text/html", headers={"content-security-policy": _REPORT})
 
 
-def _file(project: Project, release: str, part: str, name: str) -> Path:
+def _file_of_release(project: Project, release: str, part: str, name: str) -> Path:
     folder = project.release(release) / part
     if folder.is_dir() and name in {f.name for f in folder.iterdir() if f.is_file() and not f.is_symlink()}:
         return folder / name

@@ -112,7 +112,7 @@ class Solves:
                     self._last[project.id, kind] = running
                 return
             solve.state = "stopping"
-        _tell(solve, "stop\n")
+        _tell_process(solve, "stop\n")
 
     def close(self) -> None:
         """End everything: what is half done leaves nothing behind but its checkpoints."""
@@ -182,7 +182,7 @@ def _heard(solve: Solve, line: str) -> str | None:
     return ended if isinstance(ended, str) else None
 
 
-def _tell(solve: Solve, text: str) -> None:
+def _tell_process(solve: Solve, text: str) -> None:
     process = solve.process
     if process is None or process.stdin is None:
         return

@@ -69,7 +69,7 @@ def main(kind: str, path: str, limit_s: float) -> int:
     sys.stdout = sys.stderr  # nothing else may write between the lines
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     try:
-        made = _protect(Path(path), lines) if kind == "protect" else _compare(Path(path), lines, limit_s)
+        made = _protect_job(Path(path), lines) if kind == "protect" else _compare_methods(Path(path), lines, limit_s)
         lines.say(ended="done", result=made)
     except KeyboardInterrupt:
         lines.say(ended="stopped")
@@ -93,7 +93,7 @@ def _listen(lines: Lines) -> None:
     os._exit(1)
 
 
-def _protect(path: Path, lines: Lines) -> dict[str, Any]:
+def _protect_job(path: Path, lines: Lines) -> dict[str, Any]:
     from cellguard.publish import read_job
     from cellguard.publish.run import run
 
@@ -101,7 +101,7 @@ def _protect(path: Path, lines: Lines) -> dict[str, Any]:
     return outcome.summary(internal=True) | {"folder": os.path.relpath(outcome.folder, path.parent)}
 
 
-def _compare(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
+def _compare_methods(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     from cellguard.methods.compare import compare
     from cellguard.publish import read_job
     from cellguard.publish.steps import flagged, tabulated

@@ -155,19 +155,19 @@ def read_arb(path: str | Path) -> list[Command]:
     return commands
 
 
-def _file(text: str, at: _Place) -> str:
+def _file_name(text: str, at: _Place) -> str:
     name = unquoted(text)
     if not name:
         raise at.wrong("a file name is missing.")
     return name
 
 
-def _open(name: str, rest: str, at: _Place) -> Command:
+def _parse_open(name: str, rest: str, at: _Place) -> Command:
     kinds = {"OPENMICRODATA": "microdata", "OPENTABLEDATA": "table", "OPENMETADATA": "metadata"}
-    return Open(line=at.line, kind=kinds[name], path=_file(rest, at))
+    return Open(line=at.line, kind=kinds[name], path=_file_name(rest, at))
 
 
-def _specify(_: str, rest: str, at: _Place) -> Command:
+def _parse_table(_: str, rest: str, at: _Place) -> Command:
     parts = [p.strip() for p in rest.split("|")]
     if len(parts) < 2 or len(parts) > 4:
         raise at.wrong('a table is "dimension""dimension"|"response"|"shadow"|"cost".')
@@ -186,7 +186,7 @@ def _specify(_: str, rest: str, at: _Place) -> Command:
     )
 
 
-def _rules(_: str, rest: str, at: _Place) -> Command:
+def _parse_rules(_: str, rest: str, at: _Place) -> Command:
     rules = []
     for text in rest.split("|"):
         if not text.strip():
@@ -205,7 +205,7 @@ def _rules(_: str, rest: str, at: _Place) -> Command:
     return SafetyRules(line=at.line, rules=tuple(rules))
 
 
-def _read(name: str, rest: str, at: _Place) -> Command:
+def _parse_read(name: str, rest: str, at: _Place) -> Command:
     if name == "READMICRODATA":
         return Read(line=at.line, kind="microdata")
     if rest[:1] not in ("", "0", "1", "2") or rest[1:].strip().upper() not in ("", "T", "F"):
@@ -213,7 +213,7 @@ def _read(name: str, rest: str, at: _Place) -> Command:
     return Read(line=at.line, kind="table", totals=int(rest[:1] or 0))
 
 
-def _fields(rest: str, at: _Place, least: int) -> list[str]:
+def _split_fields(rest: str, at: _Place, least: int) -> list[str]:
     """Split at commas that stand outside quotes."""
     fields = [m.group(1).strip() for m in re.finditer(r'((?:"[^"]*"|[^,"])*)(?:,|$)', rest)][:-1]
     if len(fields) < least:
@@ -221,21 +221,21 @@ def _fields(rest: str, at: _Place, least: int) -> list[str]:
     return fields
 
 
-def _recode(_: str, rest: str, at: _Place) -> Command:
-    table, variable, target = _fields(rest, at, 3)[:3]
+def _parse_recode(_: str, rest: str, at: _Place) -> Command:
+    table, variable, target = _split_fields(rest, at, 3)[:3]
     number, target = at.whole(table, "the table's number", 1), unquoted(target)
     if target.isdigit():
         return Recode(line=at.line, table=number, variable=unquoted(variable), level=int(target))
-    return Recode(line=at.line, table=number, variable=unquoted(variable), path=_file(target, at))
+    return Recode(line=at.line, table=number, variable=unquoted(variable), path=_file_name(target, at))
 
 
-def _apriori(_: str, rest: str, at: _Place) -> Command:
-    path, table, separator = _fields(rest, at, 3)[:3]
+def _parse_apriori(_: str, rest: str, at: _Place) -> Command:
+    path, table, separator = _split_fields(rest, at, 3)[:3]
     number = at.whole(table, "the table's number", 1)
-    return Apriori(line=at.line, path=_file(path, at), table=number, separator=unquoted(separator) or ",")
+    return Apriori(line=at.line, path=_file_name(path, at), table=number, separator=unquoted(separator) or ",")
 
 
-def _suppress(_: str, rest: str, at: _Place) -> Command:
+def _parse_suppress(_: str, rest: str, at: _Place) -> Command:
     call = _CALL.fullmatch(rest) or re.fullmatch(r"\s*([A-Za-z]+)\s*()", rest)
     if call is None:
         raise at.wrong("a method looks like MOD(1,5,1,1,1) or OPT(1,10).")
@@ -248,11 +248,11 @@ def _suppress(_: str, rest: str, at: _Place) -> Command:
     return Suppress(line=at.line, method=method, table=table, arguments=arguments)
 
 
-def _write(_: str, rest: str, at: _Place) -> Command:
+def _parse_write(_: str, rest: str, at: _Place) -> Command:
     inner = re.fullmatch(r"\((.*)\)", rest)
     if inner is None:
         raise at.wrong('a table is written with (table, format, options, "file").')
-    table, kind, options, path = _fields(inner.group(1), at, 4)[:4]
+    table, kind, options, path = _split_fields(inner.group(1), at, 4)[:4]
     form = at.whole(kind, "the format", 1)
     if form > 6:
         raise at.wrong(f"unknown format {form}.", "1 CSV, 2 pivot, 3 code-value, 4 SBS, 5 intermediate, 6 JJ.")
@@ -260,12 +260,12 @@ def _write(_: str, rest: str, at: _Place) -> Command:
         line=at.line,
         table=at.whole(table, "the table's number", 1),
         format=form,
-        options=_options(unquoted(options), at),
-        path=_file(path, at),
+        options=_parse_options(unquoted(options), at),
+        path=_file_name(path, at),
     )
 
 
-def _options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
+def _parse_options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
     compact = text.replace(" ", "").upper()
     found = re.findall(r"([A-Z]{2})([+-])", compact)
     if "".join(name + sign for name, sign in found) != compact:
@@ -276,27 +276,27 @@ def _options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
     return tuple((name, sign == "+") for name, sign in found)
 
 
-def _note(name: str, rest: str, at: _Place) -> Command:
+def _parse_note(name: str, rest: str, at: _Place) -> Command:
     return Note(line=at.line, name=name, argument=unquoted(rest))
 
 
 _PARSERS: dict[str, Callable[[str, str, _Place], Command]] = {
-    "OPENMICRODATA": _open,
-    "OPENTABLEDATA": _open,
-    "OPENMETADATA": _open,
-    "SPECIFYTABLE": _specify,
-    "SAFETYRULE": _rules,
-    "READMICRODATA": _read,
-    "READTABLE": _read,
-    "RECODE": _recode,
-    "APRIORI": _apriori,
-    "APRIORY": _apriori,
-    "SUPPRESS": _suppress,
-    "WRITETABLE": _write,
-    "LOGBOOK": _note,
-    "SOLVER": _note,
-    "SILENT": _note,
-    "CLEAR": _note,
-    "VERSIONINFO": _note,
-    "GOINTERACTIVE": _note,
+    "OPENMICRODATA": _parse_open,
+    "OPENTABLEDATA": _parse_open,
+    "OPENMETADATA": _parse_open,
+    "SPECIFYTABLE": _parse_table,
+    "SAFETYRULE": _parse_rules,
+    "READMICRODATA": _parse_read,
+    "READTABLE": _parse_read,
+    "RECODE": _parse_recode,
+    "APRIORI": _parse_apriori,
+    "APRIORY": _parse_apriori,
+    "SUPPRESS": _parse_suppress,
+    "WRITETABLE": _parse_write,
+    "LOGBOOK": _parse_note,
+    "SOLVER": _parse_note,
+    "SILENT": _parse_note,
+    "CLEAR": _parse_note,
+    "VERSIONINFO": _parse_note,
+    "GOINTERACTIVE": _parse_note,
 }

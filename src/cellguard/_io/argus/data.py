@@ -31,8 +31,8 @@ def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | No
     if not raw:
         raise FormatError.at(path, None, "the file is empty.")
     if metadata.separator:
-        return _separated(path, raw, metadata, wanted)
-    return _fixed(path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables))
+        return _separated_columns(path, raw, metadata, wanted)
+    return _fixed_width_columns(path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables))
 
 
 def _clean(raw: bytes) -> bytes:
@@ -40,15 +40,15 @@ def _clean(raw: bytes) -> bytes:
     return in_utf8(raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a"))
 
 
-def _fixed(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
+def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
     import pyarrow as pa
 
     if raw.isascii():
-        starts, lengths = _lines(np.frombuffer(raw, dtype=np.uint8))
+        starts, lengths = _line_starts(np.frombuffer(raw, dtype=np.uint8))
         data: NDArray[Any] = np.frombuffer(raw, dtype=np.uint8)
     else:  # columns are counted in characters
         data = np.array(list(raw.decode("utf-8")), dtype="U1").view(np.uint32)
-        starts, lengths = _lines(data)
+        starts, lengths = _line_starts(data)
     _check_lengths(path, data, starts, lengths, needed)
     columns = {}
     kind = "S" if data.dtype == np.uint8 else "U"
@@ -60,7 +60,7 @@ def _fixed(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int
     return columns
 
 
-def _lines(data: NDArray[Any]) -> tuple[IntArray, IntArray]:
+def _line_starts(data: NDArray[Any]) -> tuple[IntArray, IntArray]:
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     starts = np.concatenate([[0], ends[:-1] + 1])
     return starts, ends - starts
@@ -81,7 +81,9 @@ def _check_lengths(path: str | Path, data: NDArray[Any], starts: IntArray, lengt
             )
 
 
-def _separated(path: str | Path, raw: bytes, metadata: Metadata, wanted: Sequence[Variable]) -> dict[str, pa.Array]:
+def _separated_columns(
+    path: str | Path, raw: bytes, metadata: Metadata, wanted: Sequence[Variable]
+) -> dict[str, pa.Array]:
     import pyarrow as pa
     from pyarrow import csv as pacsv
 
@@ -157,10 +159,10 @@ def write_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Se
     if metadata.separator:
         write_lines(path, map(metadata.separator.join, rows))
     else:
-        write_lines(path, (_fixed_line(path, k, metadata.variables, row) for k, row in enumerate(rows, 1)))
+        write_lines(path, (_fixed_width_line(path, k, metadata.variables, row) for k, row in enumerate(rows, 1)))
 
 
-def _fixed_line(path: str | Path, number: int, variables: Sequence[Variable], row: Sequence[str]) -> str:
+def _fixed_width_line(path: str | Path, number: int, variables: Sequence[Variable], row: Sequence[str]) -> str:
     line = ""
     for v, text in sorted(zip(variables, row, strict=True), key=lambda pair: pair[0].start or 0):
         start, width = cast("int", v.start), cast("int", v.width)

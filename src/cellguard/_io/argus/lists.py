@@ -71,11 +71,11 @@ def read_grc(path: str | Path) -> Recoding:
         if not colon or not new.strip() or not old.strip():
             raise FormatError.at(path, number, "lines look like 'new: a,b-c,-d'.")
         for part in old.split(","):
-            groups.setdefault(new.strip(), []).append(_range(part.strip(), path, number))
+            groups.setdefault(new.strip(), []).append(_range_of_codes(part.strip(), path, number))
     return Recoding(groups=tuple((new, tuple(ranges)) for new, ranges in groups.items()))
 
 
-def _range(text: str, path: str | Path, number: int) -> tuple[str, str]:
+def _range_of_codes(text: str, path: str | Path, number: int) -> tuple[str, str]:
     if not text or text == "-":
         raise FormatError.at(path, number, "a code or a range of codes is missing between commas.")
     first, dash, last = (p.strip() for p in text.partition("-"))

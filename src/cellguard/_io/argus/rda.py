@@ -91,13 +91,13 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     variables: list[Variable] = []
     for number, line in lines_of(path):
         if line.lstrip().startswith("<"):
-            for tag, argument in _tags(line, path, number):
+            for tag, argument in _tags_of_line(line, path, number):
                 if variables and tag not in ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT"):
-                    variables[-1] = _tagged(variables[-1], tag, argument, path, number)
+                    variables[-1] = _with_tag(variables[-1], tag, argument, path, number)
                 else:
-                    head[tag] = _header(tag, argument, path, number)
+                    head[tag] = _header_text(tag, argument, path, number)
         else:
-            variables.append(_variable(words(line), path, number, table=table, fixed="SEPARATOR" not in head))
+            variables.append(_variable_of_line(words(line), path, number, table=table, fixed="SEPARATOR" not in head))
     if not variables:
         raise FormatError.at(path, None, "describes no variable.", hint=_HINT)
     names = [v.name.lower() for v in variables]
@@ -109,14 +109,14 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     return Metadata(variables=tuple(variables), separator=separator, source=str(path), **texts)
 
 
-def _tags(line: str, path: str | Path, number: int) -> Iterator[tuple[str, str]]:
+def _tags_of_line(line: str, path: str | Path, number: int) -> Iterator[tuple[str, str]]:
     if _TAG.sub("", line).strip():
         raise FormatError.at(path, number, "tags look like <NAME> value.", hint=_HINT)
     for match in _TAG.finditer(line):
         yield match.group(1).upper(), match.group(2).strip()
 
 
-def _header(tag: str, argument: str, path: str | Path, number: int) -> str:
+def _header_text(tag: str, argument: str, path: str | Path, number: int) -> str:
     if tag not in ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT"):
         raise FormatError.at(path, number, f"<{tag}> stands before the first variable.", hint=_HINT)
     text = unquoted(argument)
@@ -127,7 +127,7 @@ def _header(tag: str, argument: str, path: str | Path, number: int) -> str:
     return text
 
 
-def _variable(parts: list[str], path: str | Path, number: int, *, table: bool, fixed: bool) -> Variable:
+def _variable_of_line(parts: list[str], path: str | Path, number: int, *, table: bool, fixed: bool) -> Variable:
     name, rest = parts[0], parts[1:]
     if table:
         return Variable(name=name, missing=tuple(rest))
@@ -142,7 +142,7 @@ def _variable(parts: list[str], path: str | Path, number: int, *, table: bool, f
     return Variable(name=name, start=start, width=width, missing=tuple(rest[wanted:]))
 
 
-def _tagged(variable: Variable, tag: str, argument: str, path: str | Path, number: int) -> Variable:
+def _with_tag(variable: Variable, tag: str, argument: str, path: str | Path, number: int) -> Variable:
     """Return the variable with what one tag says."""
     if tag in _ROLES:
         codes = tuple(words(argument)) if tag == "REQUEST" else variable.request_codes
@@ -176,11 +176,11 @@ def write_rda(path: str | Path, metadata: Metadata) -> None:
     for v in metadata.variables:
         places = [str(p) for p in (v.start, v.width) if p is not None]
         lines.append(" ".join([v.name, *places, *(quoted(m) for m in v.missing)]))
-        lines += [f"   {tag}" for tag in _written(v)]
+        lines += [f"   {tag}" for tag in _tags_of_variable(v)]
     write_lines(path, lines)
 
 
-def _written(v: Variable) -> Iterator[str]:
+def _tags_of_variable(v: Variable) -> Iterator[str]:
     if v.recodable:
         yield "<RECODEABLE>"
     if v.total_code:

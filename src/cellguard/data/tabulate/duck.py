@@ -103,7 +103,7 @@ class DuckRecords:
         connection = cls.connect(**options)
         import duckdb
 
-        kind = _kind(files[0])
+        kind = _kind_of_file(files[0])
         try:
             if kind == "parquet":
                 relation = connection.read_parquet(files)
@@ -415,7 +415,7 @@ def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]
     return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
 
 
-def _kind(path: str) -> str:
+def _kind_of_file(path: str) -> str:
     return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
 
 
@@ -423,7 +423,7 @@ def _read_csv(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], encoding: str | None
 ) -> duckdb.DuckDBPyRelation:
     """Read CSV files as text: whether 01 is a code or a number is decided by its part."""
-    with _stream(files[0]) as stream:
+    with _stream_of_file(files[0]) as stream:
         head = stream.read(MAX_HEADER + 1)
     if not head.strip():
         raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
@@ -435,10 +435,10 @@ def _read_csv(
     return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {sql.text(encoding)})")
 
 
-def _stream(path: str) -> IO[bytes]:
+def _stream_of_file(path: str) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb"))  # noqa: PTH123
 
 
 def _is_utf8(path: str) -> bool:
-    with _stream(path) as stream:
+    with _stream_of_file(path) as stream:
         return is_utf8(stream)

@@ -61,7 +61,7 @@ def judge(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judge
     """Add up every shared holding in every cell, one combination of levels after the other."""
     sizes = [len(h) for h in hierarchies]
     passes = [
-        _one(shared, [step[shared.coordinates[:, d]] for d, step in enumerate(steps)], sizes, units)
+        _judge_one_level(shared, [step[shared.coordinates[:, d]] for d, step in enumerate(steps)], sizes, units)
         for steps in product(*(layers(h) for h in hierarchies))
     ]
     joined = {f.name: np.concatenate([getattr(p, f.name) for p in passes]) for f in fields(Judged)}
@@ -71,7 +71,7 @@ def judge(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judge
     return Judged(**joined)
 
 
-def _one(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
+def _judge_one_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
     inside = np.flatnonzero(np.logical_and.reduce([c >= 0 for c in codes]))
     key = keys_of(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
     cell_keys, cell = group(key, prod(sizes))

@@ -65,9 +65,9 @@ def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> 
     largest, ptr, chosen = margins.largest, margins.ptr, margins.items
     if judged is not None:
         at = locate(keys, judged.keys, [int(keys.max()) + 1])
-        count = _plus(count, at, judged.count)
-        weight = _plus(weight, at, judged.weight) if roles.weight else count
-        total = _plus(total, at, judged.total) if "total" in scales else total
+        count = _added_at(count, at, judged.count)
+        weight = _added_at(weight, at, judged.weight) if roles.weight else count
+        total = _added_at(total, at, judged.total) if "total" in scales else total
         largest = largest.copy()
         largest[at] = np.maximum(largest[at], judged.largest)
         items, ptr, chosen = _with_judged(margins, items, judged, at, units)
@@ -81,13 +81,13 @@ def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> 
         top_weights=_padded(ptr, chosen, items.weight)[0] if roles.weight else None,
         units=units,
         protected=np.where(largest >= 0, largest, np.nan) if roles.waiver else None,
-        request=_first(ptr, chosen, items.request) if roles.request else None,
+        request=_first_of_lists(ptr, chosen, items.request) if roles.request else None,
         contributors=np.where(listed, _padded(ptr, chosen, items.who)[0], -1),
         shadow=roles.shadow is not None,
     )
 
 
-def _plus(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
+def _added_at(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
     out = x.copy()
     out[at] += more
     return out
@@ -131,7 +131,7 @@ def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[A
     return out, listed
 
 
-def _first(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
+def _first_of_lists(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
     padded, _ = _padded(ptr, chosen, x)
     return padded[:, 0] if padded.shape[1] else np.zeros(len(ptr) - 1, np.int8)
 
@@ -139,7 +139,7 @@ def _first(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
 # ---------------------------------------------------------------- into the table's order
 
 
-def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
+def _places_of_parts(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
     """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
     free = np.ones(len(cells), dtype=bool)
     out = []
@@ -154,7 +154,9 @@ def _places(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMa
     return out
 
 
-def _people(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray] | None:
+def _contributors_of_parts(
+    cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
+) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
     listed = keys_of(cells, sizes)
     place = [locate(listed, _whole_keys(part, sizes), sizes) for part in parts]
@@ -179,8 +181,8 @@ def in_order(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
-    where = _places(cells, sizes, parts)
-    people = None if len(parts) == 1 else _people(cells, sizes, parts)
+    where = _places_of_parts(cells, sizes, parts)
+    people = None if len(parts) == 1 else _contributors_of_parts(cells, sizes, parts)
     columns: dict[str, Any] = {}
     for field in fields(CellStatistics):
         given = [getattr(part.statistics, field.name) for part in parts]
@@ -188,14 +190,14 @@ def in_order(
             given = people
         if isinstance(given[0], np.ndarray):
             empty = {"protected": np.nan, "contributors": -1}.get(field.name, 0)
-            columns[field.name] = _spread(given, where, len(cells), empty)
+            columns[field.name] = _in_table_order(given, where, len(cells), empty)
         else:
             columns[field.name] = given[0]
     costs = [part.cost for part in parts if part.cost is not None]
-    return CellStatistics(**columns), _spread(costs, where, len(cells), 0.0) if costs else None
+    return CellStatistics(**columns), _in_table_order(costs, where, len(cells), 0.0) if costs else None
 
 
-def _spread(columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float) -> NDArray[Any]:
+def _in_table_order(columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float) -> NDArray[Any]:
     width = (max(c.shape[1] for c in columns),) if columns[0].ndim == 2 else ()
     out = np.full((n, *width), empty, dtype=columns[0].dtype)
     for column, pairs in zip(columns, where, strict=True):

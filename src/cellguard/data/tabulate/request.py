@@ -174,18 +174,18 @@ def check_facts(facts: Facts, roles: Roles, records: Records) -> None:
     """Refuse records that cannot be added up; says how many, which column and where first, never what they hold."""
     if facts.records == 0:
         raise InputError("there are no records.")
-    for message, hint in _complaints(facts, roles, records):
+    for message, hint in _wrong_records(facts, roles, records):
         raise InputError(message, hint=hint)
 
 
-def _counted(count: int, column: str, roles: Roles, records: Records, *, missing: bool) -> str:
+def _records_in_words(count: int, column: str, roles: Roles, records: Records, *, missing: bool) -> str:
     """Say how many records it is about, and which line of a text file is the first."""
     line = records.first_line(column, roles.decimal, missing=missing)
     word = "record" if count == 1 else "records"
     return f"{count:,} {word}" + ("" if line is None else f" ({'' if count == 1 else 'the first in '}line {line})")
 
 
-def _complaints(facts: Facts, roles: Roles, records: Records) -> Iterator[tuple[str, str]]:
+def _wrong_records(facts: Facts, roles: Roles, records: Records) -> Iterator[tuple[str, str]]:
     for part, absolute in facts.absolute.items():
         if not absolute < _LARGEST:
             yield (
@@ -197,7 +197,7 @@ def _complaints(facts: Facts, roles: Roles, records: Records) -> Iterator[tuple[
         if count:
             yield (
                 (
-                    f"column {column!r} ({part}): {_counted(count, column, roles, records, missing=False)} "
+                    f"column {column!r} ({part}): {_records_in_words(count, column, roles, records, missing=False)} "
                     f"{'holds' if count == 1 else 'hold'} something that is not a finite number."
                 ),
                 "is the decimal sign a comma? then say decimal = ','."
@@ -208,7 +208,7 @@ def _complaints(facts: Facts, roles: Roles, records: Records) -> Iterator[tuple[
         if count and not (part == "value" and roles.skip_missing):
             yield (
                 (
-                    f"column {column!r} ({part}): {_counted(count, column, roles, records, missing=True)} "
+                    f"column {column!r} ({part}): {_records_in_words(count, column, roles, records, missing=True)} "
                     f"{'has' if count == 1 else 'have'} no number."
                 ),
                 "skip_missing leaves out records without a value." if part == "value" else "correct the data.",

@@ -65,11 +65,11 @@ def group(keys: IntArray, grid: int) -> tuple[IntArray, IntArray]:
 def roll_up(cells: Cells, hierarchies: Sequence[Hierarchy], items: Items, units: int) -> Cells:
     """Add every margin: one dimension after the other, each cell into all codes above its own."""
     for d, hierarchy in enumerate(hierarchies):
-        cells = _along(cells, d, hierarchy, [len(h) for h in hierarchies], items, units)
+        cells = _rolled_along(cells, d, hierarchy, [len(h) for h in hierarchies], items, units)
     return cells
 
 
-def _along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], items: Items, units: int) -> Cells:
+def _rolled_along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], items: Items, units: int) -> Cells:
     from scipy.sparse import csr_array
 
     above = _codes_above(hierarchy)
@@ -84,11 +84,11 @@ def _along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], ite
     member.sort_indices()
     first = np.empty(len(distinct), dtype=np.int64)
     first[place] = np.arange(len(row))
-    ptr, chosen = _merged(member, cells, items, units)
+    ptr, chosen = _merged_largest(member, cells, items, units)
     return Cells(
         coordinates=coordinates[first],
         sums=member @ cells.sums,
-        largest=_most(member, cells.largest),
+        largest=_largest_of_groups(member, cells.largest),
         ptr=ptr,
         items=chosen,
     )
@@ -104,13 +104,13 @@ def _codes_above(hierarchy: Hierarchy) -> csr_array:
     return csr_array((np.ones(len(leaf)), (leaf, M.coords[0])), shape=(n, n))
 
 
-def _most(member: csr_array, x: FloatArray) -> FloatArray:
+def _largest_of_groups(member: csr_array, x: FloatArray) -> FloatArray:
     """Return the largest number of each group."""
     out: FloatArray = np.maximum.reduceat(x[member.indices], member.indptr[:-1].astype(np.int64))
     return out
 
 
-def _merged(member: csr_array, cells: Cells, items: Items, units: int) -> tuple[IntArray, IntArray]:
+def _merged_largest(member: csr_array, cells: Cells, items: Items, units: int) -> tuple[IntArray, IntArray]:
     if not units:
         return np.zeros(member.shape[0] + 1, np.int64), np.zeros(0, np.int64)
     from cellguard._core.top import merge_top

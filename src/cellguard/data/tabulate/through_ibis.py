@@ -166,7 +166,7 @@ class IbisRecords:
         elif self._who is not None:
             columns["i"] = _alike(t, self._who)
         if roles.waiver:
-            columns["q"] = _truth(t[roles.waiver])
+            columns["q"] = _truth_values(t[roles.waiver])
         if roles.request:
             asked = t[roles.request].cast("string").strip()
             kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
@@ -206,21 +206,21 @@ def _gap(holding: Any) -> Any:
     return holding.isnull() | (holding.strip() == "") if holding.type().is_string() else holding.isnull()
 
 
-def _truth(x: Any) -> Any:
+def _truth_values(x: Any) -> Any:
     if x.type().is_string():
         return x.strip().lower().isin(["1", "true", "t", "yes", "y"]).fill_null(False)
     return (x if x.type().is_boolean() else x != 0).fill_null(False)
 
 
-def _pair(x: Any, scale: Scale) -> tuple[Any, Any]:
+def _exact_pair(x: Any, scale: Scale) -> tuple[Any, Any]:
     """Return the whole and the part of an exact sum (see :class:`Scale`), record by record."""
     whole = (x * scale.whole).round().cast("float64")
     part = ((x - whole / scale.whole) * (scale.whole * scale.part)).round().cast("float64")
     return whole, part
 
 
-def _total(x: Any, scale: Scale) -> Any:
-    whole, part = _pair(x, scale)
+def _exact_total(x: Any, scale: Scale) -> Any:
+    whole, part = _exact_pair(x, scale)
     return whole.sum().cast("float64") / scale.whole + part.sum().cast("float64") / (scale.whole * scale.part)
 
 
@@ -231,15 +231,15 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> i
     codes = [f"d{i}" for i in range(len(roles.dimensions))]
     looked = scales["contributions"]
     sums: dict[str, Any] = {
-        "y": _total(records.y, scales["value"]),
-        "sx": _total(records.sx, looked),
+        "y": _exact_total(records.y, scales["value"]),
+        "sx": _exact_total(records.sx, looked),
         "n": records.count(),
     }
     if roles.weight:
-        sums |= {"ax": _total(records.x, looked), "wax": _total(records.wx, looked)}
-        sums["sw"] = _total(records.w, scales["weight"])
+        sums |= {"ax": _exact_total(records.x, looked), "wax": _exact_total(records.wx, looked)}
+        sums["sw"] = _exact_total(records.w, scales["weight"])
     if roles.cost:
-        sums["c"] = _total(records.c, scales["cost"])
+        sums["c"] = _exact_total(records.c, scales["cost"])
     if roles.waiver:
         sums["q"] = records.q.all()
     if roles.request:
@@ -269,7 +269,7 @@ def _measures(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dic
     if roles.cost:
         wanted.append(("c", items.c, scales["cost"], None))
     for name, x, scale, where in wanted:
-        for half, column in enumerate(_pair(x, scale)):
+        for half, column in enumerate(_exact_pair(x, scale)):
             out[f"{name}{half}"] = column.sum(where=where).cast("float64").fill_null(0.0)
     if roles.waiver:
         out["protected"] = items.x.max(where=~items.q if alone is None else ~items.q & alone)

@@ -142,7 +142,7 @@ def tabulate(
     >>> [protected.label(i) for i in protected.sensitive_cells[:2]]
     ['(region=Total, size=small)', '(region=N, size=Total)']
     """
-    dims = _dimensions(by)
+    dims = _dimensions_given(by)
     _check_numbers(top, decimals)
     if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
         raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
@@ -196,7 +196,7 @@ def _check_numbers(top: int, decimals: int | None) -> None:
         raise InputError(f"decimals={decimals!r}: a whole number from 0 to {_MOST_DECIMALS} is needed.")
 
 
-def _dimensions(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+def _dimensions_given(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(by, str):
         return {by: None}
     dims = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)

@@ -64,7 +64,7 @@ class NullSpaceCopies:
         S = np.zeros((len(diagonal), len(diagonal)))
         self.factors = []
         for k in range(len(D)):
-            _look(self.deadline)
+            _look_at_clock(self.deadline)
             factor = robust_cholesky((self.N.T * D[k]) @ self.N)
             X = solve_triangular(factor[0], self.N.T, lower=True, check_finite=False)
             parts = _parts(tp[k], tq[k], D[k], diagonal, tied)
@@ -102,7 +102,7 @@ class RangeCopies:
         reference = (tp + tq).sum(axis=0) if tied else np.concatenate([tp.sum(axis=0), tq.sum(axis=0)])
         S = np.zeros((len(reference), len(reference)))
         for k in range(K):
-            _look(self.deadline)
+            _look_at_clock(self.deadline)
             schur.normal(*self.touched, self.reciprocal[k], self.inverse[k])
             self._invert(self.inverse[k])
             parts = _parts(tp[k], tq[k], D[k], reference, tied)
@@ -135,7 +135,7 @@ class RangeCopies:
         return schur.project(*self.touched, self.inverse, self.reciprocal, b)
 
 
-def _look(deadline: Deadline) -> None:
+def _look_at_clock(deadline: Deadline) -> None:
     if deadline.passed:
         raise OutOfTimeError
 

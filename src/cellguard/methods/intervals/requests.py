@@ -89,7 +89,7 @@ class Variables:
         groups = [self._movements(plain, 0)] if plain else []
         self.symmetric = not own and bool(plain) and self._mirrored(groups[0])
         self._sizes = [len(group) for group in own]
-        self.group = _joined([*groups, *own])
+        self.group = _joined_requests([*groups, *own])
 
     def __len__(self) -> int:
         return len(self.group.cell)
@@ -174,7 +174,7 @@ class Variables:
         return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
 
 
-def _joined(groups: list[WidthRequests]) -> WidthRequests:
+def _joined_requests(groups: list[WidthRequests]) -> WidthRequests:
     from cellguard.methods.intervals.interior import WidthRequests
 
     def every(name: str, dtype: type) -> Any:

@@ -89,7 +89,7 @@ def intervals(
     (True, 1)
     """
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
-    _check(position, gap, seed)
+    _check_options(position, gap, seed)
     if position == "classes":
         seed = drawn_seed(seed)
     options = {"gap": gap, "time_limit_s": time_limit_s, "position": position, "seed": seed}
@@ -98,11 +98,11 @@ def intervals(
     hopeless = problem.hopeless(searching.deadline)
     seconds = {"reduce": limits.spent_s}
     if hopeless:
-        return _nothing(table, Status.INFEASIBLE, seconds, options, hopeless)
+        return _no_intervals(table, Status.INFEASIBLE, seconds, options, hopeless)
     found = _narrowest(problem, limits) if position == "narrowest" else _by_classes(problem, seed, limits)
     seconds["solve"] = limits.spent_s - seconds["reduce"]
     if found is None:
-        return _nothing(table, Status.TIME_LIMIT, seconds, options, _NONE)
+        return _no_intervals(table, Status.TIME_LIMIT, seconds, options, _NONE)
     objective = float(problem.weight @ (found.upper - found.lower))
     bound = min(found.bound, objective)
     proven = objective - bound <= gap * objective
@@ -126,7 +126,7 @@ def intervals(
     )
 
 
-def _check(position: str, gap: float, seed: int) -> None:
+def _check_options(position: str, gap: float, seed: int) -> None:
     if position == "random":
         raise InputError(
             "position 'random' is gone: the widths it drew told the values.",
@@ -139,7 +139,9 @@ def _check(position: str, gap: float, seed: int) -> None:
         raise InputError(f"seed {seed!r}: a whole number of at least 0 is needed.")
 
 
-def _nothing(table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str) -> Intervals:
+def _no_intervals(
+    table: Table, status: Status, seconds: dict[str, float], options: dict[str, Any], why: str
+) -> Intervals:
     return Intervals(
         table=table,
         status=status,

@@ -96,7 +96,7 @@ def _choices(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
     """Return what must be chosen: one of two multiples, or a side of the truth."""
     if rounded is not None:
         cells = np.flatnonzero(np.isfinite(rounded[0]))
-        ends = [np.where(_inside(limits, cells, m[cells]), m[cells], np.nan) for m in rounded]
+        ends = [np.where(_within_limits(limits, cells, m[cells]), m[cells], np.nan) for m in rounded]
         first, second = (np.where(np.isnan(ends[k]), ends[1 - k], ends[k]) for k in (0, 1))
         first, second = np.minimum(first, second), np.maximum(first, second)
         return _Choices(cells=cells, left=(first, first), right=(second, second))
@@ -106,7 +106,7 @@ def _choices(limits: CellLimits, rounded: FloatArray | None) -> _Choices:
     return _Choices(cells=cells, left=(low, -apart), right=(apart, high))
 
 
-def _inside(limits: CellLimits, cells: IntArray, movement: FloatArray) -> BoolArray:
+def _within_limits(limits: CellLimits, cells: IntArray, movement: FloatArray) -> BoolArray:
     near = 1e-9 * np.maximum(1.0, np.abs(movement))
     return np.asarray((movement >= limits.low[cells] - near) & (movement <= limits.high[cells] + near))
 

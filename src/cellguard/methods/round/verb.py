@@ -136,7 +136,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     }  # fmt: skip
     run = _RoundingRun(
         table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
-        keep_multiples=keep_multiples, weights=_weights(table, weights), limits=limits, method=method,
+        keep_multiples=keep_multiples, weights=_weights_given(table, weights), limits=limits, method=method,
         options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
@@ -324,7 +324,7 @@ def _check_steps(*, step: int | None, max_step: int) -> None:
             raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
 
 
-def _weights(table: Table, weights: str | ArrayLike) -> FloatArray:
+def _weights_given(table: Table, weights: str | ArrayLike) -> FloatArray:
     if isinstance(weights, str):
         return table.with_weights(weights).weights
     return table.with_(weights=np.asarray(weights, np.float64)).weights

@@ -25,15 +25,15 @@ _NAMED = 5
 
 def views_of(content: Content, *, public: bool) -> Iterator[GridPage]:
     """Yield the tables of a release, one grid for each slice."""
-    yield from grids_of(content.release.table, _cells(content, public=public), content.views)
+    yield from grids_of(content.release.table, _cells_of_report(content, public=public), content.views)
 
 
-def _cells(content: Content, *, public: bool) -> list[Cell]:
+def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     release = content.release
     texts, kinds = published_texts(release, mark_primary=content.primaries_shown or not public)
     if public:
         return [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    truth, notes = texts_of(release.table, release.table.values), _notes(content)
+    truth, notes = texts_of(release.table, release.table.values), _notes_of_cells(content)
     withheld = isinstance(release, Suppression)
     shown = [
         text if text == true or kind == "empty" else true if withheld else f"{text} ({true})"
@@ -42,7 +42,7 @@ def _cells(content: Content, *, public: bool) -> list[Cell]:
     return [Cell(text, kind, note) for text, kind, note in zip(shown, kinds, notes, strict=True)]
 
 
-def _notes(content: Content) -> list[str]:
+def _notes_of_cells(content: Content) -> list[str]:
     """Say of each cell what only the office may know: the truth, the reasons, the range."""
     table = content.release.table
     point = content.release.point_values()

@@ -100,10 +100,10 @@ def _standing(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str
     for part in parts:
         for cell in np.intersect1d(part.cells, shown).tolist():
             where[cell].append(part.name)
-    return [(_label(release, cell), names) for cell, names in where.items()], len(cells) - len(shown)
+    return [(_cell_in_words(release, cell), names) for cell, names in where.items()], len(cells) - len(shown)
 
 
-def _label(release: Release, cell: int) -> str:
+def _cell_in_words(release: Release, cell: int) -> str:
     codes = zip(release.table.codes_of(cell).items(), release.table.codes, strict=True)
     told = [f"{d} {code}" for (d, code), known in codes if code != known[0] or d == "indicator"]
     return ", ".join(told) or "the total of all"

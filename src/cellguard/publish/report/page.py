@@ -79,7 +79,7 @@ def render(content: Content, *, public: bool) -> str:
         "cells": table.n_cells,
         "relations": table.n_relations,
         "attackers": max(len(table.attackers), 1),
-        "parts": pictures.shares(_parts(content, public=public)),
+        "parts": pictures.shares(_shares_of_cells(content, public=public)),
         "grids": grids,
         "legend": {kind: text for kind, text in _KINDS.items() if kind in used},
         "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
@@ -91,7 +91,7 @@ def render(content: Content, *, public: bool) -> str:
     }
     facts |= linked(content, public=public)
     if not public:
-        facts |= _internal(content)
+        facts |= _internal_facts(content)
     return str(_template().render(facts))
 
 
@@ -116,7 +116,7 @@ def _kept(keep: Sequence[Any]) -> str:
     return "; ".join(names)
 
 
-def _parts(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
+def _shares_of_cells(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
     """Say how the cells divide into published, withheld and changed ones."""
     release, n = content.release, content.release.table.n_cells
     if isinstance(release, Suppression):
@@ -134,7 +134,7 @@ def _parts(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
 # ---------------------------------------------------------------- internal
 
 
-def _internal(content: Content) -> dict[str, Any]:
+def _internal_facts(content: Content) -> dict[str, Any]:
     table, audit = content.release.table, content.audit
     out: dict[str, Any] = {
         "asked": dict(content.asked),
@@ -143,12 +143,12 @@ def _internal(content: Content) -> dict[str, Any]:
         else list(zip(table.flags.names, table.flags.reasons, table.flags.counts().values(), strict=True)),
         "sensitive": int(table.sensitive.sum()),
         "by_dimension": list(_by_dimension(table)),
-        "result": _result(content),
-        "loss": _loss(content),
+        "result": _result_in_words(content),
+        "loss": _loss_in_words(content),
         "seconds": {name: f"{s:.2f}" for name, s in content.seconds.items()},
-        "comparison": None if content.comparison is None else _comparison(content.comparison),
+        "comparison": None if content.comparison is None else _comparison_rows(content.comparison),
         "columns": _COLUMNS,
-        "attack": _attack(content.attack),
+        "attack": _attack_in_words(content.attack),
         "attack_picture": _attack_picture(content.attack),
     }
     if audit is not None:
@@ -173,7 +173,7 @@ def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
             yield name, pictures.bars({table.codes[d][i]: float(counts[i]) for i in order}, "sensitive cells")
 
 
-def _result(content: Content) -> dict[str, str]:
+def _result_in_words(content: Content) -> dict[str, str]:
     release = content.release
     proven = isfinite(release.gap)
     out = {"status": str(release.status).replace("_", " "), "objective": figure(release.objective)}
@@ -188,7 +188,7 @@ def _result(content: Content) -> dict[str, str]:
     return out
 
 
-def _loss(content: Content) -> dict[str, dict[str, str]]:
+def _loss_in_words(content: Content) -> dict[str, dict[str, str]]:
     names = {"abs_mean": "mean", "abs_max": "largest", "pct_mean": "mean, %", "pct_max": "largest, %"}
     return {
         group: {shown: figure(figures[key]) for key, shown in names.items()}
@@ -197,7 +197,7 @@ def _loss(content: Content) -> dict[str, dict[str, str]]:
     }
 
 
-def _comparison(comparison: Any) -> list[dict[str, str]]:
+def _comparison_rows(comparison: Any) -> list[dict[str, str]]:
     return [{name: _compared(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
 
 
@@ -206,7 +206,7 @@ def _compared(value: Any) -> str:
     return f"{value:,.1f}" if isinstance(value, float) and isfinite(value) else figure(value)
 
 
-def _attack(attack: Any) -> dict[str, str]:
+def _attack_in_words(attack: Any) -> dict[str, str]:
     if attack is None:
         return {}
     summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
