@@ -13,7 +13,7 @@ from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.publish.model import Job
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "attacked_method", "check", "columns_of_data", "encoding_of", "files_of_data"]
+__all__ = ["Mistake", "Where", "attacked_method", "check", "columns_of_data", "encoding_of", "files_of_data"]
 
 
 Where = tuple[str | int, ...]

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from cellguard._io.facts import ReadOnce
 from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard.exceptions import InputError, did_you_mean
-from cellguard.publish.check import Mistake, check
+from cellguard.publish.check import Mistake, Where, check
 from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.places import Places
@@ -126,7 +126,7 @@ _TEXTS = {
 
 
 def _shape_mistakes(error: ValidationError) -> list[Mistake]:
-    found: dict[tuple[str | int, ...], Mistake] = {}
+    found: dict[Where, Mistake] = {}
     for entry in error.errors(include_url=False, include_input=True):
         tag, path = _without_tag(tuple(part for part in entry["loc"] if not _is_branch(part)))
         kind, context = entry["type"], entry.get("ctx", {})
@@ -149,7 +149,6 @@ def _shape_mistakes(error: ValidationError) -> list[Mistake]:
     return list(found.values())
 
 
-_Path = tuple[str | int, ...]
 _UNIONS: dict[str, tuple[str, Mapping[str, type[Section]]]] = {
     "rules": ("rule", RULE_SECTIONS),
     "method": ("name", METHOD_SECTIONS),
@@ -157,7 +156,7 @@ _UNIONS: dict[str, tuple[str, Mapping[str, type[Section]]]] = {
 """Section -> the key that says of which kind it is, and the kinds."""
 
 
-def _without_tag(path: _Path) -> tuple[str | None, _Path]:
+def _without_tag(path: Where) -> tuple[str | None, Where]:
     """Take out the kind that pydantic puts into the path of a rule or method: ``("rules", 0, "zero", "upper")``."""
     at = {"rules": 2, "method": 1}.get(str(path[0])) if path else None
     if at is None or len(path) <= at or path[at] not in _UNIONS[str(path[0])][1]:
@@ -165,14 +164,14 @@ def _without_tag(path: _Path) -> tuple[str | None, _Path]:
     return str(path[at]), path[:at] + path[at + 1 :]
 
 
-def _unknown_tag(path: _Path, context: Mapping[str, Any]) -> tuple[_Path, str, str | None]:
+def _unknown_tag(path: Where, context: Mapping[str, Any]) -> tuple[Where, str, str | None]:
     key, kinds = _UNIONS[str(path[0])]
     if "tag" not in context:
         return (*path, key), "is needed.", f"one of {', '.join(kinds)}."
     return (*path, key), f"must be one of {', '.join(kinds)}.", did_you_mean(str(context["tag"]), kinds)
 
 
-def _unknown_key(path: _Path, tag: str | None) -> tuple[str, str]:
+def _unknown_key(path: Where, tag: str | None) -> tuple[str, str]:
     key = str(path[-1])
     if tag is None:
         known = _keys(path[:-1])

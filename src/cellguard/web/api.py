@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -19,6 +19,9 @@ from cellguard.web.projects import Project, mistake_facts
 from cellguard.web.solves import Solve
 from cellguard.web.state import HasProject, HasState, State, load
 from cellguard.web.tables import rule_counts
+
+if TYPE_CHECKING:
+    from cellguard.publish.check import Mistake
 
 __all__ = ["router"]
 
@@ -149,12 +152,16 @@ def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any
 # ---------------------------------------------------------------- the job
 
 
+def _refused(mistakes: list[Mistake]) -> JSONResponse:
+    return JSONResponse({"mistakes": mistake_facts(mistakes)}, status_code=422)
+
+
 @router.put("/projects/{project}/job/{part}")
 def change_job(project: HasProject, part: Part, body: Sections) -> Any:
     """Change sections of the job; with a mistake in them nothing is changed, and every mistake is told."""
     wrong = project.change(part, body.sections)
     if wrong:
-        return JSONResponse({"mistakes": mistake_facts(wrong)}, status_code=422)
+        return _refused(wrong)
     _, left = project.examined(project.raw())
     return {"mistakes": mistake_facts(left), "text": project.text()}
 
@@ -167,7 +174,7 @@ def counts(state: HasState, project: HasProject, body: Sections) -> Any:
     raw = {**project.raw(), **body.sections}
     job, mistakes = project.examined({k: v for k, v in raw.items() if v is not None})
     if job is None or mistakes:
-        return JSONResponse({"mistakes": mistake_facts(mistakes)}, status_code=422)
+        return _refused(mistakes)
     return rule_counts(state.tables.flagged(JobFile(path=project.path, text="", job=job, facts=project.facts)))
 
 
@@ -176,7 +183,7 @@ def decide_cell(state: HasState, project: HasProject, body: CellDecision) -> Any
     """Decide of one cell by hand: protect it, publish it, let it be withheld, or nothing of that."""
     wrong = decide(project, lambda: state.tables.flagged(project.job_file()), body.codes, body.decision)
     if wrong:
-        return JSONResponse({"mistakes": mistake_facts(wrong)}, status_code=422)
+        return _refused(wrong)
     return {"codes": body.codes, "decision": body.decision}
 
 
@@ -192,7 +199,7 @@ def begin(state: HasState, project: HasProject, kind: Kind, body: Limit | None =
         from cellguard.publish.check import Mistake
 
         wrong = Mistake(("compare", "time_limit_s"), "a number of seconds is needed, at least 0.")
-        return JSONResponse({"mistakes": mistake_facts([wrong])}, status_code=422)
+        return _refused([wrong])
     if file.job.unconfirmed:
         raise InputError(
             f"guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",
