@@ -131,7 +131,7 @@ def job_of_counts(folder, counts, **method):
     lines = [f"t{i},a{j}" for i, row in enumerate(counts) for j, n in enumerate(row) for _ in range(n)]
     (folder / "people.csv").write_text("\n".join(["town,age", *lines]))
     return write_job(
-        folder, "town", "age", name="people", seed=5, data={"file": "people.csv"},
+        folder, "town", "age", name="people", seed=5, insiders=False, data={"file": "people.csv"},
         rules=[{"rule": "min_frequency", "n": 5}], levels={"width": 8}, method=method | {"weights": "unit"},
         attack={"scenario": "matching"},
     )  # fmt: skip
