@@ -346,6 +346,14 @@ def test_small_cells_beside_thousands_of_millions_add_up(tmp_path):
     assert not found(table, "adjust", tmp_path, norm="l12", senses="optimal", time_limit_s=5.0, **options)
 
 
+def test_an_interior_point_that_loses_its_way_is_not_published(tmp_path):
+    """A count of 7 was published as 1.6e20, and its sums missed by thousands: far outside the levels, and no table."""
+    table = case(20261203, 4571).table
+    options = {"senses": "key", "repair": "senses", "surplus": 2.0, "seed": 2051853073}
+    assert not found(table, "adjust", tmp_path, norm="l1", time_limit_s=5.0, **options)
+    assert cg.adjust(table, norm="l1", time_limit_s=5.0, **options).values.max() < 1e12
+
+
 def test_multipliers_of_a_singular_system_are_left_as_they_are():
     """Everything sensitive, one maximum, zeros beside billions: balancing the multipliers met a singular matrix."""
     table = case(20261120, 784).table

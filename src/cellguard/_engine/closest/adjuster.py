@@ -20,7 +20,7 @@ from cellguard._engine.closest.closest_problem import ClosestProblem, Movers
 from cellguard._engine.closest.distance import Certificate, Target, certify, contradicts
 from cellguard._engine.closest.interior import InteriorPoint, Point, Projection
 from cellguard._engine.closest.newton_systems import IterativeNormal, cheapest
-from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus
+from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import blas_threads
 from cellguard._tolerances import EXACT_RELATION, PROVEN_GAP
@@ -29,6 +29,8 @@ from cellguard._types import BoolArray, FloatArray
 __all__ = ["Adjuster", "Closest"]
 
 
+_OUTSIDE = 1e-3
+"""A movement that misses a relation or bound by such a share is none."""
 _LARGE = 100_000
 """Movers from which on factors may take minutes where conjugate gradients take seconds."""
 
@@ -57,6 +59,12 @@ class Closest:
         """Whether the movement satisfies relations and bounds, and nothing is closer, up to rounding."""
         proof = self.certificate
         return proof is not None and proof.gap <= PROVEN_GAP and max(proof.residual, proof.violation) <= EXACT_RELATION
+
+    @property
+    def outside(self) -> bool:
+        """Whether the movement misses relations or bounds by more than rounding: the interior point lost its way."""
+        proof = self.certificate
+        return proof is not None and not max(proof.residual, proof.violation) <= _OUTSIDE
 
     @property
     def objective(self) -> float:
@@ -184,19 +192,21 @@ class Adjuster:
         z = self.movers.cells(point.v) * problem.unit
         force, bounds, share = problem.forces(point, z)
         found = self._finish(self.complete(z), force, bounds, point.iterations, target, share)
-        if found.proven or soft is not None or self.feasible(problem, deadline):
+        if found.proven or soft is not None:
             return found
-        return self._nothing()
+        status, v = problem.by_simplex(deadline)
+        if status is SolveStatus.INFEASIBLE:
+            return self._nothing()
+        if v is None or not found.outside:
+            return found
+        still = np.zeros(self.n)  # a movement within the bounds, of which nothing is proven
+        z = self.complete(self.movers.cells(v) * problem.unit)
+        return self._finish(z, still, np.zeros((2, self.n)), point.iterations, target)
 
     def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
         """Whether the multipliers of a point prove that no movement satisfies the bounds."""
         y = self.multipliers(problem.forces(point, np.zeros(self.n))[0])
         return contradicts(self.relations, y, target.lower, target.upper)
-
-    def feasible(self, problem: ClosestProblem, deadline: Deadline = NEVER) -> bool:
-        """Whether any movement satisfies the bounds, decided by the simplex method; true where it cannot tell."""
-        lp = LinearProgram(LinearModel(self.movers.relations, 0.0, 0.0, problem.lower, problem.upper), ONCE)
-        return lp.solve(time_limit_s=deadline.at_least()).status is not SolveStatus.INFEASIBLE
 
     def _finish(
         self,

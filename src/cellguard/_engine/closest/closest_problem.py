@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Target
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
-from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
@@ -123,6 +123,18 @@ class ClosestProblem:
         """Whether only absolute movements count, so that vertices are among the closest."""
         plain = self.soft is None and self.request is None
         return plain and bool(self.absolute.any()) and not self.square.any() and not self.caps
+
+    def by_simplex(self, deadline: Deadline = NEVER) -> tuple[SolveStatus, FloatArray | None]:
+        """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
+        A, price = self.m.relations, np.where(self.absolute > 0, self.absolute, 1.0)
+        price = price / np.median(price)  # prices of very different sizes are what the interior point stumbles over
+        lower, upper = (
+            np.concatenate([choose(x, 0.0) for x in pair])
+            for choose, pair in ((np.maximum, (self.lower, -self.upper)), (np.maximum, (self.upper, -self.lower)))
+        )
+        model = LinearModel(csc_array(hstack([A, -A])), 0.0, 0.0, lower, upper, np.clip(np.tile(price, 2), 1e-6, 1e6))
+        s = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
+        return s.status, s.x[: self.m.n] - s.x[self.m.n :] if s.optimal else None
 
     @property
     def curved(self) -> bool:

@@ -24,6 +24,7 @@ from cellguard._engine.closest.directions_near import NearSenses
 from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_of_totals
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
+from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.standing import Standing
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
@@ -157,7 +158,8 @@ class Senses:
             point = InteriorPoint(problem.program(), self.k.projection).run(tolerance=_ROUGH, max_iterations=60)
         if point.violation < 1e-7 and point.gap < 1e-4 * abs(point.objective):
             return point.objective, point.objective - point.gap, point.v * problem.unit
-        return (np.inf, -np.inf, nowhere) if self.k.feasible(problem) else (np.inf, np.inf, nowhere)
+        none = problem.by_simplex()[0] is SolveStatus.INFEASIBLE
+        return np.inf, np.inf if none else -np.inf, nowhere
 
     # ------------------------------------------------------------------ heuristics
 
