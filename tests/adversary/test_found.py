@@ -354,6 +354,13 @@ def test_an_interior_point_that_loses_its_way_is_not_published(tmp_path):
     assert cg.adjust(table, norm="l1", time_limit_s=5.0, **options).values.max() < 1e12
 
 
+def test_senses_of_cells_without_any_bound_are_looked_for():
+    """No bound and no level in a part of the search: an average over no rows was taken."""
+    table = case(20261203, 8443).table
+    options = {"repair": "senses", "weights": "value", "seed": 254601701, "time_limit_s": 5}
+    assert cg.adjust(table, norm="l2", senses="optimal", **options).published
+
+
 def test_multipliers_of_a_singular_system_are_left_as_they_are():
     """Everything sensitive, one maximum, zeros beside billions: balancing the multipliers met a singular matrix."""
     table = case(20261120, 784).table

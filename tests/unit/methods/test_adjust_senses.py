@@ -152,7 +152,7 @@ def test_the_explanation_names_the_relation_and_its_cells_and_no_value():
 
 def test_senses_are_flipped_as_few_as_possible():
     table, senses = contradictory()
-    release = cg.adjust(table, senses=senses)
+    release = cg.adjust(table, senses=senses, surplus=0)  # with a surplus one flip may leave too little room
     assert release.published
     assert release.status is cg.Status.FEASIBLE
     assert release.audit().safe

@@ -156,7 +156,8 @@ class Senses:
             return np.inf, np.inf, nowhere
         with blas_threads():
             point = InteriorPoint(problem.program(), self.k.projection).run(tolerance=_ROUGH, max_iterations=60)
-        if point.violation < 1e-7 and point.gap < 1e-4 * abs(point.objective):
+        # where moving costs nothing no gap is small beside the objective
+        if point.converged or (point.violation < 1e-7 and point.gap < 1e-4 * abs(point.objective)):
             return point.objective, point.objective - point.gap, point.v * problem.unit
         none = problem.by_simplex()[0] is SolveStatus.INFEASIBLE
         return np.inf, np.inf if none else -np.inf, nowhere

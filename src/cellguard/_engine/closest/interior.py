@@ -197,6 +197,9 @@ class InteriorPoint:
 
         While rows stay violated `impossible` is asked whether the multipliers prove that this cannot change.
         """
+        if not len(self.point.slack):  # nothing is asked for: no movement is the closest
+            self.point = replace(self.point, objective=self.p.constant, gap=0.0, violation=0.0, converged=True)
+            return self.point
         x, best, best_quality, stalled, before = self.point, replace(self.point), np.inf, 0, np.inf
         first = float(x.slack @ x.multiplier) / len(x.slack)
         for _ in range(max_iterations):

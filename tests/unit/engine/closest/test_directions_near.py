@@ -12,6 +12,7 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.closest_problem import ClosestProblem
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance, Target, contradicts
+from cellguard._engine.solvers.lp import SolveStatus
 from cellguard.methods.adjust.whole import apart
 
 
@@ -39,8 +40,8 @@ def test_a_contradiction_is_what_the_simplex_method_calls_infeasible(seed, share
     up = np.random.default_rng(1000 + seed).random(table.n_cells) < 0.5
     target = Target(*bounds_of(table, up), Distance.of(table.n_cells, square=1.0 / table.values))
     adjuster = Adjuster(table.relations)
-    feasible = adjuster.feasible(ClosestProblem(adjuster.movers, target))
-    monkeypatch.setattr(adjuster, "feasible", lambda *_: pytest.fail("the multipliers tell it"))
+    feasible = ClosestProblem(adjuster.movers, target).by_simplex()[0] is not SolveStatus.INFEASIBLE
+    monkeypatch.setattr(ClosestProblem, "by_simplex", lambda *_: pytest.fail("the multipliers tell it"))
     assert adjuster.solve(target).feasible == feasible
 
 
