@@ -14,7 +14,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.cli import main
-from cellguard.data.tabulate.many import Asked, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_of_records
 from cellguard.data.template import Template
 from cellguard.nouns.publication import Part, Publication
 from cellguard.publish import read_job
@@ -117,8 +117,8 @@ def test_a_total_that_does_not_nest_and_a_part_of_the_country_join_the_tables():
     d_to_m = cg.Hierarchy.from_nested({"D to M": inside, "others": [a for a in sections if a not in inside]})
     regions = cg.Hierarchy.from_nested(tree(rows, "NUTS1", "NUTS2"))
     asked = [
-        Asked(name="activity by size", dimensions=("A88", "SIZE")),
-        Asked(name="region by size", dimensions=("NUTS2", "SIZE")),
+        AskedTable(name="activity by size", dimensions=("A88", "SIZE")),
+        AskedTable(name="region by size", dimensions=("NUTS2", "SIZE")),
     ]
     by = {"A88": activities, "NUTS2": regions, "SIZE": None, "CJ": None}
     parts = parts_of_records(rows, by, asked, {"turnover": "TURNOVER"})
