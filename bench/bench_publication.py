@@ -18,7 +18,7 @@ from figures import figure, peak_gib
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.data.tabulate.many import Asked, parts_of_records
+from cellguard.data.tabulate.many import AskedTable, parts_of_records
 from cellguard.nouns.publication import Part
 
 FOLDER = Path(os.environ.get("CELLGUARD_PUBLICATION", Path(__file__).resolve().parents[2] / "shared" / "publication"))
@@ -122,7 +122,7 @@ def generated_parts() -> list[Part]:
     rows = {name: np.concatenate([one[name] for one in surveys]) for name in surveys[0]}
     rows["survey"] = np.repeat([f"survey {k}" for k in range(SURVEYS)], 12_000)
     asked = [
-        Asked(name=f"{survey} {' x '.join(layout)}", dimensions=layout, where={"survey": survey})
+        AskedTable(name=f"{survey} {' x '.join(layout)}", dimensions=layout, where={"survey": survey})
         for survey in np.unique(rows["survey"]).tolist()
         for layout in LAYOUTS
     ]
