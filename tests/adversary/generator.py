@@ -87,8 +87,19 @@ def draw_values(rng: Rng, kind: str, n: int) -> np.ndarray:
 
 
 def decimals_of(values: np.ndarray) -> int | None:
-    """Return how many decimals the values have, if at most three, but for the last bits of sums."""
-    return next((d for d in range(4) if np.allclose(np.round(values, d), values, rtol=1e-15, atol=1e-12)), None)
+    """Return how many decimals the values have, if at most three, but for the last bits of sums.
+
+    Beside those bits a decimal must be seen: of 8e11 the third is nothing but them.
+    """
+    last_bits = 1e-15 * float(np.abs(values).max(initial=0.0))
+    return next(
+        (
+            d
+            for d in range(4)
+            if last_bits < 0.1 * 10.0**-d and np.allclose(np.round(values, d), values, rtol=1e-15, atol=1e-12)
+        ),
+        None,
+    )
 
 
 # ---------------------------------------------------------------------- structures
