@@ -378,6 +378,12 @@ def test_counts_of_thousands_of_millions_are_audited_in_time():
     assert release.audit(integer=True, time_limit_s=10).safe
 
 
+def test_counts_of_thousands_of_millions_are_perturbed_in_time():
+    """The same with a base of 4.5e9: branch-and-bound is not asked any more."""
+    release = cg.perturb(case(20261204, 8808).table, base=4499947872.0, draw="nearest", seed=1031458512, time_limit_s=5)
+    assert not release.published or release.audit().safe
+
+
 # ---------------------------------------------------------------------- suppression
 
 

@@ -25,6 +25,8 @@ __all__ = ["PerturbationOutcome", "solve"]
 
 _ROUNDS = 500
 _CUTS_PER_ROUND = 200
+_WIDE = 1e8
+"""Movements of so many whole numbers are not given to branch-and-bound: it may never end, whatever its limit."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,6 +154,8 @@ class _CuttingPlanes:
             z = self.movement(solution.x)
             cuts = self.violated(z)
             if not cuts and self.whole and not integer and (np.abs(z - np.rint(z)) > WHOLE_SOLUTION).any():
+                if self.most.max() > _WIDE:
+                    return self.outcome(None)
                 integer = True
                 program = self.program(integer)
             elif not cuts:

@@ -292,6 +292,8 @@ class _PerturbationRun:
         """Name what stands against a perturbation."""
         t = self.table
         if not outcome.infeasible:
+            if not self.limits.deadline.passed:
+                return "no perturbation in whole numbers was found; that there is none is not proven."
             return "the limit was reached before a perturbation was found."
         empty = np.flatnonzero(limits.impossible | limits.sided().impossible)
         if len(empty):
