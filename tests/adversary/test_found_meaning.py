@@ -202,3 +202,8 @@ def test_respondents_who_were_asked_for_stay_when_something_else_changes():
     table = case(854437730, 3).table
     release = cg.suppress(table, must_publish=[3], rounds=1, time_limit_s=5.0)
     assert {a.name for a in table.attackers} <= {a.name for a in release.table.attackers}
+
+
+def test_a_part_of_a_publication_that_is_all_zeros_asks_for_what_the_whole_asks():
+    """The smallest width of a zero was a share of the whole's values in the audit, and of nothing in its own part."""
+    assert not run_case(20261204, 9031).found

@@ -56,9 +56,7 @@ def least_width(table: cg.Table) -> float | None:
     n = table.n_cells
     program = Program()
     most = np.where(table.fixed, 0.0, np.inf)
-    # the manual: no width is for nothing, a millionth of the usual weight is the least
-    positive = table.weights[table.weights > 0]
-    weights = np.maximum(table.weights, 1e-6 * np.median(positive) if len(positive) else 1.0)
+    weights = _prices(table)
     down, up = (program.columns(np.zeros(n), most, weights) for _ in range(2))
     for who in attackers(table):
         for need in asked(table, who):
@@ -82,3 +80,21 @@ def _movement(program: Program, table: cg.Table, who: cg.Attacker, down: int, up
         program.row({first + i: 1.0, up + i: -1.0}, 0.0)
         program.row({first + i: -1.0, down + i: -1.0}, 0.0)
     return first
+
+
+def _prices(table: cg.Table) -> np.ndarray:
+    """Return what a width costs; the manual: none is for nothing, a millionth of the usual weight is the least.
+
+    What is usual is asked in each part of a publication, which is protected by itself.
+    """
+    T = table.relations.toarray() != 0
+    out, left = table.weights.astype(float), np.ones(table.n_cells, bool)
+    while left.any():
+        part = np.arange(table.n_cells) == np.flatnonzero(left)[0]
+        while table.parts and (wider := part | T[T[:, part].any(axis=1)].any(axis=0)).sum() > part.sum():
+            part = wider
+        part = part if table.parts else left.copy()
+        positive = out[part & (out > 0)]
+        out[part] = np.maximum(out[part], 1e-6 * np.median(positive) if len(positive) else 1.0)
+        left &= ~part
+    return out

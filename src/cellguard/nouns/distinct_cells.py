@@ -14,6 +14,7 @@ from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
+from cellguard.nouns.levels import smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.reconcile import additive, shared_values
@@ -218,7 +219,10 @@ def restricted(table: Table, cells: IntArray) -> Table:
         "flags": None,
         "parts": None,
     }
-    return replace(table, **changes)
+    part = replace(table, **changes)
+    # a tenth of the values around: where those of the part are zeros, of the whole
+    object.__setattr__(part, "_smallest", smallest_width(table)[cells])
+    return part
 
 
 def restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:

@@ -377,7 +377,11 @@ class Table:
             # what respondents know and must not learn follows from the rest: they are found again when needed
             others = tuple(a for a in self.attackers if not a.derived)
             changes = {"attackers": others, **changes}
-        return replace(self, **changes)
+        out = replace(self, **changes)
+        known = (a.sensitive is None or self.sensitive[a.sensitive].all() for a in out.attackers)
+        if self._smallest is not None and not changes.keys() & _WIDTHS_FOLLOW_FROM and all(known):
+            object.__setattr__(out, "_smallest", self._smallest)  # of a part of a table, that of the whole
+        return out
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
         """Return the table in which cells are known to be empty: they are published, and everybody knows the zero.
@@ -559,6 +563,8 @@ class Table:
 
 _WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
 """Fields that change nothing in what respondents know or must not learn."""
+_WIDTHS_FOLLOW_FROM = {"values", "relations", "rhs", "sensitive", "smallest_width", "integer"}
+"""Fields from which the smallest widths follow."""
 
 
 def _is_frame(path: str | Path) -> bool:

@@ -59,7 +59,8 @@ def intervals(
     ----------
     table
         The table; its weights are the loss per unit of width. No width is for nothing: a weight counts at least
-        as a millionth of the median of those above 0 (as 1 where there are none).
+        as a millionth of the median of those above 0 (as 1 where there are none); of a publication, of each part
+        that shares nothing with the others.
     gap
         For the narrowest: stop when the weighted width is proven to be this close to the least possible, relatively.
     time_limit_s
