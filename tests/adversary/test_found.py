@@ -26,11 +26,6 @@ from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
 
 
-def mending(what):
-    """Known, and being mended."""
-    return pytest.mark.xfail(strict=True, reason=what)
-
-
 def found(table, method, tmp_path, *, shares=None, figures=None, **options):
     """Return what is wrong with a release: the kinds of violations."""
     made = Case(table, (), shares, decimals_of(table.values))

@@ -18,7 +18,7 @@ from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import IntArray
 from cellguard.nouns.clusters import run_clusters
 from cellguard.nouns.distinct_cells import clusters, restricted, restricted_attacker
-from cellguard.nouns.levels import Levels, attackers_of, smallest_width
+from cellguard.nouns.levels import Levels, attackers_of
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 
@@ -52,18 +52,17 @@ def audited_by_clusters(
     from joblib import effective_n_jobs, parallel_config
 
     table = release.table
-    width = smallest_width(table)
     jobs = options["jobs"] if table.n_cells >= _SEVERAL_CORES else 1
     work = [len(cells) * (1.0 + float(table.sensitive[cells].sum())) for cells in cells_of]
     order = sorted(range(len(cells_of)), key=lambda k: (-work[k], k))
     with nullcontext() if jobs is None else parallel_config(n_jobs=jobs):  # None is what somebody around us says
         inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
-        tasks = ((k, _of_cluster(release, cells_of[k], width[cells_of[k]]), dict(inner)) for k in order)
+        tasks = ((k, _of_cluster(release, cells_of[k]), dict(inner)) for k in order)
         found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))
     return _put_together(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
 
 
-def _of_cluster(release: Release, cells: IntArray, width: Any) -> Release:
+def _of_cluster(release: Release, cells: IntArray) -> Release:
     """Return what is published of one cluster, with those who know something of it."""
     table = release.table
     part = restricted(table, cells)
@@ -72,8 +71,7 @@ def _of_cluster(release: Release, cells: IntArray, width: Any) -> Release:
     known = (restricted_attacker(a, place) for a in table.attackers)
     people = tuple(a for a in known if not a.derived or len(a.cells))
     # whoever is not among them knows nothing here: nobody is looked for again
-    part = replace(part, attackers=people, insiders=any(a.derived for a in people))
-    object.__setattr__(part, "_smallest", width)
+    part = part.with_(attackers=people, insiders=any(a.derived for a in people))
     changed: dict[str, Any] = {"table": part}
     for f in fields(release):
         given = getattr(release, f.name)

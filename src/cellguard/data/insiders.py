@@ -199,8 +199,11 @@ def _by_counts(table: Table) -> Knowledge:
     if larger is not None:
         pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(larger))
         first = np.minimum(larger[pairs], table.values[pairs])
-        who += [size + 2 * np.arange(len(pairs)), size + 2 * np.arange(len(pairs)) + 1]
-        cells, amounts = [*cells, pairs, pairs], [*amounts, first, table.values[pairs] - first]
+        second = table.values[pairs] - first
+        other = second != first  # who gave the same knows the same: one stands for both
+        number = size + 2 * np.arange(len(pairs))
+        who += [number, number[other] + 1]
+        cells, amounts = [*cells, pairs, pairs[other]], [*amounts, first, second[other]]
     everybody = np.concatenate(who)
     return _with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
 

@@ -14,7 +14,7 @@ from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
-from cellguard.nouns.levels import smallest_width
+from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.reconcile import additive, shared_values
@@ -221,7 +221,7 @@ def restricted(table: Table, cells: IntArray) -> Table:
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole
-    object.__setattr__(part, "_smallest", smallest_width(table)[cells])
+    keep_widths(smallest_width(table)[cells], part)
     return part
 
 

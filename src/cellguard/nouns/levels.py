@@ -14,6 +14,7 @@ Where only whole numbers are possible, levels are whole: a range of 0.4 around a
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "LEAST_WIDTH", "Levels", "attackers_of", "movement_levels", "required_levels", "smallest_width",
+    "LEAST_WIDTH", "Levels", "attackers_of", "keep_widths", "movement_levels", "required_levels", "smallest_width",
     "with_respondents",
 ]  # fmt: skip
 
@@ -190,6 +191,20 @@ def smallest_width(table: Table) -> FloatArray:
     if table._smallest is None:
         object.__setattr__(table, "_smallest", _smallest_width(table))
     return table._smallest  # type: ignore[return-value]
+
+
+_WIDTHS_FOLLOW_FROM = {"values", "relations", "rhs", "sensitive", "smallest_width", "integer"}
+"""Fields of a table from which its smallest widths follow."""
+
+
+def keep_widths(width: FloatArray, table: Table, changed: AbstractSet[str] = frozenset()) -> None:
+    """Let a table have widths that are known: of a part of a table, those of the whole.
+
+    Not where they follow from a field that changed, nor where somebody must be kept from a cell that has none.
+    """
+    asked = (a.sensitive for a in table.attackers if a.sensitive is not None)
+    if not changed & _WIDTHS_FOLLOW_FROM and all((width[cells] > 0).all() for cells in asked):
+        object.__setattr__(table, "_smallest", width)
 
 
 def _smallest_width(table: Table) -> FloatArray:

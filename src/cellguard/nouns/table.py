@@ -18,7 +18,7 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import Check, residuals
-from cellguard.nouns.levels import Levels
+from cellguard.nouns.levels import Levels, keep_widths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -378,9 +378,8 @@ class Table:
             others = tuple(a for a in self.attackers if not a.derived)
             changes = {"attackers": others, **changes}
         out = replace(self, **changes)
-        known = (a.sensitive is None or self.sensitive[a.sensitive].all() for a in out.attackers)
-        if self._smallest is not None and not changes.keys() & _WIDTHS_FOLLOW_FROM and all(known):
-            object.__setattr__(out, "_smallest", self._smallest)  # of a part of a table, that of the whole
+        if self._smallest is not None:
+            keep_widths(self._smallest, out, changes.keys())
         return out
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
@@ -563,8 +562,6 @@ class Table:
 
 _WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
 """Fields that change nothing in what respondents know or must not learn."""
-_WIDTHS_FOLLOW_FROM = {"values", "relations", "rhs", "sensitive", "smallest_width", "integer"}
-"""Fields from which the smallest widths follow."""
 
 
 def _is_frame(path: str | Path) -> bool:

@@ -128,10 +128,8 @@ class ClosestProblem:
         """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
         A, price = self.m.relations, np.where(self.absolute > 0, self.absolute, 1.0)
         price = price / np.median(price)  # prices of very different sizes are what the interior point stumbles over
-        lower, upper = (
-            np.concatenate([choose(x, 0.0) for x in pair])
-            for choose, pair in ((np.maximum, (self.lower, -self.upper)), (np.maximum, (self.upper, -self.lower)))
-        )
+        lower = np.maximum(np.concatenate([self.lower, -self.upper]), 0.0)
+        upper = np.maximum(np.concatenate([self.upper, -self.lower]), 0.0)
         model = LinearModel(csc_array(hstack([A, -A])), 0.0, 0.0, lower, upper, np.clip(np.tile(price, 2), 1e-6, 1e6))
         s = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
         return s.status, s.x[: self.m.n] - s.x[self.m.n :] if s.optimal else None

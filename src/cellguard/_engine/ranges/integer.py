@@ -69,11 +69,13 @@ class _WholeSearch:
         self.column = np.flatnonzero(representative)
         self.variable = system.space.variable_of[cells[representative]]
         self.column_of = dict(zip(self.variable.tolist(), self.column.tolist(), strict=True))
-        self.program = LinearProgram(LinearModel(A, 0.0, 0.0, -down, up, integer=np.ones(len(up), bool)), _WAY)
-        self.program.options(mip_rel_gap=0.0, mip_abs_gap=0.0)
         both = np.concatenate([down, up])
-        wide = both[np.isfinite(both)].max(initial=0.0) > _WIDE
-        self.relaxed = LinearProgram(LinearModel(A, 0.0, 0.0, -down, up), _WAY) if wide else None
+        self.wide = bool(both[np.isfinite(both)].max(initial=0.0) > _WIDE)
+        self.program = LinearProgram(
+            LinearModel(A, 0.0, 0.0, -down, up, integer=None if self.wide else np.ones(len(up), bool)), _WAY
+        )
+        if not self.wide:
+            self.program.options(mip_rel_gap=0.0, mip_abs_gap=0.0)
 
     def settle(self, j: int, side: int) -> None:
         """Follow one variable to its end on one side."""
@@ -97,10 +99,8 @@ class _WholeSearch:
 
     def _push(self, column: int, side: int) -> Solution:
         """Move one cell as far as whole numbers go; in wide ranges, as far as they go near the end of the real ones."""
-        if self.relaxed is None:
-            return self._solved(self.program, column, side)
-        end = self._solved(self.relaxed, column, side)
-        if not end.optimal or not np.isfinite(end.x).all():
+        end = self._solved(self.program, column, side)
+        if not self.wide or not end.optimal or not np.isfinite(end.x).all():
             return end
         place = np.clip(np.rint(end.x), -self.down, self.up)
         low, high = np.maximum(-_NEAR_END, -self.down - place), np.minimum(_NEAR_END, self.up - place)
@@ -122,11 +122,9 @@ class _WholeSearch:
         room = np.where(np.isfinite(self.down), self.down, 0.0), np.where(np.isfinite(self.up), self.up, 0.0)
         far = 1000.0 + 10.0 * max(room[0].max(initial=0.0), room[1].max(initial=0.0))
         one = np.array([column])
-        for program in filter(None, (self.program, self.relaxed)):
-            program.set_bounds(one, -np.minimum(self.down[one], far), np.minimum(self.up[one], far))
+        self.program.set_bounds(one, -np.minimum(self.down[one], far), np.minimum(self.up[one], far))
         self._learn(self._push(column, side))
-        for program in filter(None, (self.program, self.relaxed)):
-            program.set_bounds(one, -self.down[one], self.up[one])
+        self.program.set_bounds(one, -self.down[one], self.up[one])
 
     def _learn(self, solution: Solution) -> None:
         """Keep a whole movement, once checked, as witness of every variable that it takes further than before."""
