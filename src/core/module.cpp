@@ -21,7 +21,9 @@ void bind_schur(nanobind::module_ m);
 void bind_senses(nanobind::module_ m);
 void bind_top(nanobind::module_ m);
 void bind_twoway(nanobind::module_ m);
+void bind_widest(nanobind::module_ m);
 void bind_windows(nanobind::module_ m);
+void bind_witnesses(nanobind::module_ m);
 
 }  // namespace cellguard
 
@@ -46,5 +48,7 @@ NB_MODULE(_core, m) {
     bind_senses(m.def_submodule("senses", "Which way each cell goes, so that the totals above them move least."));
     bind_top(m.def_submodule("top", "The largest contributions."));
     bind_twoway(m.def_submodule("twoway", "Two-way tables of counts."));
+    bind_widest(m.def_submodule("widest", "Circuits as wide as can be."));
     bind_windows(m.def_submodule("windows", "Neighbourhoods of cells."));
+    bind_witnesses(m.def_submodule("witnesses", "Which movement shows what a view must hold possible."));
 }

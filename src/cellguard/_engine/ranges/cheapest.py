@@ -20,7 +20,6 @@ from cellguard._types import FloatArray
 __all__ = [
     "AskedMovement",
     "cheapest",
-    "cheapest_together",
     "costs",
     "cut_noise",
     "limit_s",
@@ -90,26 +89,6 @@ def cheapest(
     both[at] = 0.0
     v = _solved(split(A) if program is None else program, both, lower, upper, deadline)
     return None if v is None else cut_noise(v, scale, exact=exact)
-
-
-def cheapest_together(
-    program: LinearProgram, moves: dict[int, float], room: FloatArray, deadline: Deadline = NEVER
-) -> FloatArray | None:
-    """Return the least movement in which several variables go so far (signed), within the same room both ways.
-
-    The program is the :func:`split` one of the relations; None when there is no such movement.
-    """
-    k = len(room)
-    variables, move = np.fromiter(moves, np.int64, len(moves)), np.fromiter(moves.values(), float, len(moves))
-    scale = float(np.median(np.abs(move)))
-    at, other = np.where(move > 0, variables, k + variables), np.where(move > 0, k + variables, variables)
-    lower, upper = np.zeros(2 * k), np.concatenate([room, room]) / scale
-    lower[at] = upper[at] = np.abs(move) / scale
-    upper[other] = 0.0
-    cost = np.tile(costs(np.ones(k), room / scale, room / scale), 2)
-    cost[at] = 0.0
-    v = _solved(program, cost, lower, upper, deadline)
-    return None if v is None else cut_noise(v, scale, exact=False)
 
 
 def _solved(

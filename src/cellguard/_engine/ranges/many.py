@@ -2,8 +2,8 @@
 
 An attacker with inside knowledge sees the release like everybody, with tighter bounds on a few cells. So the
 relations are reduced once, everybody's programs are solved once, and their movements are witnesses for whoever
-they fit. What relations alone rule out needs no program. What is left is asked by coalitions, and at last
-view by view.
+they fit. Circuits answer nearly all of a million questions without a program. What relations alone rule out needs
+none either. What is left is asked by coalitions, and at last view by view.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, vstack
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.certified import certified
+from cellguard._engine.ranges.circuits import settle_by_circuits
 from cellguard._engine.ranges.coalitions import Coalitions
 from cellguard._engine.ranges.implied import Tightened, expand, tightened_room
 from cellguard._engine.ranges.parts import RangeRequest, part_of, search_all
@@ -30,7 +31,7 @@ from cellguard._types import FloatArray, IntArray
 __all__ = ["Sight", "Verdicts", "Views", "ranges_for"]
 
 _MANY = 1_000
-"""With more open questions movements of a few cells come first: each answers hundreds."""
+"""With more open questions movements of a few variables come first: each answers hundreds."""
 
 
 def ranges_for(
@@ -72,10 +73,14 @@ def ranges_for(
         views = views.in_whole_numbers()
     questions = Questions.of(system, views, point)
     tally = Tally(system, questions)
-    _shown(tally, deadline)
-    programs = settle_by_sparse(tally, deadline) if len(tally.open) > _MANY else 0
-    asked = views.hardest(questions.number[tally.open])
-    programs += _everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
+    _shown(tally)
+    many = len(tally.open) > _MANY
+    if many:
+        settle_by_circuits(tally, deadline)
+    asked = views.hardest(questions.number[tally.not_shown()])
+    programs = _everybody(tally, RangeRequest.of(system, *asked), deadline, jobs)
+    if many:
+        programs += settle_by_sparse(tally, deadline)
     disclosed = _rule_out(tally, views, point)
     coalitions = Coalitions(tally, deadline)
     coalitions.run()
@@ -104,7 +109,7 @@ def _everybody(tally: Tally, request: RangeRequest, deadline: Deadline, jobs: in
     return reach.programs
 
 
-def _shown(tally: Tally, deadline: Deadline) -> None:
+def _shown(tally: Tally) -> None:
     """Tick off what movements prove that were found before: views of large systems take a program each otherwise."""
     s = tally.system
     known = shown(len(s.free), s.space.cells) if len(s.up) > LARGE or len(tally.open) > _MANY else None
@@ -112,7 +117,7 @@ def _shown(tally: Tally, deadline: Deadline) -> None:
         V = kept(known, s.space.relations)
         forth = stretched(V, (s.down, s.up), s.component, s.n_components)
         back = stretched(-V, (s.down, s.up), s.component, s.n_components)
-        tally.learn_each(csr_array(vstack([forth, back])), deadline)
+        tally.learn_each(csr_array(vstack([forth, back])))
 
 
 def _rule_out(tally: Tally, views: Views, point: FloatArray) -> tuple[IntArray, IntArray]:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.ranges.implied import expand
 from cellguard._engine.ranges.system import System
 from cellguard._engine.ranges.views import Questions
 from cellguard._tolerances import CALM_MOVEMENT, LEVEL_LOOKED_FOR, LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["Tally"]
+__all__ = ["FEW", "Tally"]
 
+FEW = 3
+"""Views of a variable that are not worth a movement of their own here: coalitions ask for them."""
 
-_AT_ONCE = 3_000_000
-"""So many pairs of a question and a movement are compared at a time."""
 _STRETCH = 4.0
 """A movement that is turned around grows at most by this."""
 
@@ -75,10 +74,29 @@ class Tally:
         self._is_open[which] &= self._unmet(which) & ~self._out_of_reach(which)
         self._answered += int(before - np.count_nonzero(self._is_open[which]))
 
-    def open_on(self, variable: int) -> IntArray:
-        """Return the open questions about a variable."""
+    def waiting(self) -> IntArray:
+        """Return the variables that several views wait for, those with the highest levels first."""
+        q, some = self.questions, self.open
+        level = np.zeros(len(self.system.up))
+        np.maximum.at(level, q.variable[some], q.both_ways(some))
+        several = np.flatnonzero(np.bincount(q.variable[some], minlength=len(level)) > FEW)
+        return several[np.argsort(-level[several], kind="stable")]
+
+    def waiting_for(self, variable: int) -> IntArray:
+        """Return the open questions about a variable; none where they are so few that no program is worth it."""
         some = self._questions_on.of(np.array([variable]))
-        return some[self._is_open[some]]
+        some = some[self._is_open[some]]
+        return some if len(some) > FEW else some[:0]
+
+    def not_shown(self) -> IntArray:
+        """Return the open questions about variables of which no movement shows even a stranger what they ask."""
+        q, some = self.questions, self.open
+        furthest = np.zeros((2, len(self.system.up)))
+        for side, got in enumerate((self.low, self.high)):
+            np.maximum.at(furthest[side], q.variable, got)
+        low, high = furthest[:, q.variable[some]]
+        met = (high >= q.need_high[some]) & (low >= q.need_low[some]) & (low + high >= q.need_width[some])
+        return some[~met]
 
     def still_open(self, some: IntArray) -> IntArray:
         """Return which of some questions are open, without a look at all others."""
@@ -179,52 +197,40 @@ class Tally:
         self.update(some)
         return True
 
-    def learn_each(self, movements: csr_array, deadline: Deadline = NEVER) -> None:
-        """Answer open questions by movements, each by the one that takes its variable furthest in its view's eyes.
+    def learn_each(self, movements: csr_array) -> None:
+        """Answer open questions by movements: each by the shortest one that goes far enough in its view's eyes.
 
-        Of a thousand movements for millions of questions, the one of fewest cells that goes far enough is tried first:
-        it stands in the way of few views.
+        A movement of few variables stands in the way of few views. Where none goes far enough, the furthest counts.
         """
         if not movements.shape[0] or not len(self.open):
             return
-        first, by_variable = len(self.pool), csc_array(movements)
-        shares = self._shares_of(by_variable)
-        self._assign(self.open, by_variable, shares, first)
-        pairs = np.cumsum(np.diff(by_variable.indptr)[self.questions.variable[self.open]])
-        ends = np.flatnonzero(np.diff(pairs // _AT_ONCE)) + 1
-        for some in np.split(self.open, ends):
-            if deadline.passed:
-                break
-            self._assign(some, by_variable, shares, first, everyone=True)
-        plain = csr_array(movements)
-        for r in range(plain.shape[0]):
-            span = slice(plain.indptr[r], plain.indptr[r + 1])
-            self.pool.append((plain.indices[span].astype(np.int64), plain.data[span]))
+        short_first = csr_array(movements[np.argsort(np.diff(movements.indptr), kind="stable")])
+        by_variable = csc_array(short_first)
+        by_variable.sort_indices()
+        self._assign(self.open, by_variable)
+        for r in range(short_first.shape[0]):
+            span = slice(short_first.indptr[r], short_first.indptr[r + 1])
+            self.pool.append((short_first.indices[span].astype(np.int64), short_first.data[span]))
 
-    def _assign(
-        self, some: IntArray, by_variable: csc_array, shares: FloatArray, first: int, *, everyone: bool = False
-    ) -> None:
-        """Let some questions choose among movements: those of everyone, or the one that is likeliest to serve all."""
-        q = self.questions
+    def _assign(self, some: IntArray, by_variable: csc_array) -> None:
+        """Let some questions choose among movements (rows), which join the pool next."""
+        from cellguard._core.witnesses import choose
+
+        q, shares = self.questions, self._shares_of(by_variable)
+        start, index = by_variable.indptr.astype(np.int64), by_variable.indices.astype(np.int64)
         variable, view = q.variable[some], q.view[some]
         for sign, need, (got, row, share) in (
-            (1, q.need_high, (self.high, self.high_row, self.high_share)),
-            (-1, q.need_low, (self.low, self.low_row, self.low_share)),
+            (1.0, q.need_high, (self.high, self.high_row, self.high_share)),
+            (-1.0, q.need_low, (self.low, self.low_row, self.low_share)),
         ):
-            if everyone:
-                best, moved = _furthest_of(by_variable, sign, shares, variable, view)
-            else:
-                wanted = np.zeros(by_variable.shape[1])
-                np.maximum.at(wanted, variable, np.maximum(need[some], q.need_width[some] / 2))
-                row_of, length = _likeliest(by_variable, sign, wanted)
-                best, moved = row_of[variable], length[variable]
-            most = shares[best, view]
             enough = np.maximum(need[some], q.need_width[some])
+            best, moved = choose(start, index, by_variable.data, shares, variable, view, enough, sign)
+            most = shares[best, view]
             helps = (most * moved > got[some] * (1 + CALM_MOVEMENT)) & (got[some] < enough * LEVEL_LOOKED_FOR)
             further = np.flatnonzero(helps)
             at, moved = some[further], moved[further]
             part = _with_slack(most[further], enough[further] / moved)
-            got[at], row[at], share[at] = part * moved, first + best[further], part
+            got[at], row[at], share[at] = part * moved, len(self.pool) + best[further], part
         self.update(some)
 
     def _shares_of(self, by_variable: csc_array) -> FloatArray:
@@ -282,36 +288,6 @@ class _Listed:
     def of(self, variables: IntArray) -> IntArray:
         """Return the entries of some variables."""
         return self._order[expand(self._start, variables, variables)[1]]
-
-
-def _likeliest(by_variable: csc_array, sign: int, wanted: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return for each variable the movement of fewest others that takes it far enough up, or down, and how far.
-
-    Where none goes far enough it is the one that goes furthest; 0 where none goes.
-    """
-    n = by_variable.shape[1]
-    column = np.repeat(np.arange(n), np.diff(by_variable.indptr))
-    z, size = sign * by_variable.data, np.bincount(by_variable.indices, minlength=by_variable.shape[0])
-    enough = (z >= wanted[column]) & (z > 0)
-    score = np.where(enough, 1.0 / size[by_variable.indices], z)
-    order = np.lexsort((score, enough, column))
-    last = order[np.append(np.diff(column[order]) > 0, True)] if len(order) else order
-    best, length = np.zeros(n, np.int64), np.zeros(n)
-    best[column[last]], length[column[last]] = by_variable.indices[last], z[last]
-    return best, np.maximum(length, 0.0)
-
-
-def _furthest_of(
-    by_variable: csc_array, sign: int, shares: FloatArray, variable: IntArray, view: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Return for each question the movement that takes it furthest in the eyes of its view, and its whole length."""
-    question, place = expand(by_variable.indptr, variable, np.arange(len(variable)))
-    row, z = by_variable.indices[place], sign * by_variable.data[place]
-    order = np.lexsort((shares[row, view[question]] * z, question))
-    last = order[np.append(np.diff(question[order]) > 0, True)] if len(order) else order
-    best, size = np.zeros(len(variable), np.int64), np.zeros(len(variable))
-    best[question[last]], size[question[last]] = row[last], z[last]
-    return best, np.maximum(size, 0.0)
 
 
 def _with_slack(most: FloatArray, enough: FloatArray) -> FloatArray:

@@ -18,6 +18,9 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Questions", "Views"]
 
+_FURTHER = 1.001
+"""So many times its level a variable is moved: what a view takes back of it leaves enough."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Views:
@@ -120,6 +123,11 @@ class Questions:
 
     def __len__(self) -> int:
         return len(self.number)
+
+    def both_ways(self, some: IntArray | slice = slice(None)) -> FloatArray:
+        """Return how far some questions want their variable to be able to move, up as well as down."""
+        level = np.maximum(np.maximum(self.need_low[some], self.need_high[some]), self.need_width[some] / 2)
+        return np.asarray(level * _FURTHER)
 
 
 def _knowledge(system: System, views: Views, point: FloatArray) -> Tightened:
