@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, relations_between
+from cellguard._engine.space.cross import relations_of_the_cross
 from cellguard._engine.space.groups import groups
-from cellguard._types import Coordinates, FloatArray, IntArray
+from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import residuals
@@ -57,10 +58,9 @@ def assemble(
     wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
-    across = _across(meanings, codes, sizes, cells)
-    residual, allowed = residuals(across, np.zeros(across.shape[0]), values)
-    across = across[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
+    across = _that_hold(_across(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
+    T = vstack([T, _that_hold(_of_the_cross(meanings, codes, cells, _empty(tables, place, len(cells)), T), values)])
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -127,6 +127,43 @@ def _across(
         indptr = np.concatenate([[0], np.cumsum([len(p) for p in parts], dtype=np.int64)])
         families.append((totals, indptr, np.concatenate([np.zeros(0, np.int64), *parts])))
     return relations_between(cells, sizes, families)[0]
+
+
+def _that_hold(relations: csr_array, values: FloatArray) -> csr_array:
+    residual, allowed = residuals(relations, np.zeros(relations.shape[0]), values)
+    return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
+
+
+def _empty(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
+    """Return which distinct cells everybody knows to be empty."""
+    empty = np.zeros(n, bool)
+    for t, p in zip(tables, place, strict=True):
+        empty[p[t.fixed & (t.lb == 0) & (t.ub == 0)]] = True
+    return empty
+
+
+def _of_the_cross(
+    meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray, known: csr_array
+) -> csr_array:
+    """Return what empty cells tell of each indicator about the cross of all tables, which is not published."""
+    from scipy.sparse import csr_array, vstack
+
+    several = next(iter(codes)) == "indicator" and "indicator" not in meanings.codes
+    dimensions = [d for d in codes if d in meanings.codes]
+    leaves = []
+    for d in dimensions:
+        totals = {code for code, kids in meanings.families.get(d, ()) if set(kids) != {code}}
+        leaves.append(np.array([k > 0 and code not in totals for k, code in enumerate(codes[d])]))
+    found = [csr_array((0, len(cells)))]
+    for number in np.unique(cells[:, 0]) if several else [None]:
+        mine = np.arange(len(cells)) if number is None else np.flatnonzero(cells[:, 0] == number)
+        own = cells[mine][:, int(several) :]
+        others = np.ones(len(cells))
+        others[mine] = 0.0
+        rows = np.flatnonzero(abs(known) @ others == 0)
+        more = relations_of_the_cross(own, leaves, empty[mine], csr_array(csr_array(known[rows])[:, mine]))
+        found.append(csr_array((more.data, mine[more.indices], more.indptr), shape=(more.shape[0], len(cells))))
+    return csr_array(vstack(found))
 
 
 def _equations(

@@ -1,0 +1,160 @@
+"""What empty cells tell about the cross of several tables, which none of them publishes.
+
+Tables of region by activity, activity by size and region by size are margins of one table of all three. Its cells are
+not published, but a cell of it is empty where one of its margins is, and everybody sees that. Let M say which cell of
+the cross, if it may be filled, counts in which published cell. Every y with ``y M = 0`` is a relation between
+published cells, whatever the cross holds. Those of a full cross are the relations of the tables; where much is
+empty there are more: where mines and power stations are large and everything else is small, the large firms of a
+region less its power stations are its mines.
+
+Tables that hang together like a tree (no cycle of shared dimensions) tell nothing in this way: whatever fits each of
+them is the margins of some cross. That a cell of the cross is not negative is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
+from cellguard._types import BoolArray, Coordinates, IntArray
+
+__all__ = ["relations_of_the_cross"]
+
+Layout = frozenset[int]
+"""The dimensions of a table."""
+
+_MOST = 200_000
+"""Cells of a cross, beyond which it is left alone."""
+_ENTRIES = 5_000_000
+"""Entries of an elimination, beyond which it is given up."""
+_FIRST = 2
+"""The elimination begins with so many cells of the cross for each published one."""
+
+
+def relations_of_the_cross(
+    coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray, known: csr_array
+) -> csr_array:
+    """Return relations between cells that no known one implies, since much of the cross is empty.
+
+    Parameters
+    ----------
+    coordinates
+        Code of each cell in each dimension; 0 is the total.
+    leaves
+        Dimension by dimension: which codes are no sums of others.
+    empty
+        Cells that everybody knows to be empty.
+    known
+        The relations that are known.
+    """
+    tables = _tables(coordinates, leaves)
+    core = _cyclic(list(tables))
+    cross = _filled([(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates)
+    if cross is None:
+        return csr_array((0, len(coordinates)))
+    return _unknown(_left_null_space(cross, len(coordinates)), known, empty)
+
+
+def _tables(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layout, IntArray]:
+    """Return the cells of every combination of dimensions that is there with all its leaves."""
+    at_leaf = np.column_stack([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)])
+    plain = (at_leaf | (coordinates == 0)).all(axis=1)
+    layout = at_leaf @ (1 << np.arange(len(leaves)))
+    out = {}
+    for number in np.unique(layout[plain]).tolist():
+        dimensions = frozenset(d for d in range(len(leaves)) if number >> d & 1)
+        cells = np.flatnonzero(plain & (layout == number))
+        if dimensions and len(cells) == np.prod([int(leaves[d].sum()) for d in dimensions]):
+            out[dimensions] = cells
+    return out
+
+
+def _cyclic(layouts: Sequence[Layout]) -> list[Layout]:
+    """Return the combinations of dimensions that form cycles, by Graham's algorithm: ears are cut off."""
+    left = list(layouts)
+    while True:
+        left = [a for k, a in enumerate(left) if not any(a < b or (a == b and j < k) for j, b in enumerate(left))]
+        lonely = {d for a in left for d in a if sum(d in b for b in left) == 1}
+        cut = [a - lonely for a in left]
+        if cut == left:
+            return [a for a in left if a in layouts] if len(left) > 2 else []
+        left = [a for a in cut if a]
+
+
+def _filled(tables: Sequence[tuple[Layout, IntArray]], coordinates: Coordinates) -> IntArray | None:
+    """Return the cells of the cross that may be filled, as the published cells that each counts in; None: too many."""
+    if len(tables) < 3:
+        return None
+    joined: dict[int, IntArray] = {}
+    columns: list[IntArray] = []
+    for layout, cells in tables:
+        own = {d: coordinates[cells, d].astype(np.int64) for d in layout}
+        shared = [d for d in layout if d in joined]
+        left, right = _matches([joined[d] for d in shared], [own[d] for d in shared], columns, len(cells))
+        if len(left) > _MOST:
+            return None
+        joined = {d: codes[left] for d, codes in joined.items()} | {d: codes[right] for d, codes in own.items()}
+        columns = [*(column[left] for column in columns), cells[right]]
+    return np.column_stack(columns)
+
+
+def _matches(
+    there: Sequence[IntArray], own: Sequence[IntArray], columns: Sequence[IntArray], n: int
+) -> tuple[IntArray, IntArray]:
+    """Return the pairs of rows that agree in all the given codes, as a join of two tables does."""
+    rows = len(columns[0]) if columns else 1
+    size = [int(max(a.max(initial=0), b.max(initial=0))) + 1 for a, b in zip(there, own, strict=True)]
+    first, second = np.zeros(rows, np.int64), np.zeros(n, np.int64)
+    for a, b, s in zip(there, own, size, strict=True):
+        first, second = first * s + a, second * s + b
+    order = np.argsort(second, kind="stable")
+    begin, end = (np.searchsorted(second[order], first, side) for side in ("left", "right"))
+    count = np.minimum(end - begin, _MOST + 1)
+    if count.sum() > _MOST:
+        return np.zeros(_MOST + 1, np.int64), np.zeros(_MOST + 1, np.int64)
+    left = np.repeat(np.arange(rows), count)
+    place = np.arange(len(left)) - np.repeat(np.cumsum(count) - count, count)
+    return left, order[begin[left] + place]
+
+
+def _left_null_space(cross: IntArray, n: int) -> csr_array:
+    """Return a basis of what holds between published cells for every cell of the cross."""
+    from cellguard._core.widest import widest
+
+    columns, place = np.unique(cross, return_inverse=True)
+    place = place.reshape(cross.shape)
+    order = np.random.default_rng(0).permutation(len(place))
+    some = order[: _FIRST * len(columns)]
+    M = _incidence(place, len(columns))
+    while True:
+        A = M[some]
+        start, index, value = widest(
+            A.indptr.astype(np.int64), A.indices.astype(np.int64), A.data, np.arange(len(columns)), _ENTRIES
+        )
+        found = csr_array((value, index, start), shape=(len(start) - 1, len(columns)))
+        wrong = np.flatnonzero(abs(M @ found.T).max(axis=1).toarray().ravel() > 1e-7) if found.shape[0] else ()
+        if not len(wrong):
+            return csr_array((found.data, columns[found.indices], found.indptr), shape=(found.shape[0], n))
+        some = np.concatenate([some, wrong[: _FIRST * len(columns)]])
+
+
+def _incidence(place: IntArray, n: int) -> csr_array:
+    rows, width = place.shape
+    return csr_array((np.ones(place.size), place.ravel(), np.arange(0, place.size + 1, width)), shape=(rows, n))
+
+
+def _unknown(found: csr_array, known: csr_array, empty: BoolArray) -> csr_array:
+    """Return the relations that the known ones do not imply, given what is empty."""
+    if not found.shape[0]:
+        return found
+    found = with_whole_coefficients(found)
+    known = csr_array(known * ~empty)
+    known.eliminate_zeros()
+    known = csr_array(known[np.flatnonzero(np.diff(known.indptr))])
+    kept = independent_rows(csr_array(vstack([known, found])))
+    if len(kept) == len(independent_rows(known)):
+        return found[:0]
+    return csr_array(found[kept[kept >= known.shape[0]] - known.shape[0]])
