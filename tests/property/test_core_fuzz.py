@@ -30,7 +30,9 @@ from cellguard._core import (
     senses,
     top,
     twoway,
+    widest,
     windows,
+    witnesses,
 )
 from cellguard._engine.space.network import adjacency
 
@@ -270,6 +272,18 @@ def _tables(d: Draw) -> None:
     top.merge_top(*d.sparse(groups, len(lists[0]) - 1)[:2], *lists, d.numbers(n), np.abs(d.numbers(n)), float(d.size()))
 
 
+def _circuits(d: Draw) -> None:
+    m, n = d.size(), d.size()
+    found = widest.widest(*d.sparse(m, n), d.rng.permutation(n), d.size(200), SHORT_S)
+    assert found[0][-1] == len(found[1]) == len(found[2])
+    order = d.whole(0, len(found[0]) - 1, d.size())
+    widest.added(*found, order, d.at(n), float(d.numbers(1)[0]), np.abs(d.numbers(n)))
+    views, asked = d.size(), d.size(20)
+    shares = np.abs(d.numbers(m, views))
+    ask = d.whole(0, n, asked), d.whole(0, views, asked), np.abs(d.numbers(asked))
+    witnesses.choose(*d.sparse(n, m), shares, *ask, 1.0)
+
+
 def _counts(d: Draw) -> None:
     r, c = d.size(5), d.size(5)
     x, rows = d.whole(0, 5, r, c), d.whole(0, 1 << c, r)
@@ -288,7 +302,7 @@ def _counts(d: Draw) -> None:
     assert siege.outer[0].shape == siege.hull[1].shape == (r, c)
 
 
-SUBJECTS = (_patterns, _echelon, _elimination, _factor, _systems, _interior, _networks, _tables, _counts)
+SUBJECTS = (_patterns, _echelon, _elimination, _factor, _systems, _interior, _networks, _tables, _circuits, _counts)
 
 
 @settings(max_examples=300, deadline=None)
