@@ -252,6 +252,21 @@ def test_mechanisms_are_called_where_they_live():
         assert users <= rooms, (name, users - rooms)
 
 
+def test_one_movement_for_all_requests_has_one_home():
+    """Whoever wants a joint movement says what it must do and which solver finds it; nobody else sets one up."""
+    home = "_engine/closest/joint_movement.py"
+    users = {where: calls(tree, "joint_movement") for where, tree in INNER.items() if calls(tree, "joint_movement")}
+    assert set(users) == {"methods/intervals/problem.py", "methods/suppress/joint_movement.py"}
+    assert all("solver" in {k.arg for k in call.keywords} for found in users.values() for call in found)
+    others = [
+        f"{where}: {node.name}"
+        for where, node in FUNCTIONS
+        if where != home and "joint" in node.name and (calls(node, "Adjuster") or calls(node, "LinearProgram"))
+    ]
+    assert others == []
+    assert not [where for where in INNER if where.startswith("methods/suppress/") and calls(INNER[where], "Adjuster")]
+
+
 def test_files_are_written_at_once_or_not_at_all():
     """Whoever writes a file calls `_io.files`; the ledger grows line by line, and the command has its own output."""
     apart = ("_io/files.py", "publish/ledger.py", "__main__.py")

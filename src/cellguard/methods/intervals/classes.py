@@ -11,12 +11,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline, now
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.grid import ClassGrid, Published
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import Ends, positive_weights
+from cellguard.methods.intervals.problem import Ends, may_be_opened, positive_weights
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
@@ -63,15 +65,13 @@ def classes(table: Table, seed: int, deadline: Deadline) -> Classes:
 
 class _ClassSearch:
     def __init__(self, table: Table, seed: int) -> None:
-        from cellguard._engine.space.reduce import reduce
-
         self.table = t = table
         self.secret = Secret(t, seed)
         least = [required_levels(t, attacker).width for attacker in attackers_of(t)]
         every = np.concatenate([np.zeros(0), *least])
         self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
         self.asked = AskedCells.of(t, self.lattice)
-        self.reduction = reduce(t.relations, ~t.fixed & (t.ub > t.lb))
+        self.reduction = reduce(t.relations, may_be_opened(t))
         self.cells = np.flatnonzero(~self.reduction.determined)
         place = np.full(t.n_cells, -1, np.int64)
         place[self.cells] = np.arange(len(self.cells))
@@ -226,8 +226,6 @@ class _ClassSearch:
 
         The test is public: it asks for the same ends of the same range whichever table of the sets is the true one.
         """
-        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-
         t, at = self.table, self.cover.place[hidden]
         cells = self.asked.cells[hidden]
         first = np.maximum(self.lattice.values(inner[0][at] - down[hidden]), t.lb[cells])

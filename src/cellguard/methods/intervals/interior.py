@@ -32,10 +32,10 @@ from scipy.linalg import LinAlgError
 from cellguard._engine.clock import OutOfTimeError
 from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray
-from cellguard.methods.intervals.newton import NewtonState, WidthProgram, WidthRequests
+from cellguard.methods.intervals.newton import NewtonState, WidthProgram
 from cellguard.methods.limits import Limits
 
-__all__ = ["WidthRequests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
+__all__ = ["Widths", "memory_bytes", "narrowest_widths", "step_operations"]
 
 
 _MOST_ITERATIONS = 120

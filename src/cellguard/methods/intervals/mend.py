@@ -10,8 +10,7 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.audit import audit
-from cellguard.methods.intervals.grid import only
-from cellguard.methods.intervals.problem import Ends, IntervalProblem
+from cellguard.methods.intervals.problem import Ends, widths_that_hide
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
@@ -74,11 +73,8 @@ def _outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
 
 def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
-    from cellguard._engine.space.reduce import reduce
-
-    alone = IntervalProblem(only(table, cells))
     a = table.values
-    found = alone.quick(reduce(table.relations, alone.may_open), deadline, (ends[1] - a, a - ends[0]))
+    found = widths_that_hide(table, cells, deadline, (ends[1] - a, a - ends[0]))
     if found is None:
         return None
     below, above = found.lower, found.upper

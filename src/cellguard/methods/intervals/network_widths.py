@@ -17,37 +17,13 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.rows import Pool, Relaxation, Row
 from cellguard._engine.space.network import Network
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
+from cellguard.methods.intervals.requests import AskedArcs
 from cellguard.methods.limits import Limits
 
-__all__ = ["AskedArcs", "NetworkWidths"]
-
+__all__ = ["NetworkWidths"]
 
 _TOGETHER = 256
 """Movements that are looked at between two looks at the clock."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AskedArcs:
-    """Movements of arcs that one attacker must hold possible, and how far he knew beforehand that each arc moves."""
-
-    arc: IntArray
-    sign: FloatArray
-    level: FloatArray
-    base: FloatArray
-    """How far at least; both directions of an arc together reach ..."""
-    total: FloatArray
-    """... this. The levels are one way to divide it; which one is best is found with the widths."""
-    above: FloatArray
-    below: FloatArray
-
-    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Pairs of movements, up and down, of which one may take over what the other leaves; and how much that is."""
-        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
-        _, one, other = np.intersect1d(self.arc[up], self.arc[down], return_indices=True)
-        one, other = up[one], down[other]
-        slide = self.total[one] - self.base[one] - self.base[other]
-        some = slide > 1e-9 * self.total[one]
-        return one[some], other[some], slide[some]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -71,7 +47,7 @@ class NetworkWidths:
         self.price = float(np.median(self.weight))
         C = len(self.weight)
         least = np.zeros((2, C))
-        self._shift = {id(each): np.full(len(each.arc), -1, np.int64) for each in self.asked}
+        self._shift = {id(each): np.full(len(each.cell), -1, np.int64) for each in self.asked}
         slides: list[FloatArray] = []  # for every pair a variable: what the way up takes of what slides
         for each in self.asked:
             shift = self._shift[id(each)]
@@ -81,7 +57,7 @@ class NetworkWidths:
             slides.append(np.asarray(slide / self.unit, np.float64))
             level = np.where(shift >= 0, each.base, each.level)
             # an arc's own width is at least its level
-            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), level / self.unit)
+            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.cell), level / self.unit)
         self._slide = np.concatenate([np.zeros(0), *slides])
         most = np.stack([self.most_upper, self.most_lower]) / self.unit
         if self.tied:
@@ -98,7 +74,7 @@ class NetworkWidths:
         none = np.zeros(0, np.int64)
         for each in self.asked:
             for k in np.flatnonzero(self._shift[id(each)] >= 0).tolist():
-                mine = each.arc[k : k + 1]
+                mine = each.cell[k : k + 1]
                 yield self._row(each, k, *((mine, none) if each.sign[k] > 0 else (none, mine)))
 
     def _levels(self, each: AskedArcs, x: FloatArray) -> FloatArray:
@@ -144,7 +120,7 @@ class NetworkWidths:
         short, C = 1.0, len(self.weight)
         for each in self.asked:
             level = self._levels(each, x)
-            for first in range(0, len(each.arc), _TOGETHER):
+            for first in range(0, len(each.cell), _TOGETHER):
                 if not deadline.left:
                     return None
                 part = slice(first, first + _TOGETHER)
@@ -158,7 +134,7 @@ class NetworkWidths:
 
     def _narrow(self, each: AskedArcs, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
         upper, lower = self._room(each, x)
-        return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
+        return self.network.narrow(each.cell[part], each.sign[part], level[part], upper, lower)
 
     def _room(self, each: AskedArcs, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         C = len(self.weight)
@@ -170,20 +146,20 @@ class NetworkWidths:
         """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
         for each in self.asked:
             up = each.sign > 0
-            source = np.where(up, self.network.head[each.arc], self.network.tail[each.arc])
-            target = np.where(up, self.network.tail[each.arc], self.network.head[each.arc])
+            source = np.where(up, self.network.head[each.cell], self.network.tail[each.cell])
+            target = np.where(up, self.network.tail[each.cell], self.network.head[each.cell])
             for k in np.flatnonzero(source != target).tolist():
                 for node, leaves in ((source[k], True), (target[k], False)):
                     above, below = self.network.ways(int(node))
                     columns = above if leaves else below, below if leaves else above
-                    yield self._row(each, k, *(column[column != each.arc[k]] for column in columns))
+                    yield self._row(each, k, *(column[column != each.cell[k]] for column in columns))
 
     def _violated(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
         for each in self.asked:
             room = np.concatenate(self._room(each, x))
             known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
             level = self._levels(each, x)
-            for first in range(0, len(each.arc), _TOGETHER):
+            for first in range(0, len(each.cell), _TOGETHER):
                 if deadline.passed:
                     return
                 part = slice(first, first + _TOGETHER)
@@ -199,7 +175,7 @@ class NetworkWidths:
         C = len(self.weight)
         from_tail, from_head = near[self.network.tail], near[self.network.head]
         leaves = np.concatenate([from_tail & ~from_head, from_head & ~from_tail])
-        leaves[[each.arc[k], each.arc[k] + C]] = False
+        leaves[[each.cell[k], each.cell[k] + C]] = False
         fixed = np.concatenate([each.above, each.below])[leaves & known].sum()
         leaves &= ~known
         return self._row(each, k, np.flatnonzero(leaves[:C]), np.flatnonzero(leaves[C:]), float(fixed))
