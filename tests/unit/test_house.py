@@ -252,6 +252,22 @@ def test_mechanisms_are_called_where_they_live():
         assert users <= rooms, (name, users - rooms)
 
 
+def test_the_step_of_an_interior_point_has_one_length():
+    """The compiled core knows how far slacks and multipliers may go; nobody divides one by its change again."""
+    core = Path(__file__).resolve().parents[2] / "src" / "core"
+    assert [path.name for path in core.glob("*.cpp") if "double longest_step(" in path.read_text()] == ["interior.cpp"]
+    assert [where for where, tree in INNER.items() if calls(tree, "longest_step")] == ["methods/intervals/newton.py"]
+    again = [
+        f"{where}:{node.lineno}"
+        for where, tree in INNER.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and any(word in ast.unparse(node.right) for word in ("d_slack", "d_dual", "d_multiplier"))
+    ]
+    assert again == []
+
+
 def test_one_movement_for_all_requests_has_one_home():
     """Whoever wants a joint movement says what it must do and which solver finds it; nobody else sets one up."""
     home = "_engine/closest/joint_movement.py"

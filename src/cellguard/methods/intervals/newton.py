@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from cellguard._core.interior import longest_step
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
@@ -71,11 +72,9 @@ class _Pair:
         self.d_dual = self.target - self.theta * self.d_slack
 
     def longest(self) -> tuple[float, float]:
-        """Longest steps that keep slack and dual positive."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            primal = np.where(self.d_slack < 0, -self.slack / self.d_slack, np.inf).min(initial=np.inf)
-            dual = np.where(self.d_dual < 0, -self.dual / self.d_dual, np.inf).min(initial=np.inf)
-        return float(primal), float(dual)
+        """Longest steps, up to 1, that keep slack and dual positive."""
+        primal = longest_step(self.slack.ravel(), self.d_slack.ravel())
+        return min(1.0, primal), min(1.0, longest_step(self.dual.ravel(), self.d_dual.ravel()))
 
     def product(self, primal: float = 0.0, dual: float = 0.0) -> float:
         return float(((self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)).sum())
@@ -327,8 +326,8 @@ class NewtonState:
 
     @staticmethod
     def _longest(pairs: list[_Pair]) -> tuple[float, float]:
-        steps = np.array([pair.longest() for pair in pairs]).min(axis=0)
-        return min(1.0, float(steps[0])), min(1.0, float(steps[1]))
+        primal, dual = zip(*(pair.longest() for pair in pairs), strict=True)
+        return min(primal), min(dual)
 
     def _factorise(self) -> tuple[FloatArray, bool]:
         """Factor each request's copy of the table, and the dense system in the widths that is left."""
