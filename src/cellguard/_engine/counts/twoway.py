@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellguard._core import twoway as core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -99,8 +100,6 @@ def optimal_pattern(
     that of all cells. The cells `also` are protected like sensitive ones. Nodes above `limit` mean
     that the pattern is the best found, not proven.
     """
-    from cellguard._core import twoway as core
-
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
     found, rows, nodes = core.optimal_pattern(_whole(x), need, law.width, _whole(law.cost(x)), limit)
@@ -109,36 +108,26 @@ def optimal_pattern(
 
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
-    from cellguard._core import twoway as core
-
     return core.spans(_whole(x), _masks(pattern))
 
 
 def first_candidate(x: IntArray, pattern: BoolArray) -> IntArray:
     """Return the first candidate in reading order: a function of what is published, not of what is hidden."""
-    from cellguard._core import twoway as core
-
     return core.first_candidate(_whole(x), _masks(pattern))
 
 
 def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
     """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
-    from cellguard._core import twoway as core
-
     return core.candidates(_whole(x), _masks(pattern), limit).reshape(-1, *x.shape)
 
 
 def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
     """Count the candidates without visiting each; what is above `limit` is a lower bound."""
-    from cellguard._core import twoway as core
-
     return core.count_candidates(_whole(x), _masks(pattern), limit)
 
 
 def degrees_of_freedom(pattern: BoolArray) -> int:
     """Return the dimension of the null space of a pattern."""
-    from cellguard._core import twoway as core
-
     return len(core.basis(_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
 
 
@@ -163,21 +152,9 @@ class _Siege:
     """An attack under way, and the nodes it has visited."""
 
     def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
-        from cellguard._core import twoway as core
-
         hunt = survive == "optimal"
         self.core = core.Siege(_whole(x), _masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt)
         self.work = 0
-
-    @property
-    def outer(self) -> tuple[IntArray, IntArray]:
-        """The lowest and highest values that have not been excluded."""
-        return self.core.outer
-
-    @property
-    def inner(self) -> tuple[IntArray, IntArray]:
-        """The lowest and highest values of the survivors that were found."""
-        return self.core.hull
 
     def scan(self, cell: int, end: str, stop: int, limit: int) -> int:
         """Move the ``"low"`` or ``"high"`` end of a cell inward to the first value that survives, or to `stop`."""
@@ -214,16 +191,14 @@ def effective_intervals(
     cells
         Positions of the cells to settle, all suppressed ones unless given.
     """
-    from cellguard._core.twoway import LIMIT
-
     s = _Siege(x, pattern, law, survive)
     wanted = (np.flatnonzero(pattern) if cells is None else cells).tolist()
     todo = [(cell, end, stop) for cell in wanted for end, stop in (("low", _NOWHERE), ("high", -1))]
     share = max(1, limit // (4 * max(len(todo), 1)))
     while todo and s.work < limit:
-        todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == LIMIT]
+        todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == core.LIMIT]
         share = max(2 * share, (limit - s.work) // max(len(todo), 1))
-    (low, high), (inner_low, inner_high) = s.outer, s.inner
+    (low, high), (inner_low, inner_high) = s.core.outer, s.core.hull
     return Effective(low=low, high=high, inner_low=inner_low, inner_high=inner_high, finished=not todo, work=s.work)
 
 
@@ -249,7 +224,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     s = _Siege(x, pattern, law, "minimal")
     passed = all(_wide(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
-    low, high = s.inner
+    low, high = s.core.hull
     passed = passed and bool(high[pattern].max(initial=0) >= 0)
     may = pattern & (low < law.minimum)
     widths = (high - low)[may]
@@ -258,21 +233,20 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
 
 def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
-    from cellguard._core.twoway import EXCLUDED, LIMIT, SURVIVOR
 
     def enough() -> bool:
-        low, high = s.inner
+        low, high = s.core.hull
         return bool(high.flat[cell] - low.flat[cell] >= law.width)
 
     if enough():
         return True
-    status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else LIMIT
-    if status == EXCLUDED:  # no survivor has a sensitive count here
+    status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else core.LIMIT
+    if status == core.EXCLUDED:  # no survivor has a sensitive count here
         return True
     if (
-        status != SURVIVOR
+        status != core.SURVIVOR
         or s.work >= limit
-        or s.scan(cell, "high", int(s.outer[0].flat[cell]), limit - s.work) == LIMIT
+        or s.scan(cell, "high", int(s.core.outer[0].flat[cell]), limit - s.work) == core.LIMIT
     ):
         return False
     return enough()

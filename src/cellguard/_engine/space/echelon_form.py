@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._core.patterns import prove, stretch
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["EchelonForm", "anchors", "in_echelon_form"]
@@ -54,8 +55,6 @@ class EchelonForm:
 
         Returns the movements, as far as the room allows both ways, and the number of failures.
         """
-        from cellguard._core.patterns import prove, stretch
-
         requests = (np.zeros(len(variables), np.int64), variables, *need)
         n = len(self._bank)
         self._bank, failed = prove(
