@@ -7,7 +7,7 @@ tightest of their bounds counts. What the interior point finds is read back cell
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,26 +71,23 @@ class ClosestRequest:
     up: FloatArray
 
 
-@dataclass(kw_only=True, eq=False)
 class _Pairs:
     """Auxiliaries ``e`` with two rows each: ``sign1 v + e >= side1`` and ``sign2 v + e >= side2``."""
 
-    mover: list[IntArray] = field(default_factory=list)
-    sign: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
-    side: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
-    cost: list[FloatArray] = field(default_factory=list)
-    quadratic: list[FloatArray] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.parts: list[tuple[IntArray, list[FloatArray]]] = []
 
     def add(self, mover: IntArray, first: tuple[Any, Any], second: tuple[Any, Any], cost: Any, quadratic: Any) -> slice:
         """Append some; return where their auxiliaries stand."""
-        n, begin = len(mover), sum(len(m) for m in self.mover)
-        self.mover.append(mover)
-        for k, (sign, side) in enumerate((first, second)):
-            self.sign[k].append(np.broadcast_to(np.asarray(sign, np.float64), n))
-            self.side[k].append(np.broadcast_to(np.asarray(side, np.float64), n))
-        self.cost.append(np.broadcast_to(np.asarray(cost, np.float64), n))
-        self.quadratic.append(np.broadcast_to(np.asarray(quadratic, np.float64), n))
+        n, begin = len(mover), sum(len(part[0]) for part in self.parts)
+        numbers = (*first, *second, cost, quadratic)
+        self.parts.append((mover, [np.broadcast_to(np.asarray(x, np.float64), n) for x in numbers]))
         return slice(begin, begin + n)
+
+    def joined(self) -> tuple[IntArray, list[FloatArray]]:
+        """The movers, and signs and sides of the first and second rows, costs and curvatures."""
+        movers, numbers = zip(*self.parts, strict=True)
+        return np.concatenate(movers), [np.concatenate(each) for each in zip(*numbers, strict=True)]
 
 
 class ClosestProblem:
@@ -189,12 +186,11 @@ class ClosestProblem:
 
     def _assemble(self, linear: FloatArray, quadratic: FloatArray, pairs: _Pairs, constant: float) -> Program:
         low, high = self.low, self.high
-        cost, curve = np.concatenate(pairs.cost), np.concatenate(pairs.quadratic)
+        pair_mover, (first_sign, first_side, second_sign, second_side, cost, curve) = pairs.joined()
         P, k = len(cost), len(low) + len(high)
-        pair_mover = np.concatenate(pairs.mover)
         mover, aux = [low, high, pair_mover, pair_mover], [np.zeros(k, np.int64), np.arange(P), np.arange(P)]
-        sign = [np.ones(len(low)), -np.ones(len(high)), *pairs.sign[0], *pairs.sign[1]]
-        side = [self.lower[low], -self.upper[high], *pairs.side[0], *pairs.side[1]]
+        sign = [np.ones(len(low)), -np.ones(len(high)), first_sign, second_sign]
+        side = [self.lower[low], -self.upper[high], first_side, second_side]
         lift = [np.zeros(k), np.ones(2 * P)]
         self.cap_rows: list[tuple[IntArray, Any]] = []
         n_caps = 0

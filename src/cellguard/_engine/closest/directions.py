@@ -176,8 +176,7 @@ class Senses:
             if np.isnan(v).any():
                 s[free] = 1
                 break
-            middle, half = (self.up - self.down)[free] / 2, (self.up + self.down)[free] / 2
-            lean = (v[self.mover[free]] - middle) / half
+            lean = self._at(v)[free]
             if np.abs(lean).max() < 1e-3:  # nothing leans: the heaviest decides first
                 weight = self._weights()[free]
                 chosen = np.array([int(np.argmax(weight))])
@@ -242,7 +241,7 @@ class Senses:
         self, s: ByteArray, best: ByteArray, value: float, deadline: Deadline, *, gap: float, node_limit: int = 1 << 30
     ) -> tuple[ByteArray, float]:
         """Branch and bound over envelopes, best bound first; return the best senses and the bound."""
-        objective, bound, v = self.solve(s)
+        _, bound, v = self.solve(s)
         if bound == np.inf:
             return best, bound
         heap = [_Node(bound, 0, s, v)]
@@ -252,17 +251,16 @@ class Senses:
                 break
             node = heapq.heappop(heap)
             inside = self._inside(node, weight)
-            if not inside.any():
-                # every undecided mover is outside its interval: nothing was relaxed
-                s = np.where(node.senses == 0, np.where(self._at(node.v) > 0, 1, -1), node.senses).astype(np.int8)
-                objective, _, _ = self.solve(s)
+            whole = not inside.any()  # every undecided mover is outside its interval: nothing was relaxed
+            if whole or count % 8 == 0:
+                lean = self._at(node.v)
+                rises = lean > 0 if whole else lean >= 0
+                s = np.where(node.senses == 0, np.where(rises, 1, -1), node.senses).astype(np.int8)
+                objective = self.solve(s)[0]
                 best, value = (s, objective) if objective < value else (best, value)
+            if whole:
                 closed = min(closed, node.bound)
                 continue
-            if count % 8 == 0:  # round what is undecided
-                s = np.where(node.senses == 0, np.where(self._at(node.v) >= 0, 1, -1), node.senses).astype(np.int8)
-                objective, _, _ = self.solve(s)
-                best, value = (s, objective) if objective < value else (best, value)
             j = int(np.argmax(inside))
             for sense in (1, -1):
                 s = node.senses.copy()

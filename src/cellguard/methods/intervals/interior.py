@@ -54,7 +54,6 @@ class Widths:
     """How far each interval reaches above the truth."""
     lower: FloatArray
     """How far each interval reaches below the truth."""
-    objective: float
     bound: float
     iterations: int
 
@@ -122,4 +121,4 @@ def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray],
     if found.best is None:
         return None
     upper, lower = found.best
-    return Widths(upper=upper, lower=lower, objective=found.cost, bound=found.bound, iterations=iterations)
+    return Widths(upper=upper, lower=lower, bound=found.bound, iterations=iterations)

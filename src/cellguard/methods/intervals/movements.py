@@ -58,8 +58,7 @@ class Known(NamedTuple):
     upper: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Path:
+class _Path(NamedTuple):
     """A movement that is looked for: who leads, and by how much with a step."""
 
     leader: int
@@ -125,9 +124,9 @@ class Cover:
         self.begin = np.maximum(self.bottom, 0.0)
         self.end = np.where(mirrored, -ground.lower[places], ground.upper[places])
         A = ground.relations
-        both = csr_array(hstack([A, -A, A, -A]))
-        zero = np.zeros(A.shape[0])
-        self.program = LinearProgram(LinearModel(both, zero, zero, np.zeros(4 * m), np.zeros(4 * m)), DUAL)
+        self.relations = csr_array(hstack([A, -A, A, -A]))
+        """Of what moves forward and backward for nothing, and of what is paid for."""
+        self.program = LinearProgram(LinearModel(self.relations, 0.0, 0.0, np.zeros(4 * m), np.zeros(4 * m)), DUAL)
 
     # ------------------------------------------------------------------ search
 
@@ -184,9 +183,7 @@ class Cover:
         if not steps[0] > 0:
             return None
         position = ahead if self.sign[leader] > 0 else steps - ahead
-        figures = (float(part[0]) for part in (stride, grain_of(stride), steps, position))
-        stride_, grain, steps_, position_ = figures
-        return _Path(leader=leader, stride=stride_, grain=grain, steps=steps_, position=position_)
+        return _Path(leader, *(float(part[0]) for part in (stride, grain_of(stride), steps, position)))
 
     def _move(self, path: _Path, beyond: float, deadline: Deadline) -> bool:
         """Find the cheapest movement on which the leader makes the stride; whether there is one."""
@@ -266,11 +263,9 @@ class Cover:
         if np.abs(v - joined(x)).max(initial=0.0) <= 1e-6 and not np.any(A @ v):
             return v
         used = np.flatnonzero(upper > 0)
-        both = csr_array(csr_array(hstack([A, -A, A, -A]))[:, used])
-        limit = min(_WHOLE_S, deadline.left)
         most = np.minimum(upper[used], _FAR)
-        model = LinearModel(both, 0.0, 0.0, lower[used], most, cost[used])
-        found = solve_mixed(model, Until(time_limit_s=limit, relative_gap=0.05))
+        model = LinearModel(csr_array(self.relations[:, used]), 0.0, 0.0, lower[used], most, cost[used])
+        found = solve_mixed(model, Until(time_limit_s=min(_WHOLE_S, deadline.left), relative_gap=0.05))
         whole = np.zeros(4 * m)
         whole[used] = found.x
         v = joined(whole)
