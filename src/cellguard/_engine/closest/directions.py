@@ -114,6 +114,11 @@ class Senses:
         self.up, self.down = np.where(self.may_rise, up, 0.0), np.where(self.may_sink, down, 0.0)
 
     @property
+    def request(self) -> ClosestRequest:
+        """What is asked of all movers that must choose."""
+        return ClosestRequest(mover=self.mover, down=self.down, up=self.up)
+
+    @property
     def hopeless(self) -> BoolArray:
         """Movers that must move and can go neither way."""
         return ~self.may_rise & ~self.may_sink
@@ -176,7 +181,7 @@ class Senses:
             if np.isnan(v).any():
                 s[free] = 1
                 break
-            lean = self._at(v)[free]
+            lean = self._lean(v)[free]
             if np.abs(lean).max() < 1e-3:  # nothing leans: the heaviest decides first
                 weight = self._weights()[free]
                 chosen = np.array([int(np.argmax(weight))])
@@ -206,14 +211,14 @@ class Senses:
         near = csr_array(A.T @ A)
         idle = 0
         while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and not deadline.passed:
-            block = self._neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
-            trial, found = self._decide(s, block, value, deadline.earlier(10.0))
+            block = self._block_of_neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
+            trial, found = self._decide_block(s, block, value, deadline.earlier(10.0))
             idle = 0 if found < value * (1 - 1e-6) else idle + 1
             if found < value:
                 s, value = trial, found
         return s, value
 
-    def _neighbours(self, near: csr_array, choice: IntArray) -> IntArray:
+    def _block_of_neighbours(self, near: csr_array, choice: IntArray) -> IntArray:
         """A random mover and those that share relations with it, directly or through others."""
         block: list[int] = []
         queue, seen = [int(self.rng.integers(len(choice)))], set()
@@ -225,7 +230,7 @@ class Senses:
                 queue += self.rng.permutation(near.indices[near.indptr[i] : near.indptr[i + 1]]).tolist()
         return np.array(block)
 
-    def _decide(self, s: ByteArray, block: IntArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
+    def _decide_block(self, s: ByteArray, block: IntArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
         """Return the best senses of a block, the others as they are."""
         trial = s.copy()
         trial[block] = 0
@@ -250,10 +255,10 @@ class Senses:
             if deadline.passed or count > node_limit:
                 break
             node = heapq.heappop(heap)
-            inside = self._inside(node, weight)
+            inside = self._violations(node, weight)
             whole = not inside.any()  # every undecided mover is outside its interval: nothing was relaxed
             if whole or count % 8 == 0:
-                lean = self._at(node.v)
+                lean = self._lean(node.v)
                 rises = lean > 0 if whole else lean >= 0
                 s = np.where(node.senses == 0, np.where(rises, 1, -1), node.senses).astype(np.int8)
                 objective = self.solve(s)[0]
@@ -274,14 +279,14 @@ class Senses:
                     closed = min(closed, bound)
         return best, min(value, closed, *(node.bound for node in heap[:1]))
 
-    def _at(self, v: FloatArray) -> FloatArray:
+    def _lean(self, v: FloatArray) -> FloatArray:
         """Where movers stand between the middles of their intervals and the ends, -1 to 1 and beyond."""
         lean = (v[self.mover] - (self.up - self.down) / 2) / ((self.up + self.down) / 2)
         return np.nan_to_num(lean)
 
-    def _inside(self, node: _Node, weight: FloatArray) -> FloatArray:
+    def _violations(self, node: _Node, weight: FloatArray) -> FloatArray:
         """How much each undecided mover violates its request."""
-        depth = np.where(node.senses == 0, 1.0 - np.abs(self._at(node.v)), 0.0)
+        depth = np.where(node.senses == 0, 1.0 - np.abs(self._lean(node.v)), 0.0)
         return np.where(depth > 1e-6, depth * weight, 0.0)
 
     def mixed(self, s: ByteArray, best: ByteArray, deadline: Deadline, *, gap: float) -> tuple[ByteArray, float]:
@@ -305,9 +310,8 @@ class Senses:
         if not self.linear or self.d.largest.any() or not (self.may_rise & self.may_sink).all():
             return None
         m = self.k.movers
-        request = ClosestRequest(mover=self.mover, down=self.down, up=self.up)
         cost = m.sums(self.d.absolute[m.cell] * m.size)
-        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), request)
+        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), self.request)
 
     def near(self, up: BoolArray, deadline: Deadline) -> Iterator[BoolArray]:
         """Yield senses that may leave a table, most of them as given; the last ones do unless time was short."""
@@ -320,7 +324,7 @@ class Senses:
             movers=m,
             projection=self.k.projection,
             room=(self.low, self.high),
-            request=ClosestRequest(mover=self.mover, down=self.down, up=self.up),
+            request=self.request,
             choice=undecided == 0,
             weight=self._squares(),
         )

@@ -37,15 +37,7 @@ _STEPS, _PRECISION = 2000, 1e-10
 
 
 def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
-    """Choose by the cost of one factor.
-
-    Parameters
-    ----------
-    A
-        Independent relations between the movers.
-    basis
-        Makes a basis of their null space.
-    """
+    """Choose by the cost of one factor, given independent relations and what makes a basis of their null space."""
     rank, n = A.shape
     if rank == 0:
         return Unrelated()

@@ -83,7 +83,7 @@ def _masks(pattern: BoolArray) -> IntArray:
     return np.where(pattern, powers, 0).sum(axis=1).astype(np.int64)
 
 
-def _pattern(rows: IntArray, n_columns: int) -> BoolArray:
+def _pattern_of_masks(rows: IntArray, n_columns: int) -> BoolArray:
     return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
 
 
@@ -103,7 +103,7 @@ def optimal_pattern(
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
     found, rows, nodes = core.optimal_pattern(_whole(x), need, law.width, _whole(law.cost(x)), limit)
-    return (None if not found and not rows.any() else _pattern(rows, x.shape[1])), nodes
+    return (None if not found and not rows.any() else _pattern_of_masks(rows, x.shape[1])), nodes
 
 
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
@@ -222,7 +222,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     after `limit` nodes does not pass.
     """
     s = _Siege(x, pattern, law, "minimal")
-    passed = all(_wide(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    passed = all(_cell_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
     low, high = s.core.hull
     passed = passed and bool(high[pattern].max(initial=0) >= 0)
@@ -231,7 +231,7 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     return Kept(passed, s.work, int(may.sum()), int(widths.min()) if len(widths) else law.width)
 
 
-def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
+def _cell_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
 
     def enough() -> bool:

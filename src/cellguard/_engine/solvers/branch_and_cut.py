@@ -92,24 +92,16 @@ class BinaryProgram:
 def solve_lazy(
     program: BinaryProgram,
     *,
-    start: FloatArray | None = None,
+    start: FloatArray | None,
     until: Until,
-    nodes: int = -1,
-    seed: int = 0,
-    on_bound: Callable[[float], None] | None = None,
+    nodes: int,
+    seed: int,
+    on_bound: Callable[[float], None] | None,
 ) -> LazySolution:
     """Solve a binary program by branch-and-cut.
 
-    Parameters
-    ----------
-    program
-        What the caller knows of the problem.
-    start
-        A feasible point; SCIP then looks for no other, and raises the bound only.
-    until, nodes, seed
-        When to stop (nodes: -1 is no limit), and which way to go in ties.
-    on_bound
-        Called with every better bound.
+    With a feasible point to start from SCIP looks for no other, and raises the bound only. The seed says which way to
+    go in ties; `on_bound` is called with every better bound.
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 

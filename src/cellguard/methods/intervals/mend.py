@@ -27,14 +27,7 @@ def accepted(
 ) -> tuple[P | None, int]:
     """Return what the audit accepts, the same or wider or None, and how many cells were mended.
 
-    Parameters
-    ----------
-    table, found, ends
-        The table, what was found, and the ends of its intervals.
-    widen
-        Makes wider what was found, for some cells, in each of the rounds.
-    deadline
-        On the clock of time limits.
+    `ends` are those of what was found; `widen` makes it wider for some cells, in each of the rounds.
     """
     mended = 0
     for attempt in range(ROUNDS + 1):

@@ -67,9 +67,9 @@ class NetworkWidths:
         lower = np.concatenate([least.ravel(), none])
         self._relaxation = Relaxation(cost, lower, np.maximum(np.concatenate([most.ravel(), self._slide]), lower))
         self._pool = Pool(len(cost))
-        self._relaxation.add(self._pool.add([*self._around_nodes(), *self._own()]))
+        self._relaxation.add(self._pool.add([*self._rows_around_nodes(), *self._rows_of_own_widths()]))
 
-    def _own(self) -> Iterator[Row]:
+    def _rows_of_own_widths(self) -> Iterator[Row]:
         """An arc's own width is at least its level, also where that is a choice."""
         none = np.zeros(0, np.int64)
         for each in self.asked:
@@ -100,7 +100,7 @@ class NetworkWidths:
             self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
             limits.tell(np.inf, self.bound)
             x = np.clip(solution.x, self._relaxation.lower, np.maximum(self._relaxation.upper, self._relaxation.lower))
-            rows = list(self._violated(x, deadline))
+            rows = list(self._violated_cuts(x, deadline))
             if not rows:
                 return self._widths(x, deadline)
             if deadline.passed:
@@ -114,27 +114,27 @@ class NetworkWidths:
             self._relaxation.add(fresh)
 
     def _widths(self, x: FloatArray, deadline: Deadline) -> tuple[FloatArray, FloatArray] | None:
-        """Return the widths, made wider by what rounding has lost."""
-        if deadline.passed:  # not all movements were looked at
-            return None
+        """Return the widths, made wider by what rounding has lost; None if not all movements were looked at."""
         short, C = 1.0, len(self.weight)
         for each in self.asked:
-            level = self._levels(each, x)
-            for first in range(0, len(each.cell), _TOGETHER):
-                if not deadline.left:
-                    return None
-                part = slice(first, first + _TOGETHER)
-                reached, _ = self._narrow(each, x, part, level)
-                some = level[part] > 1e-12
-                short = min(short, float((reached[some] / level[part][some]).min(initial=1.0)))
-        if short < 1.0 - 1e-6:
+            for _, level, reached, _ in self._flows(each, x, deadline):
+                some = level > 1e-12
+                short = min(short, float((reached[some] / level[some]).min(initial=1.0)))
+        if deadline.passed or short < 1.0 - 1e-6:
             return None
         x = x / short * self.unit
         return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
 
-    def _narrow(self, each: AskedArcs, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
-        upper, lower = self._room(each, x)
-        return self.network.narrow(each.cell[part], each.sign[part], level[part], upper, lower)
+    def _flows(
+        self, each: AskedArcs, x: FloatArray, deadline: Deadline
+    ) -> Iterator[tuple[int, FloatArray, FloatArray, ByteArray]]:
+        """Let movements through, some at a time: the first's number, levels, how far they get, and the cuts."""
+        levels, room = self._levels(each, x), self._room(each, x)
+        for first in range(0, len(each), _TOGETHER):
+            if deadline.passed:
+                return
+            part = slice(first, first + _TOGETHER)
+            yield first, levels[part], *self.network.narrow(each.cell[part], each.sign[part], levels[part], *room)
 
     def _room(self, each: AskedArcs, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         C = len(self.weight)
@@ -142,7 +142,7 @@ class NetworkWidths:
             return x[:C], x[:C]
         return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C : 2 * C], each.below / self.unit)
 
-    def _around_nodes(self) -> Iterator[Row]:
+    def _rows_around_nodes(self) -> Iterator[Row]:
         """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
         for each in self.asked:
             up = each.sign > 0
@@ -154,18 +154,13 @@ class NetworkWidths:
                     columns = above if leaves else below, below if leaves else above
                     yield self._row(each, k, *(column[column != each.cell[k]] for column in columns))
 
-    def _violated(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
+    def _violated_cuts(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
         for each in self.asked:
             room = np.concatenate(self._room(each, x))
             known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
-            level = self._levels(each, x)
-            for first in range(0, len(each.cell), _TOGETHER):
-                if deadline.passed:
-                    return
-                part = slice(first, first + _TOGETHER)
-                reached, sides = self._narrow(each, x, part, level)
-                short = reached < level[part] * (1.0 - 1e-7)
-                more = reached[short] < level[part][short] * (1.0 - 1e-7) - 1e-12  # of next to nothing nothing is short
+            for first, level, reached, sides in self._flows(each, x, deadline):
+                short = reached < level * (1.0 - 1e-7)
+                more = reached[short] < level[short] * (1.0 - 1e-7) - 1e-12  # of next to nothing nothing is short
                 for k, side in zip((first + np.flatnonzero(short)[more]).tolist(), sides[more], strict=True):
                     yield self._cut(each, k, side == 1, known)
                     yield self._cut(each, k, side != 2, known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,7 +13,7 @@ from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.network import Network
 from cellguard._engine.space.reduce import Reduction, reduce
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.intervals.interior import memory_bytes, narrowest_widths, step_operations
+from cellguard.methods.intervals.interior import FoundWidths, memory_bytes, narrowest_widths, step_operations
 from cellguard.methods.intervals.network_widths import NetworkWidths
 from cellguard.methods.intervals.newton import WidthProgram
 from cellguard.methods.intervals.repair import Widener
@@ -24,7 +24,7 @@ from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "SEARCHED", "Ends", "FoundWidths", "IntervalProblem", "may_be_opened", "positive_weights", "widths_that_hide",
+    "SEARCHED", "Ends", "IntervalProblem", "may_be_opened", "positive_weights", "widths_that_hide",
 ]  # fmt: skip
 
 Ends = tuple[FloatArray, FloatArray]
@@ -49,21 +49,6 @@ _SLACK = 1.0 + 1e-9
 """What floating point may have lost of a width."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FoundWidths:
-    """Widths of all cells, with a bound that holds for the whole problem."""
-
-    lower: FloatArray
-    upper: FloatArray
-    bound: float
-    iterations: int
-    requests: int
-    tied: bool = False
-    """Whether one width served both sides."""
-    vertex: bool = False
-    """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
 def positive_weights(table: Table) -> FloatArray:
@@ -252,10 +237,7 @@ class IntervalProblem:
             return None
         ends = [np.minimum(side, known) if hair else side for side in (widths.lower, widths.upper)]
         lower, upper = variables.space.spread(*ends)
-        found = FoundWidths(
-            lower=lower * _SLACK, upper=upper * _SLACK, bound=widths.bound, iterations=widths.iterations,
-            requests=len(variables), tied=tied,
-        )  # fmt: skip
+        found = replace(widths, lower=lower * _SLACK, upper=upper * _SLACK, requests=len(variables))
         if not hair:
             return found
         return self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)  # if every level is reached
