@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Target
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
-from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way, least_movement
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
@@ -123,13 +123,9 @@ class ClosestProblem:
 
     def by_simplex(self, deadline: Deadline = NEVER) -> tuple[SolveStatus, FloatArray | None]:
         """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
-        A, price = self.m.relations, np.where(self.absolute > 0, self.absolute, 1.0)
-        price = price / np.median(price)  # prices of very different sizes are what the interior point stumbles over
-        lower = np.maximum(np.concatenate([self.lower, -self.upper]), 0.0)
-        upper = np.maximum(np.concatenate([self.upper, -self.lower]), 0.0)
-        model = LinearModel(csc_array(hstack([A, -A])), 0.0, 0.0, lower, upper, np.clip(np.tile(price, 2), 1e-6, 1e6))
-        s = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
-        return s.status, s.x[: self.m.n] - s.x[self.m.n :] if s.optimal else None
+        price = np.where(self.absolute > 0, self.absolute, 1.0)
+        price = np.clip(price / np.median(price), 1e-6, 1e6)  # the interior point stumbles over those of many sizes
+        return least_movement(self.m.relations, self.lower, self.upper, price, ONCE, deadline.at_least())
 
     @property
     def curved(self) -> bool:

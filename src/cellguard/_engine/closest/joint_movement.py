@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
+from cellguard._engine.solvers.lp import ONCE, least_movement
 from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray
 
@@ -54,6 +54,11 @@ class JointRequest:
     up: FloatArray
     """... and up."""
 
+    @property
+    def lower(self) -> FloatArray:
+        """The least movement of each cell."""
+        return np.where(self.need > 0, self.need, -self.down)
+
 
 Solver: TypeAlias = Callable[[JointRequest, Deadline], FloatArray | None]
 
@@ -72,25 +77,18 @@ def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver)
 
 
 def by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
-    """Solve once, with what goes up and what goes down apart, and end at a vertex."""
-    A, weight, need, n = request.relations, request.weight, request.need, len(request.weight)
-    lower = np.concatenate([need, np.zeros(n)])
-    upper = np.concatenate([request.up, np.where(need > 0, 0.0, request.down)])
-    cost = np.concatenate([weight, weight]) / float(np.median(weight))
-    model = LinearModel(csr_array(hstack([A, -A])), 0.0, 0.0, lower, upper, cost)
-    way = replace(ONCE, solver="ipm" if n > _SIMPLEX else "simplex")  # with crossover: few cells are moved
-    solution = LinearProgram(model, way).solve(time_limit_s=deadline.at_least())
-    if not solution.optimal:
-        return None
-    movement = solution.x[:n] - solution.x[n:]
-    return np.where(np.abs(movement) <= 1e-9 * float(need.max(initial=1.0)), 0.0, movement)
+    """Solve once, and end at a vertex."""
+    need, cost = request.need, request.weight / float(np.median(request.weight))
+    way = replace(ONCE, solver="ipm" if len(need) > _SIMPLEX else "simplex")  # with crossover: few cells are moved
+    _, z = least_movement(request.relations, request.lower, request.up, cost, way, deadline.at_least())
+    return None if z is None else np.where(np.abs(z) <= 1e-9 * float(need.max(initial=1.0)), 0.0, z)
 
 
 def by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray | None:
     """Solve with costs that are chosen again, then exactly between the few cells that move."""
     weight, need, still = request.weight, request.need, (request.down <= 0) & (request.up <= 0)
     unit = float(np.median(need[need > 0]))
-    lower, upper = np.where(need > 0, need, -request.down) / unit, request.up / unit
+    lower, upper = request.lower / unit, request.up / unit
 
     def target(cost: FloatArray) -> Target:
         return Target(lower, upper, Distance.of(len(cost), absolute=cost))

@@ -8,12 +8,12 @@ from threading import local
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, sparray
+from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InternalError
 
-__all__ = ["DUAL", "ONCE", "WARM", "LinearModel", "LinearProgram", "Solution", "SolveStatus", "Way"]
+__all__ = ["DUAL", "ONCE", "WARM", "LinearModel", "LinearProgram", "Solution", "SolveStatus", "Way", "least_movement"]
 
 
 class SolveStatus(StrEnum):
@@ -316,3 +316,19 @@ class LinearProgram:
             kinds.kInterrupt: SolveStatus.LIMIT,
             kinds.kObjectiveBound: SolveStatus.LIMIT,
         }.get(claimed, SolveStatus.FAILED)
+
+
+def least_movement(
+    A: csr_array, lower: FloatArray, upper: FloatArray, cost: FloatArray, way: Way, time_limit_s: float
+) -> tuple[SolveStatus, FloatArray | None]:
+    """Return the movement z of the least ``cost |z|`` with ``A z = 0`` within bounds, or None, and what was claimed.
+
+    >>> A, most = csr_array([[-1.0, 1, 1]]), np.array([3.0, 2, 0])
+    >>> least_movement(A, np.array([2.0, -1, -1]), most, np.ones(3), ONCE, 9.0)[1].tolist()
+    [2.0, 2.0, 0.0]
+    """
+    n = len(cost)
+    low, high = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])  # what goes up, and what goes down
+    parts = csr_array(hstack([A, -A])), 0.0, 0.0, np.maximum(low, 0.0), np.maximum(high, 0.0), np.tile(cost, 2)
+    found = LinearProgram(LinearModel(*parts), way).solve(time_limit_s=time_limit_s, duals=False)
+    return found.status, found.x[:n] - found.x[n:] if found.optimal else None
