@@ -1,8 +1,8 @@
 """Suppression of two-way count tables: optimal patterns, and what an attacker who knows how they are made learns.
 
 The table is ``x[row, column]``, its margins are published. Arrays in, arrays out; the loops are
-compiled (:mod:`cellguard._core`). Everything about a release starts from
-:func:`first_candidate` of what is published, never from the hidden counts.
+compiled (:mod:`cellguard._core`). Everything about a release starts from the first candidate (in reading order) of
+what is published, never from the hidden counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "MAX_LINES", "CountLaw", "Effective", "Kept", "candidates", "count_candidates", "degrees_of_freedom",
-    "effective_intervals", "feasibility_intervals", "first_candidate", "is_minimal", "is_safe", "keeps_width",
+    "effective_intervals", "feasibility_intervals", "is_minimal", "is_safe", "keeps_width",
     "optimal_pattern", "optimal_share",
 ]  # fmt: skip
 
@@ -109,11 +109,6 @@ def optimal_pattern(
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
     return core.spans(_whole(x), _masks(pattern))
-
-
-def first_candidate(x: IntArray, pattern: BoolArray) -> IntArray:
-    """Return the first candidate in reading order: a function of what is published, not of what is hidden."""
-    return core.first_candidate(_whole(x), _masks(pattern))
 
 
 def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import local
 from typing import Any
@@ -290,19 +290,9 @@ class LinearProgram:
         Without crossover a point may be good and still be refused as imprecise: check what it is used for.
         """
         solution = self.solve(time_limit_s=time_limit_s)
-        point = self.solver.getSolution()
-        x, dual = np.array(point.col_value, dtype=np.float64), np.array(point.row_dual, dtype=np.float64)
-        if len(x) != self.n_columns or len(dual) != self.n_rows or not np.isfinite(x).all():
-            return None
-        if solution.status is SolveStatus.INFEASIBLE or not np.isfinite(dual).all():
-            return None
-        return Solution(
-            status=solution.status,
-            objective=solution.objective,
-            x=x,
-            row_dual=dual,
-            reduced_cost=np.array(point.col_dual, dtype=np.float64),
-        )
+        x, dual = np.array(self.solver.getSolution().col_value, dtype=np.float64), solution.row_dual
+        there = len(x) == self.n_columns and len(dual) == self.n_rows and np.isfinite(np.append(x, dual)).all()
+        return replace(solution, x=x) if there and solution.status is not SolveStatus.INFEASIBLE else None
 
     def _status(self, claimed: Any) -> SolveStatus:
         kinds = self._highs.HighsModelStatus

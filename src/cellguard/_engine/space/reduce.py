@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from cellguard._core import elimination as core
@@ -22,6 +21,10 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Reduction", "independent_rows", "reduce", "residues", "with_whole_coefficients"]
 
+_Definitions = tuple[IntArray, IntArray]
+"""The relation that defines each total (-1: a leaf), and the totals, parts before their total."""
+_Pivots = tuple[IntArray, IntArray, IntArray, IntArray]
+"""Leaves, where the combination of each begins and ends, and the leaves in it."""
 _SEED = 0
 """Of the random vectors; what is found does not depend on it, except with negligible probability."""
 
@@ -48,7 +51,7 @@ class Reduction:
     """Number of the connected component of each cell, from 0; -1 for cells that cannot move."""
     order: tuple[IntArray, IntArray]
     """The same rows, and the cell that each determines, as elimination took them: nearly a triangle."""
-    _state: tuple[NDArray, ...]  # type: ignore[type-arg]
+    _state: tuple[_Definitions, _Pivots, FloatArray]
 
     @property
     def rank(self) -> int:
@@ -68,10 +71,9 @@ class Reduction:
     @cached_property
     def basis(self) -> csr_array:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
-        definition, order, pivots, start, stop, cell, coefficient = self._state
+        definitions, pivots, coefficient = self._state
         ptr, col, val = core.null_space(
-            *(*compiled(self.relations), self.free, (definition, order)),
-            *(self.parameters, (pivots, start, stop, cell), coefficient),
+            *compiled(self.relations), self.free, definitions, self.parameters, pivots, coefficient
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -123,7 +125,7 @@ def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
         ratio=ratio,
         component=component,
         order=e.order,
-        _state=(*e.definitions, *e.pivots, e.coefficient_f),
+        _state=(e.definitions, e.pivots, e.coefficient_f),
     )
 
 
@@ -138,8 +140,8 @@ class _Eliminated:
     """What elimination leaves: totals defined by their parts, pivots by the leaves that are none."""
 
     system: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], BoolArray]
-    definitions: tuple[IntArray, IntArray]
-    pivots: tuple[IntArray, IntArray, IntArray, IntArray]
+    definitions: _Definitions
+    pivots: _Pivots
     coefficient: IntArray
     coefficient_f: FloatArray
     order: tuple[IntArray, IntArray]
