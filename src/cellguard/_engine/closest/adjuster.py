@@ -28,7 +28,6 @@ from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["Adjuster", "Closest"]
 
-
 _OUTSIDE = 1e-3
 """A movement that misses a relation or bound by such a share is none."""
 _LARGE = 100_000

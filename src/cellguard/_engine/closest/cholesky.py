@@ -11,7 +11,6 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["SparseCholesky"]
 
-
 _WIDEST = 96
 """Columns of a supernode: wide enough for fast products, narrow enough for the cache."""
 

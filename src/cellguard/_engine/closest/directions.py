@@ -31,7 +31,6 @@ from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
 __all__ = ["Choice", "Senses", "choose"]
 
-
 _ROUGH = 1e-7
 """Tolerance of the convex programs of the search."""
 _FAR = 1e6

@@ -13,7 +13,6 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["MixedSenses"]
 
-
 _FAR = 1e6
 """From here on a limit is meant in typical levels, the same for all movers."""
 _DEAREST = 1e14

@@ -27,6 +27,7 @@ from cellguard._engine.closest.closest_problem import ClosestRequest
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.echelon_form import anchors
+from cellguard._engine.space.groups import place_among
 from cellguard._engine.space.space import Space, compiled
 from cellguard._types import BoolArray, FloatArray
 
@@ -128,8 +129,7 @@ def senses_of_totals(
     """
     N = space.basis
     anchor, ratio = anchors(N)
-    parameter = np.full(len(space), -1, np.int64)
-    parameter[anchor] = np.arange(len(anchor))
+    parameter = place_among(anchor, len(space))
     chosen = parameter[request.mover]
     if len(anchor) < N.shape[1] or (chosen < 0).any() or not ((room[0] <= 0) & (room[1] >= 0)).all():
         return None

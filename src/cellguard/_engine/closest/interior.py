@@ -30,7 +30,6 @@ from cellguard._types import FloatArray, IntArray
 
 __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
 
-
 _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
 _CLOSE, _PATIENCE = 1e-6, 2

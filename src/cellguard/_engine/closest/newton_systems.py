@@ -24,7 +24,6 @@ __all__ = [
     "shifted_cholesky",
 ]  # fmt: skip
 
-
 _DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
 """Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
 _CHEAP = 3e-3

@@ -21,7 +21,6 @@ __all__ = [
     "optimal_pattern", "optimal_share",
 ]  # fmt: skip
 
-
 MAX_LINES = 62
 """Rows or columns that fit a bit mask."""
 UNIT = 1 << 36

@@ -18,7 +18,6 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals", "without_noise"]
 
-
 LARGEST = 2.0**53
 """Whole numbers up to here are exact in floating point."""
 LARGEST_DECIMAL = 2.0**52

@@ -18,6 +18,7 @@ import numpy as np
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.mip import Until
 from cellguard._engine.solvers.rows import Row
+from cellguard._engine.space.groups import place_among
 from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
@@ -72,9 +73,7 @@ class BinaryProgram:
     @cached_property
     def place(self) -> IntArray:
         """Where a variable stands among the free ones; -1 for the fixed."""
-        place = np.full(len(self.cost), -1, np.int64)
-        place[self.free] = np.arange(len(self.free))
-        return place
+        return place_among(self.free, len(self.cost))
 
     @property
     def constant(self) -> float:

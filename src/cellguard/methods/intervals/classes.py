@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline, now
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.space.groups import place_among
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
@@ -73,9 +74,7 @@ class _ClassSearch:
         self.asked = AskedCells.of(t, self.lattice)
         self.reduction = reduce(t.relations, may_be_opened(t))
         self.cells = np.flatnonzero(~self.reduction.determined)
-        place = np.full(t.n_cells, -1, np.int64)
-        place[self.cells] = np.arange(len(self.cells))
-        self.place = place
+        self.place = place_among(self.cells, t.n_cells)
         self.ground = self._ground()
         self.tight = self._known_by_others()
         share = self.asked.width.share
@@ -123,8 +122,7 @@ class _ClassSearch:
     def _known_by_others(self) -> dict[int, Known]:
         """For cells to be hidden from somebody with knowledge of his own: what he knows of other cells."""
         t, units = self.table, self.lattice.units
-        index = np.full(t.n_cells, -1, np.int64)
-        index[self.asked.cells] = np.arange(len(self.asked))
+        index = place_among(self.asked.cells, t.n_cells)
         known: dict[int, list[Known]] = {}
         for attacker in attackers_of(t):
             at = attacker.cells[self.place[attacker.cells] >= 0]

@@ -37,7 +37,6 @@ from cellguard.methods.limits import Limits
 
 __all__ = ["FoundWidths", "memory_bytes", "narrowest_widths", "step_operations"]
 
-
 _MOST_ITERATIONS = 120
 _ROUGH = 0.08
 _SHORT = 1e-3

@@ -10,7 +10,6 @@ from cellguard._types import FloatArray
 
 __all__ = ["Widener"]
 
-
 _CLOSED = 100.0
 """How much more it costs to widen what is closed: better a little more of what is open."""
 
