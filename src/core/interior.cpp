@@ -292,6 +292,13 @@ Program checked(Program p) {
 
 void bind_interior(nb::module_ m) {
     using Whole = std::span<const Index>;
+    m.def(
+        "longest_step",
+        [](View x, View dx) {
+            require(length(x) == length(dx), "a step must have as many entries as what it moves");
+            return longest_step(x.data(), dx.data(), length(x));
+        },
+        "x"_a, "dx"_a);
     nb::class_<Newton>(m, "Newton")
         .def(
             "__init__",

@@ -257,6 +257,7 @@ def _interior(d: Draw) -> None:
         newton.follow(d.numbers(n), d.numbers(shared))
     newton.balanced(d.numbers(n), d.numbers(shared))
     newton.advance(0.9, bool(d.size(1)))
+    assert 0.0 < interior.longest_step(positive[0], d.numbers(m)) <= 2.0
 
 
 def _tables(d: Draw) -> None:

@@ -252,6 +252,37 @@ def test_mechanisms_are_called_where_they_live():
         assert users <= rooms, (name, users - rooms)
 
 
+def test_the_step_of_an_interior_point_has_one_length():
+    """The compiled core knows how far slacks and multipliers may go; nobody divides one by its change again."""
+    core = Path(__file__).resolve().parents[2] / "src" / "core"
+    assert [path.name for path in core.glob("*.cpp") if "double longest_step(" in path.read_text()] == ["interior.cpp"]
+    assert [where for where, tree in INNER.items() if calls(tree, "longest_step")] == ["methods/intervals/newton.py"]
+    again = [
+        f"{where}:{node.lineno}"
+        for where, tree in INNER.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Div)
+        and any(word in ast.unparse(node.right) for word in ("d_slack", "d_dual", "d_multiplier"))
+    ]
+    assert again == []
+
+
+def test_one_movement_for_all_requests_has_one_home():
+    """Whoever wants a joint movement says what it must do and which solver finds it; nobody else sets one up."""
+    home = "_engine/closest/joint_movement.py"
+    users = {where: calls(tree, "joint_movement") for where, tree in INNER.items() if calls(tree, "joint_movement")}
+    assert set(users) == {"methods/intervals/problem.py", "methods/suppress/joint_movement.py"}
+    assert all("solver" in {k.arg for k in call.keywords} for found in users.values() for call in found)
+    others = [
+        f"{where}: {node.name}"
+        for where, node in FUNCTIONS
+        if where != home and "joint" in node.name and (calls(node, "Adjuster") or calls(node, "LinearProgram"))
+    ]
+    assert others == []
+    assert not [where for where in INNER if where.startswith("methods/suppress/") and calls(INNER[where], "Adjuster")]
+
+
 def test_files_are_written_at_once_or_not_at_all():
     """Whoever writes a file calls `_io.files`; the ledger grows line by line, and the command has its own output."""
     apart = ("_io/files.py", "publish/ledger.py", "__main__.py")

@@ -2,6 +2,8 @@
 
 from cellguard._core import Floats, Ints
 
+def longest_step(x: Floats, dx: Floats) -> float: ...
+
 class Newton:
     def __init__(
         self,

@@ -85,6 +85,7 @@ def test_arrays_of_another_type_or_layout_are_refused_not_converted():
         lambda: newton(mover=WHOLE + 1),
         lambda: newton(pairs=(0, 1)),
         lambda: newton().predict(),
+        lambda: interior.longest_step(np.ones(2), np.ones(3)),
         lambda: newton().stand(np.zeros(1), np.zeros(0), np.ones(2), np.ones(1)),
         lambda: gram.sparse_gram(np.array([0, 1]), np.ones(1), np.ones(1), np.array([7], np.int32), np.zeros(1)),
         lambda: mincut.narrow((WHOLE, WHOLE, np.array([0, 0]), WHOLE), WHOLE, np.ones(1, bool), *np.ones((3, 1))),
@@ -95,6 +96,13 @@ def test_arrays_of_another_type_or_layout_are_refused_not_converted():
 def test_what_does_not_fit_is_an_error_never_a_crash(call):
     with pytest.raises(ValueError, match=r"\w"):
         call()
+
+
+def test_the_longest_step_keeps_everything_positive():
+    x = np.array([4.0, 1.0, 3.0])
+    assert interior.longest_step(x, np.array([-8.0, 1.0, -3.0])) == 0.5
+    assert interior.longest_step(x, np.ones(3)) == 2.0  # nobody goes further
+    assert interior.longest_step(np.zeros(0), np.zeros(0)) == 2.0
 
 
 def slow_search():

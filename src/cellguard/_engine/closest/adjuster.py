@@ -28,7 +28,6 @@ from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["Adjuster", "Closest"]
 
-
 _OUTSIDE = 1e-3
 """A movement that misses a relation or bound by such a share is none."""
 _LARGE = 100_000
@@ -170,8 +169,7 @@ class Adjuster:
         if impossible and soft is None:
             return self._nothing()
         if (lower <= 0).all() and (upper >= 0).all():
-            still = np.zeros(self.n)
-            return self._finish(still, still, np.zeros((2, self.n)), 0, target)
+            return self._certified(np.zeros(self.n), target, 0)
         problem = ClosestProblem(self.movers, target)
         if (problem.lower > problem.upper).any():
             return self._nothing()
@@ -190,8 +188,7 @@ class Adjuster:
             if v is not None:
                 point = replace(point, v=v) if point.converged else run.settle(v)
         z = self.movers.cells(point.v) * problem.unit
-        force, bounds, share = problem.forces(point, z)
-        found = self._finish(self.complete(z), force, bounds, point.iterations, target, share)
+        found = self._certified(self.complete(z), target, point.iterations, problem.forces(point, z))
         if found.proven or soft is not None:
             return found
         status, v = problem.by_simplex(deadline)
@@ -199,24 +196,18 @@ class Adjuster:
             return self._nothing()
         if v is None or not found.outside:
             return found
-        still = np.zeros(self.n)  # a movement within the bounds, of which nothing is proven
-        z = self.complete(self.movers.cells(v) * problem.unit)
-        return self._finish(z, still, np.zeros((2, self.n)), point.iterations, target)
+        # a movement within the bounds, of which nothing is proven
+        return self._certified(self.complete(self.movers.cells(v) * problem.unit), target, point.iterations)
 
     def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
         """Whether the multipliers of a point prove that no movement satisfies the bounds."""
         y = self.multipliers(problem.forces(point, np.zeros(self.n))[0])
         return contradicts(self.relations, y, target.lower, target.upper)
 
-    def _finish(
-        self,
-        z: FloatArray,
-        force: FloatArray,
-        bounds: FloatArray,
-        iterations: int,
-        target: Target,
-        share: FloatArray | None = None,
+    def _certified(
+        self, z: FloatArray, target: Target, iterations: int, forces: tuple[FloatArray, ...] | None = None
     ) -> Closest:
+        force, bounds, share = forces or (np.zeros(self.n), np.zeros((2, self.n)), None)
         y = self.multipliers(force) if force.any() else np.zeros(self.relations.shape[0])
         return Closest(
             z=z,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._core import cholesky as core
+from cellguard._core.ordering import minimum_degree
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["SparseCholesky"]
 
-
 _WIDEST = 96
 """Columns of a supernode: wide enough for fast products, narrow enough for the cache."""
+
+_TINY = 1e-14
+"""Share of its diagonal entry below which a pivot is raised."""
 
 _DISSECT = 2e8
 """Operations from which on nested dissection, some 30 ms, may pay: ninenew takes a third of them then."""
@@ -29,9 +33,6 @@ class SparseCholesky:
     """
 
     def __init__(self, lower: csr_array) -> None:
-        from cellguard._core.cholesky import Factor
-        from cellguard._core.ordering import minimum_degree
-
         n = lower.shape[0]
         column = lower.indices.astype(np.int64)
         row = np.repeat(np.arange(n), np.diff(lower.indptr))
@@ -43,16 +44,15 @@ class SparseCholesky:
             best = min(best, *(_Analysis(o, row, column) for o in _dissections(*neighbours)), key=lambda a: a.flops)
         self.order = best.order
         indptr, indices, self._from = best.rows
-        self._factor = Factor(indptr, indices, best.tree, best.counts, _WIDEST)
+        self._factor = core.Factor(indptr, indices, best.tree, best.counts, _WIDEST)
         self.flops, self.n_values = self._factor.flops, self._factor.n_values
 
-    def factor(self, data: FloatArray, *, tiny: float = 1e-14) -> int:
+    def factor(self, data: FloatArray) -> int:
         """Factor the matrix with these entries, in the order of the pattern.
 
-        Returns how many pivots were below `tiny` times their diagonal entry and have been raised,
-        which leaves those unknowns at 0.
+        Returns how many pivots were tiny and have been raised, which leaves those unknowns at 0.
         """
-        return self._factor.factorize(data[self._from], tiny)
+        return self._factor.factorize(data[self._from], _TINY)
 
     def solve(self, b: FloatArray) -> FloatArray:
         """Solve for one right-hand side."""
@@ -67,8 +67,6 @@ class _Analysis:
     """What an order makes of a pattern: its elimination tree in postorder, and the size of each column."""
 
     def __init__(self, order: IntArray, row: IntArray, column: IntArray) -> None:
-        from cellguard._core import cholesky as core
-
         tree = core.elimination_tree(*_strict(*_permuted(order, row, column)[:2]))
         self.order = order[core.postorder(tree)]
         self.rows = _permuted(self.order, row, column)

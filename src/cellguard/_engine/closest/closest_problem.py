@@ -7,16 +7,16 @@ tightest of their bounds counts. What the interior point finds is read back cell
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.distance import Target
 from cellguard._engine.closest.interior import Point, PointInequalities, Program
-from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way
+from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, SolveStatus, Way, least_movement
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import FloatArray, IntArray
 
@@ -71,26 +71,23 @@ class ClosestRequest:
     up: FloatArray
 
 
-@dataclass(kw_only=True, eq=False)
 class _Pairs:
     """Auxiliaries ``e`` with two rows each: ``sign1 v + e >= side1`` and ``sign2 v + e >= side2``."""
 
-    mover: list[IntArray] = field(default_factory=list)
-    sign: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
-    side: tuple[list[FloatArray], list[FloatArray]] = field(default_factory=lambda: ([], []))
-    cost: list[FloatArray] = field(default_factory=list)
-    quadratic: list[FloatArray] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.parts: list[tuple[IntArray, list[FloatArray]]] = []
 
     def add(self, mover: IntArray, first: tuple[Any, Any], second: tuple[Any, Any], cost: Any, quadratic: Any) -> slice:
         """Append some; return where their auxiliaries stand."""
-        n, begin = len(mover), sum(len(m) for m in self.mover)
-        self.mover.append(mover)
-        for k, (sign, side) in enumerate((first, second)):
-            self.sign[k].append(np.broadcast_to(np.asarray(sign, np.float64), n))
-            self.side[k].append(np.broadcast_to(np.asarray(side, np.float64), n))
-        self.cost.append(np.broadcast_to(np.asarray(cost, np.float64), n))
-        self.quadratic.append(np.broadcast_to(np.asarray(quadratic, np.float64), n))
+        n, begin = len(mover), sum(len(part[0]) for part in self.parts)
+        numbers = (*first, *second, cost, quadratic)
+        self.parts.append((mover, [np.broadcast_to(np.asarray(x, np.float64), n) for x in numbers]))
         return slice(begin, begin + n)
+
+    def joined(self) -> tuple[IntArray, list[FloatArray]]:
+        """The movers, and signs and sides of the first and second rows, costs and curvatures."""
+        movers, numbers = zip(*self.parts, strict=True)
+        return np.concatenate(movers), [np.concatenate(each) for each in zip(*numbers, strict=True)]
 
 
 class ClosestProblem:
@@ -126,13 +123,9 @@ class ClosestProblem:
 
     def by_simplex(self, deadline: Deadline = NEVER) -> tuple[SolveStatus, FloatArray | None]:
         """Return whether anything satisfies the bounds, and the movement of the least sum that does, or None."""
-        A, price = self.m.relations, np.where(self.absolute > 0, self.absolute, 1.0)
-        price = price / np.median(price)  # prices of very different sizes are what the interior point stumbles over
-        lower = np.maximum(np.concatenate([self.lower, -self.upper]), 0.0)
-        upper = np.maximum(np.concatenate([self.upper, -self.lower]), 0.0)
-        model = LinearModel(csc_array(hstack([A, -A])), 0.0, 0.0, lower, upper, np.clip(np.tile(price, 2), 1e-6, 1e6))
-        s = LinearProgram(model, ONCE).solve(time_limit_s=deadline.at_least(), duals=False)
-        return s.status, s.x[: self.m.n] - s.x[self.m.n :] if s.optimal else None
+        price = np.where(self.absolute > 0, self.absolute, 1.0)
+        price = np.clip(price / np.median(price), 1e-6, 1e6)  # the interior point stumbles over those of many sizes
+        return least_movement(self.m.relations, self.lower, self.upper, price, ONCE, deadline.at_least())
 
     @property
     def curved(self) -> bool:
@@ -189,12 +182,11 @@ class ClosestProblem:
 
     def _assemble(self, linear: FloatArray, quadratic: FloatArray, pairs: _Pairs, constant: float) -> Program:
         low, high = self.low, self.high
-        cost, curve = np.concatenate(pairs.cost), np.concatenate(pairs.quadratic)
+        pair_mover, (first_sign, first_side, second_sign, second_side, cost, curve) = pairs.joined()
         P, k = len(cost), len(low) + len(high)
-        pair_mover = np.concatenate(pairs.mover)
         mover, aux = [low, high, pair_mover, pair_mover], [np.zeros(k, np.int64), np.arange(P), np.arange(P)]
-        sign = [np.ones(len(low)), -np.ones(len(high)), *pairs.sign[0], *pairs.sign[1]]
-        side = [self.lower[low], -self.upper[high], *pairs.side[0], *pairs.side[1]]
+        sign = [np.ones(len(low)), -np.ones(len(high)), first_sign, second_sign]
+        side = [self.lower[low], -self.upper[high], first_side, second_side]
         lift = [np.zeros(k), np.ones(2 * P)]
         self.cap_rows: list[tuple[IntArray, Any]] = []
         n_caps = 0

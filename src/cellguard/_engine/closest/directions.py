@@ -25,12 +25,12 @@ from cellguard._engine.closest.directions_totals import SensesOfTotals, senses_o
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.closest.interior import InteriorPoint
 from cellguard._engine.solvers.lp import SolveStatus
+from cellguard._engine.space.space import per_variable
 from cellguard._engine.standing import Standing
 from cellguard._engine.threads import blas_threads
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
 
 __all__ = ["Choice", "Senses", "choose"]
-
 
 _ROUGH = 1e-7
 """Tolerance of the convex programs of the search."""
@@ -102,8 +102,7 @@ class Senses:
         self.rng = np.random.default_rng(seed)
         self.nodes = 0
         self.linear = not distance.square.any()
-        rise = np.where(m.ratio > 0, up[m.cell], down[m.cell]) / m.size
-        sink = np.where(m.ratio > 0, down[m.cell], up[m.cell]) / m.size
+        sink, rise = per_variable(m.ratio, down[m.cell], up[m.cell])
         all_up, all_down = m.extremes(rise, np.maximum)[0], m.extremes(sink, np.maximum)[0]
         self.mover = np.flatnonzero((all_up > 0) | (all_down > 0))
         up, down = all_up[self.mover], all_down[self.mover]
@@ -112,6 +111,11 @@ class Senses:
         self.may_rise = np.isfinite(up) & (self.high[self.mover] >= up)
         self.may_sink = np.isfinite(down) & (-self.low[self.mover] >= down)
         self.up, self.down = np.where(self.may_rise, up, 0.0), np.where(self.may_sink, down, 0.0)
+
+    @property
+    def request(self) -> ClosestRequest:
+        """What is asked of all movers that must choose."""
+        return ClosestRequest(mover=self.mover, down=self.down, up=self.up)
 
     @property
     def hopeless(self) -> BoolArray:
@@ -176,8 +180,7 @@ class Senses:
             if np.isnan(v).any():
                 s[free] = 1
                 break
-            middle, half = (self.up - self.down)[free] / 2, (self.up + self.down)[free] / 2
-            lean = (v[self.mover[free]] - middle) / half
+            lean = self._lean(v)[free]
             if np.abs(lean).max() < 1e-3:  # nothing leans: the heaviest decides first
                 weight = self._weights()[free]
                 chosen = np.array([int(np.argmax(weight))])
@@ -207,14 +210,14 @@ class Senses:
         near = csr_array(A.T @ A)
         idle = 0
         while idle < 2 * max(1, len(choice) // _BLOCK) + 2 and not deadline.passed:
-            block = self._neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
-            trial, found = self._decide(s, block, value, deadline.earlier(10.0))
+            block = self._block_of_neighbours(near, choice) if idle % 2 == 0 else self.rng.permutation(choice)[:_BLOCK]
+            trial, found = self._decide_block(s, block, value, deadline.earlier(10.0))
             idle = 0 if found < value * (1 - 1e-6) else idle + 1
             if found < value:
                 s, value = trial, found
         return s, value
 
-    def _neighbours(self, near: csr_array, choice: IntArray) -> IntArray:
+    def _block_of_neighbours(self, near: csr_array, choice: IntArray) -> IntArray:
         """A random mover and those that share relations with it, directly or through others."""
         block: list[int] = []
         queue, seen = [int(self.rng.integers(len(choice)))], set()
@@ -226,7 +229,7 @@ class Senses:
                 queue += self.rng.permutation(near.indices[near.indptr[i] : near.indptr[i + 1]]).tolist()
         return np.array(block)
 
-    def _decide(self, s: ByteArray, block: IntArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
+    def _decide_block(self, s: ByteArray, block: IntArray, value: float, deadline: Deadline) -> tuple[ByteArray, float]:
         """Return the best senses of a block, the others as they are."""
         trial = s.copy()
         trial[block] = 0
@@ -242,7 +245,7 @@ class Senses:
         self, s: ByteArray, best: ByteArray, value: float, deadline: Deadline, *, gap: float, node_limit: int = 1 << 30
     ) -> tuple[ByteArray, float]:
         """Branch and bound over envelopes, best bound first; return the best senses and the bound."""
-        objective, bound, v = self.solve(s)
+        _, bound, v = self.solve(s)
         if bound == np.inf:
             return best, bound
         heap = [_Node(bound, 0, s, v)]
@@ -251,18 +254,17 @@ class Senses:
             if deadline.passed or count > node_limit:
                 break
             node = heapq.heappop(heap)
-            inside = self._inside(node, weight)
-            if not inside.any():
-                # every undecided mover is outside its interval: nothing was relaxed
-                s = np.where(node.senses == 0, np.where(self._at(node.v) > 0, 1, -1), node.senses).astype(np.int8)
-                objective, _, _ = self.solve(s)
+            inside = self._violations(node, weight)
+            whole = not inside.any()  # every undecided mover is outside its interval: nothing was relaxed
+            if whole or count % 8 == 0:
+                lean = self._lean(node.v)
+                rises = lean > 0 if whole else lean >= 0
+                s = np.where(node.senses == 0, np.where(rises, 1, -1), node.senses).astype(np.int8)
+                objective = self.solve(s)[0]
                 best, value = (s, objective) if objective < value else (best, value)
+            if whole:
                 closed = min(closed, node.bound)
                 continue
-            if count % 8 == 0:  # round what is undecided
-                s = np.where(node.senses == 0, np.where(self._at(node.v) >= 0, 1, -1), node.senses).astype(np.int8)
-                objective, _, _ = self.solve(s)
-                best, value = (s, objective) if objective < value else (best, value)
             j = int(np.argmax(inside))
             for sense in (1, -1):
                 s = node.senses.copy()
@@ -276,14 +278,14 @@ class Senses:
                     closed = min(closed, bound)
         return best, min(value, closed, *(node.bound for node in heap[:1]))
 
-    def _at(self, v: FloatArray) -> FloatArray:
+    def _lean(self, v: FloatArray) -> FloatArray:
         """Where movers stand between the middles of their intervals and the ends, -1 to 1 and beyond."""
         lean = (v[self.mover] - (self.up - self.down) / 2) / ((self.up + self.down) / 2)
         return np.nan_to_num(lean)
 
-    def _inside(self, node: _Node, weight: FloatArray) -> FloatArray:
+    def _violations(self, node: _Node, weight: FloatArray) -> FloatArray:
         """How much each undecided mover violates its request."""
-        depth = np.where(node.senses == 0, 1.0 - np.abs(self._at(node.v)), 0.0)
+        depth = np.where(node.senses == 0, 1.0 - np.abs(self._lean(node.v)), 0.0)
         return np.where(depth > 1e-6, depth * weight, 0.0)
 
     def mixed(self, s: ByteArray, best: ByteArray, deadline: Deadline, *, gap: float) -> tuple[ByteArray, float]:
@@ -307,9 +309,8 @@ class Senses:
         if not self.linear or self.d.largest.any() or not (self.may_rise & self.may_sink).all():
             return None
         m = self.k.movers
-        request = ClosestRequest(mover=self.mover, down=self.down, up=self.up)
         cost = m.sums(self.d.absolute[m.cell] * m.size)
-        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), request)
+        return senses_of_totals(self.k.reduction.space, cost, (self.low, self.high), self.request)
 
     def near(self, up: BoolArray, deadline: Deadline) -> Iterator[BoolArray]:
         """Yield senses that may leave a table, most of them as given; the last ones do unless time was short."""
@@ -322,7 +323,7 @@ class Senses:
             movers=m,
             projection=self.k.projection,
             room=(self.low, self.high),
-            request=ClosestRequest(mover=self.mover, down=self.down, up=self.up),
+            request=self.request,
             choice=undecided == 0,
             weight=self._squares(),
         )

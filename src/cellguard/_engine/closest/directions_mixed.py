@@ -13,7 +13,6 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["MixedSenses"]
 
-
 _FAR = 1e6
 """From here on a limit is meant in typical levels, the same for all movers."""
 _DEAREST = 1e14
@@ -56,15 +55,8 @@ class MixedSenses:
     ) -> tuple[BoolArray | None, float]:
         """Return which movers rise (None when no choice was found), and the proven bound.
 
-        Parameters
-        ----------
-        start
-            Movements that satisfy everything, to begin with.
-        time_limit_s, gap
-            When to stop.
-        prefer
-            Senses (1 or -1) to be kept where possible: their number is maximised instead of the
-            distance minimised.
+        The search begins with movements that satisfy everything, if there are any. With senses (1 or -1) to be kept
+        where possible their number is maximised instead of the distance minimised.
         """
         f, n, groups = len(self.choice), self.n, len(self.largest)
         unit = float(np.median(np.maximum(self.up, self.down))) if f else 1.0

@@ -27,7 +27,6 @@ from cellguard._types import BoolArray, ByteArray, FloatArray
 
 __all__ = ["NearSenses"]
 
-
 _LITTLE = 1e-4
 """What a typical movement costs, in flips: decides among flips, hardly their number."""
 _ROUGH, _STEPS = 1e-3, 60

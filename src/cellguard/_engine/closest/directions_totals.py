@@ -21,12 +21,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack
 
+from cellguard._core.senses import anneal
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.closest_problem import ClosestRequest
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.echelon_form import anchors
-from cellguard._engine.space.space import Space
+from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.space import Space, compiled
 from cellguard._types import BoolArray, FloatArray
 
 __all__ = ["SensesOfTotals", "senses_of_totals"]
@@ -64,14 +66,11 @@ class SensesOfTotals:
 
     def annealed(self, seed: int, time_limit_s: float) -> BoolArray:
         """Return good senses."""
-        from cellguard._core.senses import anneal
-
-        H = self.H
-        typical = float(np.median(abs(H).T @ self.weight + np.abs(self.own)))
+        typical = float(np.median(abs(self.H).T @ self.weight + np.abs(self.own)))
         if not typical > 0:
             return np.asarray(self.own < 0)
         rises, _ = anneal(
-            *(H.indptr.astype(np.int64), H.indices.astype(np.int64), H.data, self.weight, self.offset, self.own),
+            *(*compiled(self.H), self.weight, self.offset, self.own),
             *((_RUNS, _STEPS * len(self.own)), (_HOT * typical, _COLD * typical), seed, time_limit_s),
         )
         return rises
@@ -130,8 +129,7 @@ def senses_of_totals(
     """
     N = space.basis
     anchor, ratio = anchors(N)
-    parameter = np.full(len(space), -1, np.int64)
-    parameter[anchor] = np.arange(len(anchor))
+    parameter = place_among(anchor, len(space))
     chosen = parameter[request.mover]
     if len(anchor) < N.shape[1] or (chosen < 0).any() or not ((room[0] <= 0) & (room[1] >= 0)).all():
         return None

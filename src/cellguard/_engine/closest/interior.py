@@ -23,12 +23,12 @@ from typing import Protocol
 
 import numpy as np
 
+from cellguard._core.interior import Newton
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._tolerances import EXACT_RELATION
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["InteriorPoint", "Point", "PointInequalities", "Program", "Projection"]
-
 
 _FAR, _NEAR = 100.0, 0.01
 """First products and slacks, in typical costs and movements; found by trial on CSPLIB."""
@@ -116,14 +116,10 @@ class InteriorPoint:
     Parameters
     ----------
     program, projection
-        The problem, and the solver of its Newton systems.
-    scale
-        A typical movement: sets the first slacks.
+        The problem, in units of a typical movement, and the solver of its Newton systems.
     """
 
-    def __init__(self, program: Program, projection: Projection, *, scale: float = 1.0) -> None:
-        from cellguard._core.interior import Newton
-
+    def __init__(self, program: Program, projection: Projection) -> None:
         self.p, self.projection = program, projection
         self.n, self.n_aux = len(program.linear), len(program.aux_cost)
         r = program.rows
@@ -135,7 +131,7 @@ class InteriorPoint:
             *(program.linear, program.quadratic, (r.mover, r.aux), (r.sign, r.lift, r.side)),
             *((program.aux_cost, program.aux_quadratic), (k, P)),
         )
-        self.point = self._start(scale)
+        self.point = self._start()
 
     # ------------------------------------------------------------------ Newton
 
@@ -166,7 +162,7 @@ class InteriorPoint:
 
     # ------------------------------------------------------------------ the method
 
-    def _start(self, scale: float) -> Point:
+    def _start(self) -> Point:
         """Movers at 0 and all products of slack and multiplier equal, far from any bound.
 
         What a mover or a maximum costs decides the product; a larger one (by 100) saves iterations
@@ -176,13 +172,13 @@ class InteriorPoint:
         P, k = p.n_pairs, p.first_pair
         v, a = np.zeros(self.n), np.zeros(self.n_aux)
         for g in range(P, self.n_aux):
-            a[g] = _FAR * scale / float(np.median(r.lift[self.rest][r.aux[self.rest] == g]))
+            a[g] = _FAR / float(np.median(r.lift[self.rest][r.aux[self.rest] == g]))
         n_rest = max(1, len(r.side[self.rest]))
-        costs = (p.linear * scale, p.quadratic * scale**2, p.aux_cost[:P] * scale, a[P:] / n_rest)
+        costs = (p.linear, p.quadratic, p.aux_cost[:P], a[P:] / n_rest)
         mu = _FAR * max(float(np.median(np.abs(c[c != 0]))) if c.any() else 0.0 for c in costs)
         a[:P] = 2.0 * mu / p.aux_cost[:P]
-        slack = np.maximum(np.abs(r.side), _NEAR * scale)
-        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR * scale)
+        slack = np.maximum(np.abs(r.side), _NEAR)
+        slack[k:] = np.maximum(r.lift[k:] * a[r.aux[k:]] - r.side[k:], _NEAR)
         return Point(v=v, a=a, slack=slack, multiplier=mu / slack)
 
     def run(

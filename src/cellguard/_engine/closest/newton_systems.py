@@ -13,12 +13,16 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf
 from scipy.sparse import csr_array, tril
 
+from cellguard._core.gram import DenseSystem, places, sparse_gram
 from cellguard._engine.closest.cholesky import SparseCholesky
+from cellguard._engine.space.space import compiled
 from cellguard._engine.threads import all_cores
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import FloatArray
 
-__all__ = ["DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "cheapest", "shifted_cholesky"]
-
+__all__ = [
+    "DenseNormal", "IterativeNormal", "NullSpace", "SparseNormal", "Unrelated", "by_columns", "cheapest",
+    "shifted_cholesky",
+]  # fmt: skip
 
 _DENSE_RATE, _SPARSE_RATE, _SCATTER_RATE = 3e10, 1.2e10, 8e8
 """Operations per second of a dense factor, a sparse one, and of adding up products, as measured."""
@@ -32,15 +36,7 @@ _STEPS, _PRECISION = 2000, 1e-10
 
 
 def cheapest(A: csr_array, basis: Callable[[], csr_array]) -> NullSpace | DenseNormal | SparseNormal | Unrelated:
-    """Choose by the cost of one factor.
-
-    Parameters
-    ----------
-    A
-        Independent relations between the movers.
-    basis
-        Makes a basis of their null space.
-    """
+    """Choose by the cost of one factor, given independent relations and what makes a basis of their null space."""
     rank, n = A.shape
     if rank == 0:
         return Unrelated()
@@ -77,9 +73,7 @@ class NullSpace:
     threads = 1
 
     def __init__(self, N: csr_array) -> None:
-        from cellguard._core.gram import DenseSystem
-
-        self.system = DenseSystem(*_arrays(N), N.shape[1])
+        self.system = DenseSystem(*compiled(N), N.shape[1])
         self.S = np.zeros((N.shape[1], N.shape[1]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -99,9 +93,8 @@ class _Normal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        self.A, self.AT = A, csr_array(A.T)
-        self.AT.sort_indices()
-        self._columns = _arrays(self.AT)
+        self.A, self.AT = A, by_columns(A)
+        self._columns = compiled(self.AT)
         self.refinements = 1
         self.D = np.ones(A.shape[1])
 
@@ -123,11 +116,7 @@ class DenseNormal:
     threads = 1
 
     def __init__(self, A: csr_array) -> None:
-        from cellguard._core.gram import DenseSystem
-
-        AT = csr_array(A.T)
-        AT.sort_indices()
-        self.system = DenseSystem(*_arrays(AT), A.shape[0])
+        self.system = DenseSystem(*compiled(by_columns(A)), A.shape[0])
         self.S = np.zeros((A.shape[0], A.shape[0]), order="F")
 
     def factor(self, theta: FloatArray) -> None:
@@ -146,21 +135,17 @@ class SparseNormal(_Normal):
     """The normal equations with a sparse Cholesky factor, analysed once."""
 
     def __init__(self, A: csr_array) -> None:
-        from cellguard._core.gram import places
-
         super().__init__(A)
         pattern = csr_array(tril(abs(self.A) @ abs(self.AT)))
         pattern.sort_indices()
         self.factors = SparseCholesky(pattern)
         if self.factors.flops > _HUGE:
             self.threads = all_cores()
-        self.place = places(*self._columns[:2], *_arrays(pattern)[:2])
+        self.place = places(*self._columns[:2], *compiled(pattern)[:2])
         self.entries = np.zeros(pattern.nnz)
 
     def factor(self, theta: FloatArray) -> None:
         """Prepare for the weights theta."""
-        from cellguard._core.gram import sparse_gram
-
         self.D = 1.0 / theta
         start, _, data = self._columns
         sparse_gram(start, data, self.D, self.place, self.entries)
@@ -209,9 +194,11 @@ def _refinements(needed: int, rough: bool) -> int:
     return 0 if rough and needed == 1 else needed
 
 
-def _arrays(M: csr_array) -> tuple[IntArray, IntArray, FloatArray]:
-    """As the compiled core takes it."""
-    return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
+def by_columns(A: csr_array) -> csr_array:
+    """Transpose, entries in order."""
+    AT = csr_array(A.T)
+    AT.sort_indices()
+    return AT
 
 
 def shifted_cholesky(S: FloatArray, build: Callable[[], None], *, most: float = 1e-4) -> float:

@@ -1,8 +1,8 @@
 """Suppression of two-way count tables: optimal patterns, and what an attacker who knows how they are made learns.
 
 The table is ``x[row, column]``, its margins are published. Arrays in, arrays out; the loops are
-compiled (:mod:`cellguard._core`). Everything about a release starts from
-:func:`first_candidate` of what is published, never from the hidden counts.
+compiled (:mod:`cellguard._core`). Everything about a release starts from the first candidate (in reading order) of
+what is published, never from the hidden counts.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cellguard._core import twoway as core
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "MAX_LINES", "CountLaw", "Effective", "Kept", "candidates", "count_candidates", "degrees_of_freedom",
-    "effective_intervals", "feasibility_intervals", "first_candidate", "is_minimal", "is_safe", "keeps_width",
+    "effective_intervals", "feasibility_intervals", "is_minimal", "is_safe", "keeps_width",
     "optimal_pattern", "optimal_share",
 ]  # fmt: skip
-
 
 MAX_LINES = 62
 """Rows or columns that fit a bit mask."""
@@ -82,7 +82,7 @@ def _masks(pattern: BoolArray) -> IntArray:
     return np.where(pattern, powers, 0).sum(axis=1).astype(np.int64)
 
 
-def _pattern(rows: IntArray, n_columns: int) -> BoolArray:
+def _pattern_of_masks(rows: IntArray, n_columns: int) -> BoolArray:
     return np.asarray((rows[:, None] >> np.arange(n_columns)) & 1, dtype=np.bool_)
 
 
@@ -99,46 +99,29 @@ def optimal_pattern(
     that of all cells. The cells `also` are protected like sensitive ones. Nodes above `limit` mean
     that the pattern is the best found, not proven.
     """
-    from cellguard._core import twoway as core
-
     needy = law.sensitive(x) if also is None else law.sensitive(x) | also
     need = np.ascontiguousarray(np.argwhere(needy), np.int64)
     found, rows, nodes = core.optimal_pattern(_whole(x), need, law.width, _whole(law.cost(x)), limit)
-    return (None if not found and not rows.any() else _pattern(rows, x.shape[1])), nodes
+    return (None if not found and not rows.any() else _pattern_of_masks(rows, x.shape[1])), nodes
 
 
 def feasibility_intervals(x: IntArray, pattern: BoolArray) -> tuple[IntArray, IntArray]:
     """Return the lowest and highest value of every cell that what is published allows (minami2019 definition 2)."""
-    from cellguard._core import twoway as core
-
     return core.spans(_whole(x), _masks(pattern))
-
-
-def first_candidate(x: IntArray, pattern: BoolArray) -> IntArray:
-    """Return the first candidate in reading order: a function of what is published, not of what is hidden."""
-    from cellguard._core import twoway as core
-
-    return core.first_candidate(_whole(x), _masks(pattern))
 
 
 def candidates(x: IntArray, pattern: BoolArray, limit: int) -> IntArray:
     """Return the candidates, at most `limit`, one table each (minami2019 (34))."""
-    from cellguard._core import twoway as core
-
     return core.candidates(_whole(x), _masks(pattern), limit).reshape(-1, *x.shape)
 
 
 def count_candidates(x: IntArray, pattern: BoolArray, limit: int) -> int:
     """Count the candidates without visiting each; what is above `limit` is a lower bound."""
-    from cellguard._core import twoway as core
-
     return core.count_candidates(_whole(x), _masks(pattern), limit)
 
 
 def degrees_of_freedom(pattern: BoolArray) -> int:
     """Return the dimension of the null space of a pattern."""
-    from cellguard._core import twoway as core
-
     return len(core.basis(_masks(pattern), -1, np.zeros(pattern.shape, np.int64)))
 
 
@@ -163,21 +146,9 @@ class _Siege:
     """An attack under way, and the nodes it has visited."""
 
     def __init__(self, x: IntArray, pattern: BoolArray, law: CountLaw, survive: str = "optimal") -> None:
-        from cellguard._core import twoway as core
-
         hunt = survive == "optimal"
         self.core = core.Siege(_whole(x), _masks(pattern), law.packed, subsets=survive != "safe", hunt=hunt)
         self.work = 0
-
-    @property
-    def outer(self) -> tuple[IntArray, IntArray]:
-        """The lowest and highest values that have not been excluded."""
-        return self.core.outer
-
-    @property
-    def inner(self) -> tuple[IntArray, IntArray]:
-        """The lowest and highest values of the survivors that were found."""
-        return self.core.hull
 
     def scan(self, cell: int, end: str, stop: int, limit: int) -> int:
         """Move the ``"low"`` or ``"high"`` end of a cell inward to the first value that survives, or to `stop`."""
@@ -214,16 +185,14 @@ def effective_intervals(
     cells
         Positions of the cells to settle, all suppressed ones unless given.
     """
-    from cellguard._core.twoway import LIMIT
-
     s = _Siege(x, pattern, law, survive)
     wanted = (np.flatnonzero(pattern) if cells is None else cells).tolist()
     todo = [(cell, end, stop) for cell in wanted for end, stop in (("low", _NOWHERE), ("high", -1))]
     share = max(1, limit // (4 * max(len(todo), 1)))
     while todo and s.work < limit:
-        todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == LIMIT]
+        todo = [end for end in todo if s.scan(*end, min(share, limit - s.work)) == core.LIMIT]
         share = max(2 * share, (limit - s.work) // max(len(todo), 1))
-    (low, high), (inner_low, inner_high) = s.outer, s.inner
+    (low, high), (inner_low, inner_high) = s.core.outer, s.core.hull
     return Effective(low=low, high=high, inner_low=inner_low, inner_high=inner_high, finished=not todo, work=s.work)
 
 
@@ -247,32 +216,31 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     after `limit` nodes does not pass.
     """
     s = _Siege(x, pattern, law, "minimal")
-    passed = all(_wide(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    passed = all(_cell_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
-    low, high = s.inner
+    low, high = s.core.hull
     passed = passed and bool(high[pattern].max(initial=0) >= 0)
     may = pattern & (low < law.minimum)
     widths = (high - low)[may]
     return Kept(passed, s.work, int(may.sum()), int(widths.min()) if len(widths) else law.width)
 
 
-def _wide(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
+def _cell_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:
     """Whether a cell keeps its width, or is sensitive in no survivor."""
-    from cellguard._core.twoway import EXCLUDED, LIMIT, SURVIVOR
 
     def enough() -> bool:
-        low, high = s.inner
+        low, high = s.core.hull
         return bool(high.flat[cell] - low.flat[cell] >= law.width)
 
     if enough():
         return True
-    status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else LIMIT
-    if status == EXCLUDED:  # no survivor has a sensitive count here
+    status = s.scan(cell, "low", law.minimum, limit - s.work) if s.work < limit else core.LIMIT
+    if status == core.EXCLUDED:  # no survivor has a sensitive count here
         return True
     if (
-        status != SURVIVOR
+        status != core.SURVIVOR
         or s.work >= limit
-        or s.scan(cell, "high", int(s.outer[0].flat[cell]), limit - s.work) == LIMIT
+        or s.scan(cell, "high", int(s.core.outer[0].flat[cell]), limit - s.work) == core.LIMIT
     ):
         return False
     return enough()

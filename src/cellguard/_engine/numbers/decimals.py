@@ -13,7 +13,6 @@ from cellguard._types import FloatArray
 
 __all__ = ["decimal_unit", "in_units", "of_units"]
 
-
 _DIGITS = 6
 """Values with more decimals are measurements or estimates: they have no grid that anybody would notice."""
 _WITNESSES = 20

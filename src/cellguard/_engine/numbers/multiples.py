@@ -18,7 +18,6 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Multiples", "decimals", "ends", "lattice", "off_base", "unit_of", "whole_residuals", "without_noise"]
 
-
 LARGEST = 2.0**53
 """Whole numbers up to here are exact in floating point."""
 LARGEST_DECIMAL = 2.0**52
@@ -192,14 +191,7 @@ def ends(published: FloatArray, base: FloatArray, step: int, unit: float) -> tup
 def whole_residuals(relations: csr_array, rhs: FloatArray, numbers: FloatArray, digits: int) -> FloatArray | None:
     """Return ``T x - b`` by whole numbers, so that it is 0 exactly where a relation holds; None if that cannot be.
 
-    Parameters
-    ----------
-    relations, rhs
-        Coefficients and sides with few decimals.
-    numbers
-        Decimals of so many digits.
-    digits
-        Of the numbers.
+    Coefficients and sides must have few decimals; the numbers are decimals of so many digits.
 
     >>> T = csr_array(np.array([[1.0, 1, -1]]))
     >>> whole_residuals(T, np.zeros(1), np.array([0.1, 0.2, 0.3]), 1).tolist()

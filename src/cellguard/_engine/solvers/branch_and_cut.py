@@ -18,6 +18,7 @@ import numpy as np
 from cellguard._engine.solvers.lp import SolveStatus
 from cellguard._engine.solvers.mip import Until
 from cellguard._engine.solvers.rows import Row
+from cellguard._engine.space.groups import place_among
 from cellguard._tolerances import NO_ROW
 from cellguard._types import FloatArray, IntArray
 
@@ -72,9 +73,7 @@ class BinaryProgram:
     @cached_property
     def place(self) -> IntArray:
         """Where a variable stands among the free ones; -1 for the fixed."""
-        place = np.full(len(self.cost), -1, np.int64)
-        place[self.free] = np.arange(len(self.free))
-        return place
+        return place_among(self.free, len(self.cost))
 
     @property
     def constant(self) -> float:
@@ -92,24 +91,16 @@ class BinaryProgram:
 def solve_lazy(
     program: BinaryProgram,
     *,
-    start: FloatArray | None = None,
+    start: FloatArray | None,
     until: Until,
-    nodes: int = -1,
-    seed: int = 0,
-    on_bound: Callable[[float], None] | None = None,
+    nodes: int,
+    seed: int,
+    on_bound: Callable[[float], None] | None,
 ) -> LazySolution:
     """Solve a binary program by branch-and-cut.
 
-    Parameters
-    ----------
-    program
-        What the caller knows of the problem.
-    start
-        A feasible point; SCIP then looks for no other, and raises the bound only.
-    until, nodes, seed
-        When to stop (nodes: -1 is no limit), and which way to go in ties.
-    on_bound
-        Called with every better bound.
+    With a feasible point to start from SCIP looks for no other, and raises the bound only. The seed says which way to
+    go in ties; `on_bound` is called with every better bound.
     """
     from cellguard._engine.solvers.scip_rows import RowsOnTheWay, quicksum
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from threading import local
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, sparray
+from scipy.sparse import csc_array, csr_array, hstack, sparray
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InternalError
 
-__all__ = ["DUAL", "ONCE", "WARM", "LinearModel", "LinearProgram", "Solution", "SolveStatus", "Way"]
+__all__ = ["DUAL", "ONCE", "WARM", "LinearModel", "LinearProgram", "Solution", "SolveStatus", "Way", "least_movement"]
 
 
 class SolveStatus(StrEnum):
@@ -290,19 +290,9 @@ class LinearProgram:
         Without crossover a point may be good and still be refused as imprecise: check what it is used for.
         """
         solution = self.solve(time_limit_s=time_limit_s)
-        point = self.solver.getSolution()
-        x, dual = np.array(point.col_value, dtype=np.float64), np.array(point.row_dual, dtype=np.float64)
-        if len(x) != self.n_columns or len(dual) != self.n_rows or not np.isfinite(x).all():
-            return None
-        if solution.status is SolveStatus.INFEASIBLE or not np.isfinite(dual).all():
-            return None
-        return Solution(
-            status=solution.status,
-            objective=solution.objective,
-            x=x,
-            row_dual=dual,
-            reduced_cost=np.array(point.col_dual, dtype=np.float64),
-        )
+        x, dual = np.array(self.solver.getSolution().col_value, dtype=np.float64), solution.row_dual
+        there = len(x) == self.n_columns and len(dual) == self.n_rows and np.isfinite(np.append(x, dual)).all()
+        return replace(solution, x=x) if there and solution.status is not SolveStatus.INFEASIBLE else None
 
     def _status(self, claimed: Any) -> SolveStatus:
         kinds = self._highs.HighsModelStatus
@@ -316,3 +306,19 @@ class LinearProgram:
             kinds.kInterrupt: SolveStatus.LIMIT,
             kinds.kObjectiveBound: SolveStatus.LIMIT,
         }.get(claimed, SolveStatus.FAILED)
+
+
+def least_movement(
+    A: csr_array, lower: FloatArray, upper: FloatArray, cost: FloatArray, way: Way, time_limit_s: float
+) -> tuple[SolveStatus, FloatArray | None]:
+    """Return the movement z of the least ``cost |z|`` with ``A z = 0`` within bounds, or None, and what was claimed.
+
+    >>> A, most = csr_array([[-1.0, 1, 1]]), np.array([3.0, 2, 0])
+    >>> least_movement(A, np.array([2.0, -1, -1]), most, np.ones(3), ONCE, 9.0)[1].tolist()
+    [2.0, 2.0, 0.0]
+    """
+    n = len(cost)
+    low, high = np.concatenate([lower, -upper]), np.concatenate([upper, -lower])  # what goes up, and what goes down
+    parts = csr_array(hstack([A, -A])), 0.0, 0.0, np.maximum(low, 0.0), np.maximum(high, 0.0), np.tile(cost, 2)
+    found = LinearProgram(LinearModel(*parts), way).solve(time_limit_s=time_limit_s, duals=False)
+    return found.status, found.x[:n] - found.x[n:] if found.optimal else None

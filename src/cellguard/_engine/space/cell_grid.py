@@ -150,23 +150,19 @@ def relations_between(
     keys = keys_of(coordinates, sizes)
     places = _Places(keys, prod(sizes))
     strides = np.array([prod(sizes[d + 1 :]) for d in range(len(sizes))], np.int64)
-    pieces: list[Rows] = []
-    origin: list[IntArray] = []
+    pieces: list[Rows] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     for d, family in enumerate(families):
-        rows = _steps(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero)
-        pieces.append(rows)
-        origin.append(np.full(len(rows[0]), d, np.int64))
-    for rows in [] if absent_is_zero else _across(keys, coordinates, families, strides, places):
-        pieces.append(rows)
-        origin.append(np.full(len(rows[0]), -1, np.int64))
-    lengths = np.concatenate([p[0] for p in pieces]) if pieces else np.zeros(0, np.int64)
+        pieces.append(_steps(keys, coordinates[:, d], family, strides[d], places, zero=absent_is_zero))
+    if not absent_is_zero:
+        pieces += _across(keys, coordinates, families, strides, places)
+    lengths = np.concatenate([p[0] for p in pieces])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     small = np.int32 if max(len(keys), indptr[-1]) < 1 << 31 else np.int64
-    indices = np.concatenate([p[1].astype(small) for p in pieces]) if pieces else np.zeros(0, small)
-    data = np.concatenate([p[2] for p in pieces]) if pieces else np.zeros(0)
+    indices, data = np.concatenate([p[1].astype(small) for p in pieces]), np.concatenate([p[2] for p in pieces])
     T = csr_array((data, indices, indptr.astype(small)), shape=(len(lengths), len(keys)))
     T.sort_indices()
-    return T, np.concatenate(origin) if origin else np.zeros(0, np.int64)
+    origin = np.where(np.arange(len(pieces)) <= len(families), np.arange(len(pieces)) - 1, -1)
+    return T, np.repeat(origin, [len(p[0]) for p in pieces])
 
 
 def _steps(
@@ -192,15 +188,14 @@ def _complete(total: IntArray, length: IntArray, part: IntArray, *, zero: bool =
     if not len(total):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     start = np.cumsum(length) - length
-    if zero:
-        length = np.add.reduceat((part >= 0).astype(np.int64), start)
-        part = part[part >= 0]
-        total, length = total[length > 0], length[length > 0]
-        start = np.cumsum(length) - length
-    elif part.min() < 0:
-        whole = np.minimum.reduceat(part, start) >= 0
-        part = part[np.repeat(whole, length)]
-        total, length = total[whole], length[whole]
+    if zero or part.min() < 0:
+        if zero:
+            length = np.add.reduceat((part >= 0).astype(np.int64), start)
+            part, keep = part[part >= 0], length > 0
+        else:
+            keep = np.minimum.reduceat(part, start) >= 0
+            part = part[np.repeat(keep, length)]
+        total, length = total[keep], length[keep]
         start = np.cumsum(length) - length
     first = start + np.arange(len(start))
     cells = np.empty(len(part) + len(total), np.int64)
@@ -221,9 +216,7 @@ def _across(
     """Return the relations that leap over unpublished margins; none when the whole grid is published."""
     if len(keys) == places.grid:
         return []
-    pattern = np.zeros(len(keys), np.int64)  # bit d is set where the cell is not at the total of dimension d
-    for d in range(len(families)):
-        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
+    pattern = _crossings(coordinates)
     order = np.argsort(pattern, kind="stable")
     present, start = np.unique(pattern[order], return_index=True)
     cells = dict(zip(present.tolist(), np.split(order, start[1:]), strict=True))
@@ -239,6 +232,14 @@ def _first_children(family: Family) -> IntArray:
     totals, indptr, parts = family
     at = np.flatnonzero(totals == 0)
     return parts[indptr[at[0]] : indptr[at[0] + 1]] if len(at) else np.zeros(0, np.int64)
+
+
+def _crossings(coordinates: Coordinates) -> IntArray:
+    """Return the crossing of each cell: bit d is set where it is not at the total of dimension d."""
+    pattern = np.zeros(len(coordinates), np.int64)
+    for d in range(coordinates.shape[1]):
+        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
+    return pattern
 
 
 def _bits(pattern: int, k: int) -> list[int]:
@@ -329,14 +330,10 @@ def aggregate(
         The cells wanted, and the number of codes of each dimension.
     """
     k = len(sums)
-    pattern = np.zeros(len(coordinates), np.int64)
-    for d in range(k):
-        pattern |= (coordinates[:, d] > 0).astype(np.int64) << d
-    present = np.unique(pattern)
+    pattern = _crossings(coordinates)
     out = np.empty(len(coordinates))
-    whole = prod(sizes)
-    together = whole <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
-    for bits in [-1] if together else present.tolist():
+    together = prod(sizes) <= 4 * len(coordinates)  # nearly all margins: sum once for all of them
+    for bits in [-1] if together else np.unique(pattern).tolist():
         block = leaves
         for d in range(k):
             M = sums[d] if bits >> d & 1 else sums[d][[0]]

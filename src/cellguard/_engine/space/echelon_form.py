@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._core.patterns import prove, stretch
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["EchelonForm", "anchors", "in_echelon_form"]
@@ -39,23 +40,11 @@ class EchelonForm:
     def reach(
         self, variables: IntArray, need: FloatArray, patience: int, time_left_s: float = float("inf")
     ) -> tuple[list[FloatArray], int]:
-        """Look for movements in which variables reach what they need; stop after so many failures.
+        """Look for movements in which variables reach what they need; stop after so many failures, or seconds.
 
-        Parameters
-        ----------
-        variables
-            The variables.
-        need
-            How far down, up, and in all each of them must go: a row each.
-        patience
-            Failures after which the others are left alone.
-        time_left_s
-            Seconds after which they are, too.
-
-        Returns the movements, as far as the room allows both ways, and the number of failures.
+        Rows of `need` are how far down, up, and in all each variable must go. Returns the movements, as far as the
+        room allows both ways, and the number of failures.
         """
-        from cellguard._core.patterns import prove, stretch
-
         requests = (np.zeros(len(variables), np.int64), variables, *need)
         n = len(self._bank)
         self._bank, failed = prove(

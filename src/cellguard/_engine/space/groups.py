@@ -1,4 +1,4 @@
-"""What hangs together: things that pairs connect, one by one or through others."""
+"""Things by number: which of them hang together, and where some of them stand among the chosen."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import numpy as np
 
 from cellguard._types import IntArray
 
-__all__ = ["groups"]
+__all__ = ["groups", "place_among"]
+
+
+def place_among(chosen: IntArray, n: int) -> IntArray:
+    """Return where each of n things stands among the chosen; -1 for the others.
+
+    >>> place_among(np.array([3, 1]), 4).tolist()
+    [-1, 1, -1, 0]
+    """
+    place = np.full(n, -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    return place
 
 
 def groups(one: IntArray, other: IntArray, n: int) -> IntArray:
-    """Return the number of the group of each of n things, numbered by their first members.
+    """Return the number of the group of each of n things that pairs connect, numbered by their first members.
 
     >>> groups(np.array([0, 3]), np.array([2, 4]), 5).tolist()
     [0, 1, 0, 2, 2]

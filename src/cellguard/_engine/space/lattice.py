@@ -19,7 +19,6 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["CandidateLattice"]
 
-
 _LARGEST_DENOMINATOR = 1000
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_array
 
+from cellguard._core import mincut
 from cellguard._engine.space.groups import groups
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
@@ -87,9 +88,7 @@ class Network:
             How far each arc moves, at most its level; and a row of nodes for each that falls short: 1 on the near
             side of the first narrowest cut, 2 beyond the last, 0 in between.
         """
-        from cellguard._core.mincut import narrow
-
-        return narrow((self.tail, self.head, *self.arcs), cell, sign > 0, level, upper, lower)
+        return mincut.narrow((self.tail, self.head, *self.arcs), cell, sign > 0, level, upper, lower)
 
 
 def adjacency(tail: IntArray, head: IntArray, n_nodes: int) -> tuple[IntArray, IntArray]:

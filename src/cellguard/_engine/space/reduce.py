@@ -13,13 +13,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from cellguard._engine.space.space import Space
+from cellguard._core import elimination as core
+from cellguard._engine.space.space import Space, compiled
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Reduction", "independent_rows", "reduce", "residues", "with_whole_coefficients"]
+
+_Definitions = tuple[IntArray, IntArray]
+"""The relation that defines each total (-1: a leaf), and the totals, parts before their total."""
+_Pivots = tuple[IntArray, IntArray, IntArray, IntArray]
+"""Leaves, where the combination of each begins and ends, and the leaves in it."""
+_SEED = 0
+"""Of the random vectors; what is found does not depend on it, except with negligible probability."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +51,7 @@ class Reduction:
     """Number of the connected component of each cell, from 0; -1 for cells that cannot move."""
     order: tuple[IntArray, IntArray]
     """The same rows, and the cell that each determines, as elimination took them: nearly a triangle."""
-    _state: tuple[NDArray, ...]  # type: ignore[type-arg]
+    _state: tuple[_Definitions, _Pivots, FloatArray]
 
     @property
     def rank(self) -> int:
@@ -64,13 +71,9 @@ class Reduction:
     @cached_property
     def basis(self) -> csr_array:
         """Sparse basis of the null space, cells by degrees of freedom; parameters are the identity."""
-        from cellguard._core import elimination as core
-
-        T = self.relations
-        definition, order, pivots, start, stop, cell, coefficient = self._state
+        definitions, pivots, coefficient = self._state
         ptr, col, val = core.null_space(
-            *(T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, self.free, (definition, order)),
-            *(self.parameters, (pivots, start, stop, cell), coefficient),
+            *compiled(self.relations), self.free, definitions, self.parameters, pivots, coefficient
         )
         N = csr_array((val, col, ptr), shape=(len(self.free), len(self.parameters)))
         N.sort_indices()
@@ -82,7 +85,7 @@ class Reduction:
         return Space.of(self)
 
 
-def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0) -> Reduction:
+def reduce(relations: csr_array, free: BoolArray | None = None) -> Reduction:
     """Reduce the relations between the free cells.
 
     Parameters
@@ -91,8 +94,6 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
         Sparse relations, one row each.
     free
         Cells that can move; all unless given.
-    seed
-        Of the random vectors; the result does not depend on it, except with negligible probability.
 
     Examples
     --------
@@ -101,11 +102,9 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
     >>> r.rank, r.degrees_of_freedom, r.alias.tolist()
     (2, 2, [0, 1, 2, 1])
     """
-    from cellguard._core import elimination as core
-
     n = relations.shape[1]
     free = np.ones(n, np.bool_) if free is None else np.ascontiguousarray(free, np.bool_)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     e = _eliminated(relations, free, rng)
     prints = [_random_vector(rng, n, e.parameters) for _ in range(3)]
     for exact, value in prints:
@@ -126,14 +125,14 @@ def reduce(relations: csr_array, free: BoolArray | None = None, *, seed: int = 0
         ratio=ratio,
         component=component,
         order=e.order,
-        _state=(*e.definitions, *e.pivots, e.coefficient_f),
+        _state=(e.definitions, e.pivots, e.coefficient_f),
     )
 
 
-def independent_rows(relations: csr_array, *, seed: int = 0) -> IntArray:
+def independent_rows(relations: csr_array) -> IntArray:
     """Return as many relations as their rank, none a combination of the others: those that a reduction keeps."""
     free = np.ones(relations.shape[1], np.bool_)
-    return _eliminated(relations, free, np.random.default_rng(seed)).rows
+    return _eliminated(relations, free, np.random.default_rng(_SEED)).rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,8 +140,8 @@ class _Eliminated:
     """What elimination leaves: totals defined by their parts, pivots by the leaves that are none."""
 
     system: tuple[tuple[IntArray, IntArray, FloatArray, IntArray], BoolArray]
-    definitions: tuple[IntArray, IntArray]
-    pivots: tuple[IntArray, IntArray, IntArray, IntArray]
+    definitions: _Definitions
+    pivots: _Pivots
     coefficient: IntArray
     coefficient_f: FloatArray
     order: tuple[IntArray, IntArray]
@@ -154,10 +153,8 @@ class _Eliminated:
 
 
 def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eliminated:
-    from cellguard._core import elimination as core
-
     n = T.shape[1]
-    system = (T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, residues(T.data)), free
+    system = (*compiled(T), residues(T.data)), free
     definitions = definition, order = core.choose_definitions(*system)
     leaves = np.flatnonzero(free & (definition < 0))
     tests = [_random_vector(rng, n, leaves) for _ in range(2)]
@@ -180,10 +177,8 @@ def _eliminated(T: csr_array, free: BoolArray, rng: np.random.Generator) -> _Eli
 
 def _random_vector(rng: np.random.Generator, n: int, at: IntArray) -> tuple[IntArray, FloatArray]:
     """Numbers at some cells, exact modulo the prime, and others in floating point; 0 elsewhere."""
-    from cellguard._core.elimination import PRIME
-
     exact, value = np.zeros(n, np.int64), np.zeros(n)
-    exact[at] = rng.integers(1, PRIME, len(at))
+    exact[at] = rng.integers(1, core.PRIME, len(at))
     value[at] = rng.uniform(-1.0, 1.0, len(at))
     return exact, value
 
@@ -206,14 +201,12 @@ def with_whole_coefficients(A: csr_array) -> csr_array:
 
 def residues(data: FloatArray) -> IntArray:
     """Return floating-point numbers, which are exact binary fractions, modulo the prime."""
-    from cellguard._core.elimination import PRIME
-
     if (data == np.rint(data)).all() and np.abs(data).max(initial=0.0) < 2**53:
-        return np.asarray(data.astype(np.int64) % PRIME)
+        return np.asarray(data.astype(np.int64) % core.PRIME)
     mantissa, exponent = np.frexp(data)
-    whole = (mantissa * 2.0**53).astype(np.int64) % PRIME
-    power = np.array([pow(2, int(e) - 53, PRIME) for e in exponent], dtype=np.int64)
-    return np.asarray(whole * power % PRIME)
+    whole = (mantissa * 2.0**53).astype(np.int64) % core.PRIME
+    power = np.array([pow(2, int(e) - 53, core.PRIME) for e in exponent], dtype=np.int64)
+    return np.asarray(whole * power % core.PRIME)
 
 
 def _aliases(direction: IntArray, value: FloatArray, moving: BoolArray) -> tuple[IntArray, FloatArray]:

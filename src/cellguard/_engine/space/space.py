@@ -11,15 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
+from cellguard._core.elimination import between_classes
 from cellguard._engine.space.echelon_form import in_echelon_form
 from cellguard._types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from cellguard._engine.space.reduce import Reduction
 
-__all__ = ["Space", "least_room", "members_of", "per_variable"]
+__all__ = ["Space", "compiled", "least_room", "members_of", "per_variable"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,14 +91,10 @@ class Space:
     @cached_property
     def relations(self) -> csr_array:
         """Independent relations between the variables."""
-        from cellguard._core.elimination import between_classes
         from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
 
         r = self.reduction
-        T, whole = r.relations, np.int64
-        start, column, value = between_classes(
-            T.indptr.astype(whole), T.indices.astype(whole), T.data, r.rows, self.variable_of, r.ratio, len(self)
-        )
+        start, column, value = between_classes(*compiled(r.relations), r.rows, self.variable_of, r.ratio, len(self))
         A = csr_array((value, column, start), shape=(len(start) - 1, len(self)))
         if A.shape[0] > len(self) - r.degrees_of_freedom:
             # merging can make relations vanish or repeat; the general elimination finds out which
@@ -125,6 +122,11 @@ class Space:
         """Basis in echelon form, of some components or all; see :func:`in_echelon_form`."""
         N = self.basis if variables is None else self.basis[variables]
         return in_echelon_form(N if parameters is None or len(parameters) == N.shape[1] else N[:, parameters])
+
+
+def compiled(M: csr_array | csc_array) -> tuple[IntArray, IntArray, FloatArray]:
+    """A sparse matrix as the compiled core takes it: where its rows (or columns) begin, indices, entries."""
+    return M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
 
 
 def per_variable(ratio: FloatArray, down: FloatArray, up: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -62,27 +62,15 @@ class AskedCells:
         mirrored = table.values[cells] < 0
         low[cells], up[cells] = np.where(mirrored, up[cells], low[cells]), np.where(mirrored, low[cells], up[cells])
         asked = total[cells]
-        total, low, up = (x[cells] / float(lattice.unit) for x in (total, low, up))
+        total, *levels = (x[cells] / float(lattice.unit) for x in (total, low, up))
         size = np.abs(lattice.units(table.values[cells]))
-        return cls._classified(cells, asked, size, total, (low, up), table.integer)
-
-    @classmethod
-    def _classified(
-        cls,
-        cells: IntArray,
-        asked: FloatArray,
-        size: FloatArray,
-        total: FloatArray,
-        levels: tuple[FloatArray, FloatArray],
-        integer: bool,
-    ) -> AskedCells:
-        rounded = 1.0 if integer else 0.0  # levels of counts are rounded up: so much is not a share of the value
+        rounded = 1.0 if table.integer else 0.0  # levels of counts are rounded up: so much is not a share of the value
         own = np.where(size > 0, np.maximum(total - 2.0 * rounded, 0.0) / np.maximum(size, 1.0), 0.0)
         share, number = _classes(np.minimum(own, LARGEST))
         extra = np.full(len(cells), 2.0 * rounded)
         short = share * size + extra < total * (1.0 - 1e-9)
         # a smallest width of counts is the same number for all; a zero has no share
-        alone = (levels[0] == 0) & (levels[1] == 0) if integer else np.zeros(len(cells), np.bool_)
+        alone = (levels[0] == 0) & (levels[1] == 0) if table.integer else np.zeros(len(cells), np.bool_)
         floor = np.where(
             alone, total, np.where(short & (size == 0), 2.0 ** np.ceil(np.log2(np.maximum(total, 1.0))), 1.0)
         )
@@ -96,9 +84,8 @@ class AskedCells:
             sides.append(np.where(alone, 0.0, most[number]))
         beyond = [np.where(size > 0, rounded * (level > 0), level) for level in levels]
         width = Width(floor, share, extra, np.zeros(len(cells)))
-        return cls(
-            cells=cells, width=width, lower=sides[0], upper=sides[1], below=beyond[0], above=beyond[1], total=asked
-        )  # fmt: skip
+        lower, upper, below, above = *sides, *beyond
+        return cls(cells=cells, width=width, lower=lower, upper=upper, below=below, above=above, total=asked)
 
 
 def _classes(share: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -11,12 +11,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline, now
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
 from cellguard.methods.intervals.grid import ClassGrid, Published
 from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
-from cellguard.methods.intervals.problem import Ends, positive_weights
+from cellguard.methods.intervals.problem import Ends, may_be_opened, positive_weights
 from cellguard.methods.intervals.secret import Secret
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
@@ -63,28 +66,24 @@ def classes(table: Table, seed: int, deadline: Deadline) -> Classes:
 
 class _ClassSearch:
     def __init__(self, table: Table, seed: int) -> None:
-        from cellguard._engine.space.reduce import reduce
-
         self.table = t = table
         self.secret = Secret(t, seed)
         least = [required_levels(t, attacker).width for attacker in attackers_of(t)]
         every = np.concatenate([np.zeros(0), *least])
         self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
         self.asked = AskedCells.of(t, self.lattice)
-        self.reduction = reduce(t.relations, ~t.fixed & (t.ub > t.lb))
+        self.reduction = reduce(t.relations, may_be_opened(t))
         self.cells = np.flatnonzero(~self.reduction.determined)
-        place = np.full(t.n_cells, -1, np.int64)
-        place[self.cells] = np.arange(len(self.cells))
-        self.place = place
+        self.place = place_among(self.cells, t.n_cells)
         self.ground = self._ground()
-        self.tight = self._tight()
+        self.tight = self._known_by_others()
         share = self.asked.width.share
         ends = np.maximum(self.asked.lower * (1 - share), self.asked.upper) / share
         self.beyond = float(ends.max(initial=0.0))
         self.grid = ClassGrid(t, self.lattice, self.secret)
-        self.cover = self._fresh()
+        self.cover = self._fresh_cover()
 
-    def _fresh(self) -> Cover:
+    def _fresh_cover(self) -> Cover:
         return Cover(self.ground, self.asked, self.place[self.asked.cells], self.beyond, self.tight)
 
     def run(self, deadline: Deadline) -> Classes:
@@ -96,7 +95,7 @@ class _ClassSearch:
         searching = deadline.part(_SEARCHING)
         for _ in range(_SEARCHES):
             begin = now()
-            cover = self._fresh()
+            cover = self._fresh_cover()
             left = cover.search(offset, urgency, searching)
             if best is None or len(left) < best:
                 best, self.cover = len(left), cover
@@ -104,7 +103,7 @@ class _ClassSearch:
             if not len(movable) or 2.0 * now() - begin > min(searching.at, begin + _PATIENCE_S):
                 break
             urgency[movable] *= _FIRST
-        return self._result(deadline)
+        return self._published(deadline)
 
     def _logistic(self, purpose: str, cells: IntArray) -> FloatArray:
         u = np.clip(self.secret.uniform(purpose, cells), 1e-12, 1 - 1e-12)
@@ -120,11 +119,10 @@ class _ClassSearch:
         relations = csr_array(t.relations[self.reduction.rows][:, at])
         return Ground(relations=relations, value=value, lower=lower, upper=upper, cost=cost)
 
-    def _tight(self) -> dict[int, Known]:
+    def _known_by_others(self) -> dict[int, Known]:
         """For cells to be hidden from somebody with knowledge of his own: what he knows of other cells."""
         t, units = self.table, self.lattice.units
-        index = np.full(t.n_cells, -1, np.int64)
-        index[self.asked.cells] = np.arange(len(self.asked))
+        index = place_among(self.asked.cells, t.n_cells)
         known: dict[int, list[Known]] = {}
         for attacker in attackers_of(t):
             at = attacker.cells[self.place[attacker.cells] >= 0]
@@ -139,7 +137,7 @@ class _ClassSearch:
 
     # ------------------------------------------------------------------ ends
 
-    def _result(self, deadline: Deadline) -> Classes:
+    def _published(self, deadline: Deadline) -> Classes:
         c = self.cover
         inner = self.ground.value - c.below, self.ground.value - c.below + c.moved
         published = Published(*self._ends(inner, deadline), *self._values(inner))
@@ -158,12 +156,12 @@ class _ClassSearch:
     def _ends(self, inner: Ends, deadline: Deadline) -> Ends:
         """Ends of the intervals: as far beyond the sets as every level of every table in them asks."""
         down, up = self._beyond()
-        most, movers = self._most(down, up)
+        most, movers = self._farthest_beyond(down, up)
         further = np.zeros(len(most))
         hidden = np.flatnonzero(self.cover.hidden)
         while True:
             ends = self._values(self._collared(inner, further, down, up))
-            short = self._short(hidden, inner, down, up, ends, deadline)
+            short = self._cells_that_fall_short(hidden, inner, down, up, ends, deadline)
             raised = (np.asarray(movers[short].sum(axis=0)).ravel() > 0) & (further < most)
             if not raised.any():
                 return ends
@@ -189,19 +187,19 @@ class _ClassSearch:
         far = np.ceil(a.upper * np.maximum(y, 0.0) + a.above - 1e-9)
         return np.where(c.sign > 0, near, far), np.where(c.sign > 0, far, near)
 
-    def _most(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, csr_array]:
+    def _farthest_beyond(self, down: FloatArray, up: FloatArray) -> tuple[FloatArray, csr_array]:
         """Share by which each movement is continued beyond its ends at most; and the movements of each cell."""
         c = self.cover
         asked = np.zeros(len(c.place))
         asked[c.hidden] = np.maximum(down, up)[c.hidden] / c.moved[c.place[c.hidden]]
-        V = csr_array(csr_array(self._matrix()[:, c.place]) > 0).astype(np.float64)
+        V = csr_array(csr_array(self._movements_by_cells()[:, c.place]) > 0).astype(np.float64)
         most = np.asarray(V.multiply(asked[None, :]).max(axis=1).todense()).ravel() if V.shape[0] else np.zeros(0)
         if self.lattice.whole:  # whole steps: then there are tables of whole numbers, too
             steps = np.array([movement.steps for movement in c.movements])
             most = np.ceil(most * steps - 1e-9) / steps
         return most, csr_array(V.T)
 
-    def _matrix(self) -> csr_array:
+    def _movements_by_cells(self) -> csr_array:
         """The movements, one row each, as they move the cells in all their steps."""
         c = self.cover
         rows = np.repeat(np.arange(len(c.movements)), [len(m.cells) for m in c.movements])
@@ -212,22 +210,20 @@ class _ClassSearch:
     def _collared(self, inner: Ends, further: FloatArray, down: FloatArray, up: FloatArray) -> Ends:
         """Ends that go beyond the sets: of cells to be hidden as they must, of others as their movements go on."""
         c, g = self.cover, self.ground
-        more = np.ceil(self._matrix().T @ further - 1e-9)
+        more = np.ceil(self._movements_by_cells().T @ further - 1e-9)
         mine = np.flatnonzero(c.hidden)
         below, above = more.copy(), more.copy()
         np.maximum.at(below, c.place[mine], down[mine])
         np.maximum.at(above, c.place[mine], up[mine])
         return np.maximum(inner[0] - below, g.lower), np.minimum(inner[1] + above, g.upper)
 
-    def _short(
+    def _cells_that_fall_short(
         self, hidden: IntArray, inner: Ends, down: FloatArray, up: FloatArray, ends: Ends, deadline: Deadline
     ) -> IntArray:
         """Return the cells whose range does not reach beyond their sets as it must.
 
         The test is public: it asks for the same ends of the same range whichever table of the sets is the true one.
         """
-        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-
         t, at = self.table, self.cover.place[hidden]
         cells = self.asked.cells[hidden]
         first = np.maximum(self.lattice.values(inner[0][at] - down[hidden]), t.lb[cells])

@@ -16,12 +16,11 @@ from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import most_asked
 from cellguard.methods.intervals.lattice import EndLattice
-from cellguard.methods.intervals.problem import IntervalProblem
+from cellguard.methods.intervals.problem import may_be_opened, widths_that_hide
 from cellguard.methods.intervals.secret import Secret
-from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.table import Table
 
-__all__ = ["ClassGrid", "Published", "only"]
+__all__ = ["ClassGrid", "Published"]
 
 
 class Published(NamedTuple):
@@ -44,10 +43,7 @@ class ClassGrid:
 
     def widened(self, given: Published, cells: IntArray, deadline: Deadline, *, times: float = 1.0) -> Published | None:
         """Hide some cells, too: by joint movements, `times` as wide as they need; None if there are none in time."""
-        from cellguard._engine.space.reduce import reduce
-
-        alone = IntervalProblem(only(self.table, cells))
-        found = alone.quick(reduce(self.table.relations, alone.may_open), deadline)
+        found = widths_that_hide(self.table, cells, deadline)
         if found is None:
             return None
         return self.around(given, times * np.maximum(found.lower, found.upper))
@@ -58,7 +54,7 @@ class ClassGrid:
         T = abs(t.relations)
         here = np.zeros(t.n_cells)
         here[slice(None) if cells is None else cells] = 1.0
-        near = ((T.T @ (T @ here) > 0) | (here > 0)) & ~t.fixed & (t.ub > t.lb)
+        near = ((T.T @ (T @ here) > 0) | (here > 0)) & may_be_opened(t)
         largest = max(float(np.abs(t.values[near]).max(initial=0.0)), 8.0 * float(self.least.max(initial=0.0)))
         return self.around(given, np.where(near, 2.0 * largest, 0.0))
 
@@ -78,10 +74,8 @@ class ClassGrid:
         out = [end.copy() for end in given]
         closed = given.upper[at] <= given.lower[at]
         first, last = self.lattice.values(x), self.lattice.values(y + over)
-        out[2][at], out[3][at] = (
-            np.where(closed, first, given.inner_lower[at]),
-            np.where(closed, last, given.inner_upper[at]),
-        )
+        out[2][at] = np.where(closed, first, given.inner_lower[at])
+        out[3][at] = np.where(closed, last, given.inner_upper[at])
         step = self.lattice.values(c)
         out[0][at] = np.maximum(np.where(closed, first, given.lower[at]) - step, t.lb[at])
         out[1][at] = np.minimum(np.where(closed, last, given.upper[at]) + step, t.ub[at])
@@ -110,22 +104,3 @@ def _piece(
     x = np.where(last & ~first, start + (whole - 1.0) * length, x)
     y = np.where(last, upper, x + length)
     return np.where(first, lower, x), np.maximum(y, value)
-
-
-def only(table: Table, cells: IntArray) -> Table:
-    """Return the table with only some of its cells to be hidden, from the same attackers."""
-    from dataclasses import replace
-
-    chosen = np.zeros(table.n_cells, np.bool_)
-    chosen[cells] = True
-
-    def own(attacker: Attacker) -> Attacker:
-        if attacker.sensitive is None:
-            return attacker
-        at = chosen[attacker.sensitive]
-        levels = {name: getattr(attacker, name)[at] for name in ("sensitive", "lower", "upper", "sliding")}
-        return replace(attacker, **levels)
-
-    sensitive = table.sensitive & chosen
-    levels = {name: np.where(sensitive, getattr(table, name), 0.0) for name in ("lower", "upper", "sliding")}
-    return table.with_(sensitive=sensitive, attackers=tuple(own(a) for a in table.attackers), **levels)

@@ -32,11 +32,10 @@ from scipy.linalg import LinAlgError
 from cellguard._engine.clock import OutOfTimeError
 from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray
-from cellguard.methods.intervals.newton import NewtonState, WidthProgram, WidthRequests
+from cellguard.methods.intervals.newton import NewtonState, WidthProgram
 from cellguard.methods.limits import Limits
 
-__all__ = ["WidthRequests", "Widths", "memory_bytes", "narrowest_widths", "step_operations"]
-
+__all__ = ["FoundWidths", "memory_bytes", "narrowest_widths", "step_operations"]
 
 _MOST_ITERATIONS = 120
 _ROUGH = 0.08
@@ -47,16 +46,20 @@ _STALLED = 5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Widths:
-    """Widths that work, and a bound that no others can beat."""
+class FoundWidths:
+    """Widths that work, of variables or of all cells, and a bound that no others can beat."""
 
-    upper: FloatArray
-    """How far each interval reaches above the truth."""
     lower: FloatArray
     """How far each interval reaches below the truth."""
-    objective: float
+    upper: FloatArray
+    """How far each interval reaches above the truth."""
     bound: float
     iterations: int
+    requests: int
+    tied: bool = False
+    """Whether one width served both sides."""
+    vertex: bool = False
+    """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
 def memory_bytes(rank: int, freedom: int, variables: int, requests: int, *, tied: bool) -> float:
@@ -76,18 +79,11 @@ def step_operations(rank: int, freedom: int, variables: int, requests: int, *, t
 
 
 def narrowest_widths(
-    program: WidthProgram, limits: Limits, give_up: Callable[[FloatArray], bool] | None = None
-) -> Widths | None:
+    program: WidthProgram, limits: Limits, give_up: Callable[[FloatArray], bool] | None
+) -> FoundWidths | None:
     """Minimise ``weight @ (u + l)``; None when no widths within their limits can hide the requests.
 
-    Parameters
-    ----------
-    program
-        What to hide, and how far widths and movements may go.
-    limits
-        When to stop: at a relative distance between objective and bound, or at the deadline.
-    give_up
-        Asked with the upper widths as soon as they are roughly right; if it says so, None is returned.
+    Whoever may give up is asked with the upper widths as soon as they are roughly right: if so, None is returned.
     """
     with np.errstate(all="ignore"):  # what is not finite is no solution, and proves nothing
         try:
@@ -98,7 +94,7 @@ def narrowest_widths(
         return _iterate(state, limits, give_up)
 
 
-def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray], bool] | None) -> Widths | None:
+def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray], bool] | None) -> FoundWidths | None:
     """Step until the gap is small enough; None if there is nothing, or it is given up."""
     found = Standing[tuple[FloatArray, FloatArray]](bound=0.0, gap=limits.gap)
     iterations = stalled = 0
@@ -122,4 +118,6 @@ def _iterate(state: NewtonState, limits: Limits, give_up: Callable[[FloatArray],
     if found.best is None:
         return None
     upper, lower = found.best
-    return Widths(upper=upper, lower=lower, objective=found.cost, bound=found.bound, iterations=iterations)
+    return FoundWidths(
+        lower=lower, upper=upper, bound=found.bound, iterations=iterations, requests=len(state.rows), tied=state.tied
+    )  # fmt: skip

@@ -50,15 +50,7 @@ class EndLattice:
 
     @classmethod
     def of(cls, table: Table, least: float) -> EndLattice:
-        """Return the coarsest grid of decimal numbers that holds the values; otherwise one that is fine enough.
-
-        Parameters
-        ----------
-        table
-            The table.
-        least
-            The smallest width that is asked for.
-        """
+        """Return the coarsest grid of decimals that holds the values; otherwise one fine enough for the least width."""
         a = np.abs(table.values)
         top = float(a.max(initial=1.0))
         for digits in range(_MOST_DECIMALS + 1):
@@ -89,18 +81,8 @@ def pieces(
 
     The pieces of whole numbers ``x, x + 1, ..., y`` follow each other from `start`. In each of them the numbers that
     are a multiple of the stride apart are as far apart, from the first to the last, as a set asks that begins there.
-    The first piece is up to twice as long, by the offset; a last one that would be too short joins the one before.
-
-    Parameters
-    ----------
-    value
-        Numbers of units.
-    start, stop
-        Where each partition begins and ends (the known bounds; `stop` may be infinite).
-    width
-        What a set that begins somewhere needs.
-    offset
-        Between 0 and 1, secret.
+    The first piece is up to twice as long, by the offset (between 0 and 1, secret); a last one that would be too short
+    joins the one before. Start and stop are the known bounds in units; `stop` may be infinite.
     """
     x, (stride, length) = start.copy(), width.strides(start, stop - start)
     here = stride
@@ -144,12 +126,7 @@ class Width:
     def strides(self, begin: FloatArray, room: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the stride of a piece that begins here, and how many numbers it has at least.
 
-        Parameters
-        ----------
-        begin
-            The first number.
-        room
-            All numbers that are possible lie within so many.
+        All numbers that are possible lie within the room.
         """
         need = np.maximum(np.minimum(self.least(begin), room), 1.0)
         steps = np.where(need > POSITIONS[0], np.clip(np.floor(need / _PARTS), *POSITIONS), np.maximum(need, 1.0))

@@ -10,8 +10,7 @@ import numpy as np
 from cellguard._engine.clock import Deadline
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.audit import audit
-from cellguard.methods.intervals.grid import only
-from cellguard.methods.intervals.problem import Ends, IntervalProblem
+from cellguard.methods.intervals.problem import Ends, widths_that_hide
 from cellguard.nouns.release import Intervals, Status
 from cellguard.nouns.table import Table
 
@@ -28,14 +27,7 @@ def accepted(
 ) -> tuple[P | None, int]:
     """Return what the audit accepts, the same or wider or None, and how many cells were mended.
 
-    Parameters
-    ----------
-    table, found, ends
-        The table, what was found, and the ends of its intervals.
-    widen
-        Makes wider what was found, for some cells, in each of the rounds.
-    deadline
-        On the clock of time limits.
+    `ends` are those of what was found; `widen` makes it wider for some cells, in each of the rounds.
     """
     mended = 0
     for attempt in range(ROUNDS + 1):
@@ -74,11 +66,8 @@ def _outward(ends: Ends, low: FloatArray, high: FloatArray) -> Ends:
 
 def widened(table: Table, ends: Ends, cells: IntArray, deadline: Deadline) -> Ends | None:
     """Widen the intervals as little as hides some cells, too; twice as wide if that does not help; None if nothing."""
-    from cellguard._engine.space.reduce import reduce
-
-    alone = IntervalProblem(only(table, cells))
     a = table.values
-    found = alone.quick(reduce(table.relations, alone.may_open), deadline, (ends[1] - a, a - ends[0]))
+    found = widths_that_hide(table, cells, deadline, (ends[1] - a, a - ends[0]))
     if found is None:
         return None
     below, above = found.lower, found.upper

@@ -58,8 +58,7 @@ class Known(NamedTuple):
     upper: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Path:
+class _Path(NamedTuple):
     """A movement that is looked for: who leads, and by how much with a step."""
 
     leader: int
@@ -90,22 +89,13 @@ class Cover:
     def __init__(
         self, ground: Ground, asked: AskedCells, places: IntArray, beyond: float, tight: dict[int, Known]
     ) -> None:
-        """Prepare.
-
-        Parameters
-        ----------
-        ground
-            Cells that can move.
-        asked
-            What is asked for the cells to be hidden, ...
-        places
-            ... and where those stand on the ground; -1 where they cannot move.
-        beyond
-            Share of a movement by which intervals go beyond its ends: room is kept for it.
-        tight
-            For cells to be hidden from somebody who knows more: what he knows.
-        """
-        self.ground, self.asked, self.place, self.beyond, self.tight = ground, asked, places, beyond, tight
+        self.ground, self.asked = ground, asked
+        self.place = places
+        """Where the cells to be hidden stand on the ground; -1 where they cannot move."""
+        self.beyond = beyond
+        """Share of a movement by which intervals go beyond its ends: room is kept for it."""
+        self.tight = tight
+        """For cells to be hidden from somebody who knows more: what he knows."""
         m, k = len(ground), len(asked)
         self.moved = np.zeros(m)
         """By how much each cell is moved by all movements together: the widths of the sets."""
@@ -125,23 +115,16 @@ class Cover:
         self.begin = np.maximum(self.bottom, 0.0)
         self.end = np.where(mirrored, -ground.lower[places], ground.upper[places])
         A = ground.relations
-        both = csr_array(hstack([A, -A, A, -A]))
-        zero = np.zeros(A.shape[0])
-        self.program = LinearProgram(LinearModel(both, zero, zero, np.zeros(4 * m), np.zeros(4 * m)), DUAL)
+        self.relations = csr_array(hstack([A, -A, A, -A]))
+        """Of what moves forward and backward for nothing, and of what is paid for."""
+        self.program = LinearProgram(LinearModel(self.relations, 0.0, 0.0, np.zeros(4 * m), np.zeros(4 * m)), DUAL)
 
     # ------------------------------------------------------------------ search
 
     def search(self, offset: FloatArray, urgency: FloatArray, deadline: Deadline) -> IntArray:
         """Hide cell after cell; return those that could not be hidden.
 
-        Parameters
-        ----------
-        offset
-            Of each cell's partition, between 0 and 1.
-        urgency
-            What a cell needs is multiplied by it; the largest product leads.
-        deadline
-            On the clock of time limits.
+        Each cell's partition has an offset between 0 and 1; the largest product of need and urgency leads.
         """
         stuck = self.place < 0
         while not deadline.passed:
@@ -150,7 +133,7 @@ class Cover:
                 break
             need = self._width(open_).least(self.corner(open_) + self.lost[open_])
             leader = int(open_[np.argmax(need * urgency[open_])])
-            if not self._lead(leader, float(offset[leader]), deadline):
+            if not self._hide_leader(leader, float(offset[leader]), deadline):
                 stuck[leader] = True
         return np.flatnonzero(~self.hidden)
 
@@ -165,12 +148,14 @@ class Cover:
         value = np.where(self.sign[which] > 0, self.ground.value[at], -self.ground.value[at])
         return np.asarray(value - np.where(self.sign[which] > 0, self.below[at], above))
 
-    def _lead(self, leader: int, offset: float, deadline: Deadline) -> bool:
+    def _hide_leader(self, leader: int, offset: float, deadline: Deadline) -> bool:
         """Hide the leader, if there is a way; at best one with room beyond the sets, too."""
         path = self.path(leader, offset)
         if path is None:
             return False
-        return any(self._move(path, beyond, deadline) for beyond in sorted({self.beyond, 0.0}, reverse=True))
+        return any(
+            self._move_with_leader(path, beyond, deadline) for beyond in sorted({self.beyond, 0.0}, reverse=True)
+        )
 
     def path(self, leader: int, offset: float) -> _Path | None:
         """Return how the leader moves: through the numbers of its piece that are a multiple of the stride apart."""
@@ -184,17 +169,15 @@ class Cover:
         if not steps[0] > 0:
             return None
         position = ahead if self.sign[leader] > 0 else steps - ahead
-        figures = (float(part[0]) for part in (stride, grain_of(stride), steps, position))
-        stride_, grain, steps_, position_ = figures
-        return _Path(leader=leader, stride=stride_, grain=grain, steps=steps_, position=position_)
+        return _Path(leader, *(float(part[0]) for part in (stride, grain_of(stride), steps, position)))
 
-    def _move(self, path: _Path, beyond: float, deadline: Deadline) -> bool:
+    def _move_with_leader(self, path: _Path, beyond: float, deadline: Deadline) -> bool:
         """Find the cheapest movement on which the leader makes the stride; whether there is one."""
         g, m, grain = self.ground, len(self.ground), path.grain
         others = np.flatnonzero(~self.hidden & (self.place >= 0))
         others = others[others != path.leader]
-        room = grain * np.floor(self._left(path, beyond) / grain)
-        riding = np.stack([self._ride(others, path, way, beyond) for way in (1.0, -1.0)])
+        room = grain * np.floor(self._room_per_step(path, beyond) / grain)
+        riding = np.stack([self._least_step_to_ride(others, path, way, beyond) for way in (1.0, -1.0)])
         # who must not compute the leader may know who rides
         riding = np.where(riding <= room[:, self.place[others]], riding, 0.0)
         free = np.zeros((2, m))
@@ -208,13 +191,13 @@ class Cover:
         cost = np.concatenate([_RIDING * g.cost, _RIDING * g.cost, g.cost, g.cost])
         self.program.set_all(cost, lower, upper)
         found = self.program.solve(time_limit_s=deadline.left, duals=False)
-        v = self._whole(found.x, lower, upper, cost, deadline) if found.optimal else None
+        v = self._in_whole_numbers(found.x, lower, upper, cost, deadline) if found.optimal else None
         if v is None:
             return False
-        self._take(path, grain * v, others, riding)
+        self._add_movement(path, grain * v, others, riding)
         return True
 
-    def _left(self, path: _Path, beyond: float) -> FloatArray:
+    def _room_per_step(self, path: _Path, beyond: float) -> FloatArray:
         """Return by how many units a step may still move each cell, forward and backward."""
         g, steps = self.ground, path.steps
         low, high = g.value - self.below, g.value - self.below + self.moved
@@ -233,7 +216,7 @@ class Cover:
         ways = [np.minimum(most(down, behind), most(up, ahead)), np.minimum(most(down, ahead), most(up, behind))]
         return np.asarray(np.floor(np.minimum(np.stack(ways), np.minimum(self.bound / steps, _FAR)) + 1e-9))
 
-    def _ride(self, cells: IntArray, path: _Path, way: float, beyond: float) -> FloatArray:
+    def _least_step_to_ride(self, cells: IntArray, path: _Path, way: float, beyond: float) -> FloatArray:
         """Return the least step by which each cell is hidden when it moves this way; 0 where it cannot."""
         width, steps, grain = self._width(cells), path.steps, path.grain
         ahead = np.where(self.sign[cells] * way > 0, path.position, steps - path.position)
@@ -253,7 +236,7 @@ class Cover:
         fits &= width.least(below + lost) >= _ENOUGH * steps * grain
         return np.where(fits, p, 0.0)
 
-    def _whole(
+    def _in_whole_numbers(
         self, x: FloatArray, lower: FloatArray, upper: FloatArray, cost: FloatArray, deadline: Deadline
     ) -> FloatArray | None:
         """Return the movement in whole numbers; None if there is none."""
@@ -266,23 +249,20 @@ class Cover:
         if np.abs(v - joined(x)).max(initial=0.0) <= 1e-6 and not np.any(A @ v):
             return v
         used = np.flatnonzero(upper > 0)
-        both = csr_array(csr_array(hstack([A, -A, A, -A]))[:, used])
-        limit = min(_WHOLE_S, deadline.left)
-        most = np.minimum(upper[used], _FAR)
-        model = LinearModel(both, 0.0, 0.0, lower[used], most, cost[used])
-        found = solve_mixed(model, Until(time_limit_s=limit, relative_gap=0.05))
+        model = LinearModel(csr_array(self.relations[:, used]), 0.0, 0.0, lower[used], upper[used], cost[used])
+        found = solve_mixed(model, Until(time_limit_s=min(_WHOLE_S, deadline.left), relative_gap=0.05))
         whole = np.zeros(4 * m)
         whole[used] = found.x
         v = joined(whole)
         return v if found.found and not np.any(A @ v) else None
 
-    def _take(self, path: _Path, v: FloatArray, others: IntArray, riding: FloatArray) -> None:
+    def _add_movement(self, path: _Path, v: FloatArray, others: IntArray, riding: FloatArray) -> None:
         """Add the movement, and note whom it hides."""
         steps, position = path.steps, path.position
         cells = np.flatnonzero(v)
         mine = v[self.place[others]]
         least = np.where(mine > 0, riding[0], riding[1])
-        counts = self._counting(others, path, v)
+        counts = self._count_against_who_knows(others, path, v)
         done = np.append(others[(mine != 0) & (least > 0) & (np.abs(mine) >= least) & counts], path.leader)
         least_of = np.zeros(len(self.asked))
         least_of[others], least_of[path.leader] = least, path.stride
@@ -315,7 +295,7 @@ class Cover:
         out = np.maximum(np.floor(np.minimum(here - low - 1.0, high - here)), 0.0)
         return np.where(cells == path.leader, 0.0, out)  # its piece must stay the same
 
-    def _counting(self, which: IntArray, path: _Path, v: FloatArray) -> BoolArray:
+    def _count_against_who_knows(self, which: IntArray, path: _Path, v: FloatArray) -> BoolArray:
         """Whether nobody from whom each cell must be hidden knows too much of what is moved now."""
         out = np.ones(len(which), np.bool_)
         for k in np.flatnonzero(np.isin(which, list(self.tight))).tolist():

@@ -17,37 +17,13 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.solvers.rows import Pool, Relaxation, Row
 from cellguard._engine.space.network import Network
 from cellguard._types import BoolArray, ByteArray, FloatArray, IntArray
+from cellguard.methods.intervals.requests import AskedArcs
 from cellguard.methods.limits import Limits
 
-__all__ = ["AskedArcs", "NetworkWidths"]
-
+__all__ = ["NetworkWidths"]
 
 _TOGETHER = 256
 """Movements that are looked at between two looks at the clock."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class AskedArcs:
-    """Movements of arcs that one attacker must hold possible, and how far he knew beforehand that each arc moves."""
-
-    arc: IntArray
-    sign: FloatArray
-    level: FloatArray
-    base: FloatArray
-    """How far at least; both directions of an arc together reach ..."""
-    total: FloatArray
-    """... this. The levels are one way to divide it; which one is best is found with the widths."""
-    above: FloatArray
-    below: FloatArray
-
-    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Pairs of movements, up and down, of which one may take over what the other leaves; and how much that is."""
-        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
-        _, one, other = np.intersect1d(self.arc[up], self.arc[down], return_indices=True)
-        one, other = up[one], down[other]
-        slide = self.total[one] - self.base[one] - self.base[other]
-        some = slide > 1e-9 * self.total[one]
-        return one[some], other[some], slide[some]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -71,7 +47,7 @@ class NetworkWidths:
         self.price = float(np.median(self.weight))
         C = len(self.weight)
         least = np.zeros((2, C))
-        self._shift = {id(each): np.full(len(each.arc), -1, np.int64) for each in self.asked}
+        self._shift = {id(each): np.full(len(each.cell), -1, np.int64) for each in self.asked}
         slides: list[FloatArray] = []  # for every pair a variable: what the way up takes of what slides
         for each in self.asked:
             shift = self._shift[id(each)]
@@ -81,7 +57,7 @@ class NetworkWidths:
             slides.append(np.asarray(slide / self.unit, np.float64))
             level = np.where(shift >= 0, each.base, each.level)
             # an arc's own width is at least its level
-            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.arc), level / self.unit)
+            np.maximum.at(least, ((each.sign < 0).astype(np.int64), each.cell), level / self.unit)
         self._slide = np.concatenate([np.zeros(0), *slides])
         most = np.stack([self.most_upper, self.most_lower]) / self.unit
         if self.tied:
@@ -91,14 +67,14 @@ class NetworkWidths:
         lower = np.concatenate([least.ravel(), none])
         self._relaxation = Relaxation(cost, lower, np.maximum(np.concatenate([most.ravel(), self._slide]), lower))
         self._pool = Pool(len(cost))
-        self._relaxation.add(self._pool.add([*self._around_nodes(), *self._own()]))
+        self._relaxation.add(self._pool.add([*self._rows_around_nodes(), *self._rows_of_own_widths()]))
 
-    def _own(self) -> Iterator[Row]:
+    def _rows_of_own_widths(self) -> Iterator[Row]:
         """An arc's own width is at least its level, also where that is a choice."""
         none = np.zeros(0, np.int64)
         for each in self.asked:
             for k in np.flatnonzero(self._shift[id(each)] >= 0).tolist():
-                mine = each.arc[k : k + 1]
+                mine = each.cell[k : k + 1]
                 yield self._row(each, k, *((mine, none) if each.sign[k] > 0 else (none, mine)))
 
     def _levels(self, each: AskedArcs, x: FloatArray) -> FloatArray:
@@ -124,7 +100,7 @@ class NetworkWidths:
             self.bound = max(self.bound, self._relaxation.proven(solution.row_dual) * self.unit * self.price)
             limits.tell(np.inf, self.bound)
             x = np.clip(solution.x, self._relaxation.lower, np.maximum(self._relaxation.upper, self._relaxation.lower))
-            rows = list(self._violated(x, deadline))
+            rows = list(self._violated_cuts(x, deadline))
             if not rows:
                 return self._widths(x, deadline)
             if deadline.passed:
@@ -138,27 +114,27 @@ class NetworkWidths:
             self._relaxation.add(fresh)
 
     def _widths(self, x: FloatArray, deadline: Deadline) -> tuple[FloatArray, FloatArray] | None:
-        """Return the widths, made wider by what rounding has lost."""
-        if deadline.passed:  # not all movements were looked at
-            return None
+        """Return the widths, made wider by what rounding has lost; None if not all movements were looked at."""
         short, C = 1.0, len(self.weight)
         for each in self.asked:
-            level = self._levels(each, x)
-            for first in range(0, len(each.arc), _TOGETHER):
-                if not deadline.left:
-                    return None
-                part = slice(first, first + _TOGETHER)
-                reached, _ = self._narrow(each, x, part, level)
-                some = level[part] > 1e-12
-                short = min(short, float((reached[some] / level[part][some]).min(initial=1.0)))
-        if short < 1.0 - 1e-6:
+            for _, level, reached, _ in self._flows(each, x, deadline):
+                some = level > 1e-12
+                short = min(short, float((reached[some] / level[some]).min(initial=1.0)))
+        if deadline.passed or short < 1.0 - 1e-6:
             return None
         x = x / short * self.unit
         return (x[:C], x[:C]) if self.tied else (x[:C], x[C : 2 * C])
 
-    def _narrow(self, each: AskedArcs, x: FloatArray, part: slice, level: FloatArray) -> tuple[FloatArray, ByteArray]:
-        upper, lower = self._room(each, x)
-        return self.network.narrow(each.arc[part], each.sign[part], level[part], upper, lower)
+    def _flows(
+        self, each: AskedArcs, x: FloatArray, deadline: Deadline
+    ) -> Iterator[tuple[int, FloatArray, FloatArray, ByteArray]]:
+        """Let movements through, some at a time: the first's number, levels, how far they get, and the cuts."""
+        levels, room = self._levels(each, x), self._room(each, x)
+        for first in range(0, len(each), _TOGETHER):
+            if deadline.passed:
+                return
+            part = slice(first, first + _TOGETHER)
+            yield first, levels[part], *self.network.narrow(each.cell[part], each.sign[part], levels[part], *room)
 
     def _room(self, each: AskedArcs, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         C = len(self.weight)
@@ -166,30 +142,25 @@ class NetworkWidths:
             return x[:C], x[:C]
         return np.minimum(x[:C], each.above / self.unit), np.minimum(x[C : 2 * C], each.below / self.unit)
 
-    def _around_nodes(self) -> Iterator[Row]:
+    def _rows_around_nodes(self) -> Iterator[Row]:
         """Both ends of every movement: what leaves the one on other ways, and what reaches the other."""
         for each in self.asked:
             up = each.sign > 0
-            source = np.where(up, self.network.head[each.arc], self.network.tail[each.arc])
-            target = np.where(up, self.network.tail[each.arc], self.network.head[each.arc])
+            source = np.where(up, self.network.head[each.cell], self.network.tail[each.cell])
+            target = np.where(up, self.network.tail[each.cell], self.network.head[each.cell])
             for k in np.flatnonzero(source != target).tolist():
                 for node, leaves in ((source[k], True), (target[k], False)):
                     above, below = self.network.ways(int(node))
                     columns = above if leaves else below, below if leaves else above
-                    yield self._row(each, k, *(column[column != each.arc[k]] for column in columns))
+                    yield self._row(each, k, *(column[column != each.cell[k]] for column in columns))
 
-    def _violated(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
+    def _violated_cuts(self, x: FloatArray, deadline: Deadline) -> Iterator[Row]:
         for each in self.asked:
             room = np.concatenate(self._room(each, x))
             known = np.zeros(len(room), np.bool_) if self.tied else room < x[: len(room)]
-            level = self._levels(each, x)
-            for first in range(0, len(each.arc), _TOGETHER):
-                if deadline.passed:
-                    return
-                part = slice(first, first + _TOGETHER)
-                reached, sides = self._narrow(each, x, part, level)
-                short = reached < level[part] * (1.0 - 1e-7)
-                more = reached[short] < level[part][short] * (1.0 - 1e-7) - 1e-12  # of next to nothing nothing is short
+            for first, level, reached, sides in self._flows(each, x, deadline):
+                short = reached < level * (1.0 - 1e-7)
+                more = reached[short] < level[short] * (1.0 - 1e-7) - 1e-12  # of next to nothing nothing is short
                 for k, side in zip((first + np.flatnonzero(short)[more]).tolist(), sides[more], strict=True):
                     yield self._cut(each, k, side == 1, known)
                     yield self._cut(each, k, side != 2, known)
@@ -199,7 +170,7 @@ class NetworkWidths:
         C = len(self.weight)
         from_tail, from_head = near[self.network.tail], near[self.network.head]
         leaves = np.concatenate([from_tail & ~from_head, from_head & ~from_tail])
-        leaves[[each.arc[k], each.arc[k] + C]] = False
+        leaves[[each.cell[k], each.cell[k] + C]] = False
         fixed = np.concatenate([each.above, each.below])[leaves & known].sum()
         leaves &= ~known
         return self._row(each, k, np.flatnonzero(leaves[:C]), np.flatnonzero(leaves[C:]), float(fixed))

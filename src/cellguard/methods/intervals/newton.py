@@ -9,44 +9,15 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
+from cellguard._core.interior import longest_step
 from cellguard._engine.space.echelon_form import anchors
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
+from cellguard.methods.intervals.requests import WidthRequests
 
-__all__ = ["NewtonState", "WidthProgram", "WidthRequests"]
-
+__all__ = ["NewtonState", "WidthProgram"]
 
 _CORRECTORS = 2
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class WidthRequests:
-    """What must be hidden: request k moves `cell[k]` by at least `level[k]` in the direction `sign[k]`.
-
-    Of the level only `base[k]` is asked in any case; with the request of the same cell the other way it must reach
-    `total[k]`, and the two levels are one way to divide that. Bounds hold for every way.
-    """
-
-    cell: IntArray
-    sign: FloatArray
-    level: FloatArray
-    base: FloatArray
-    total: FloatArray
-    owner: IntArray
-    """Who must not narrow it; what one attacker asks of both directions concerns no other."""
-
-    def __len__(self) -> int:
-        return len(self.cell)
-
-    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
-        """Pairs of requests, up and down, of which one may take over what the other leaves; and how much that is."""
-        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
-        key = self.owner * (int(self.cell.max(initial=0)) + 1) + self.cell
-        _, one, other = np.intersect1d(key[up], key[down], return_indices=True)
-        one, other = up[one], down[other]
-        slide = self.total[one] - self.base[one] - self.base[other]
-        some = slide > 0
-        return one[some], other[some], slide[some]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,30 +43,38 @@ class WidthProgram:
 class _Pair:
     """A slack and its multiplier, ``slack * dual -> mu``."""
 
-    __slots__ = ("correction", "d_dual", "d_slack", "dual", "slack")
-
     def __init__(self, slack: FloatArray, dual: FloatArray) -> None:
         self.slack, self.dual = slack, dual
         self.d_slack, self.d_dual = np.zeros_like(slack), np.zeros_like(dual)
         self.correction: FloatArray | float = 0.0
+        self.error: FloatArray = np.zeros_like(slack)
+        """By how much the slack does not yet equal what it stands for."""
+        self.target: FloatArray = np.zeros_like(slack)
+        """Right-hand side of the linearised complementarity, divided by the slack."""
 
     @property
     def theta(self) -> FloatArray:
         return self.dual / self.slack
 
-    def target(self, mu: float) -> FloatArray:
-        """Right-hand side of the linearised complementarity, divided by the slack."""
-        return np.asarray((mu - self.slack * self.dual - self.correction) / self.slack)
+    def aim(self, stands_for: FloatArray, mu: float) -> None:
+        """Note what is missing: of the slack to what it stands for, and of the product to mu."""
+        self.error = stands_for - self.slack
+        self.target = np.asarray((mu - self.slack * self.dual - self.correction) / self.slack)
 
-    def set_direction(self, d_slack: FloatArray, target: FloatArray) -> None:
-        self.d_slack, self.d_dual = d_slack, target - self.theta * d_slack
+    @property
+    def push(self) -> FloatArray:
+        """What the dual becomes if what the slack stands for does not change."""
+        return self.dual + self.target - self.theta * self.error
+
+    def follow(self, change: FloatArray) -> None:
+        """Set the direction that goes with a change of what the slack stands for."""
+        self.d_slack = change + self.error
+        self.d_dual = self.target - self.theta * self.d_slack
 
     def longest(self) -> tuple[float, float]:
-        """Longest steps that keep slack and dual positive."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            primal = np.where(self.d_slack < 0, -self.slack / self.d_slack, np.inf).min(initial=np.inf)
-            dual = np.where(self.d_dual < 0, -self.dual / self.d_dual, np.inf).min(initial=np.inf)
-        return float(primal), float(dual)
+        """Longest steps, up to 1, that keep slack and dual positive."""
+        primal = longest_step(self.slack.ravel(), self.d_slack.ravel())
+        return min(1.0, primal), min(1.0, longest_step(self.dual.ravel(), self.d_dual.ravel()))
 
     def product(self, primal: float = 0.0, dual: float = 0.0) -> float:
         return float(((self.slack + primal * self.d_slack) * (self.dual + dual * self.d_dual)).sum())
@@ -138,8 +117,6 @@ class NewtonState:
         width = self.sides[0] if tied else np.maximum(*self.sides)
         # a side that must stay closed has no variable: its width is 0 for good
         self.open = [limit > 0 for limit in limits]
-        self.limited = [(side, np.flatnonzero(limit < 1e11)) for side, limit in enumerate(limits)]
-        self.limited = [(side, at[self.open[side][at]]) for side, at in self.limited]
         for side, is_open in enumerate(self.open):
             self.sides[side][~is_open] = 0.0
         self.dz: FloatArray = np.zeros_like(self.z)
@@ -159,11 +136,11 @@ class NewtonState:
         self.g = _Pair(self.sign * z[self.rows, self.cell] - self.level, np.full(K, float(self.w.mean())))
         mu = self.p.product() / self.p.slack.size  # all products start alike: a central start
         self.g.dual = mu / self.g.slack
-        self.caps = []
-        for side, at in self.limited:
-            slack = np.maximum(limits[side][at] - self.sides[side][at], thin[at])
-            self.caps.append(_Pair(slack, mu / slack))
-        self.cap_limits = [limits[side][at] for side, at in self.limited]
+        self.caps: list[tuple[int, IntArray, FloatArray, _Pair]] = []
+        for side, limit in enumerate(limits):
+            at = np.flatnonzero((limit < 1e11) & self.open[side])
+            slack = np.maximum(limit[at] - self.sides[side][at], thin[at])
+            self.caps.append((side, at, limit[at], _Pair(slack, mu / slack)))
         # no width is negative; one that serves both sides cannot be
         above = [] if tied else [np.maximum(x, 0.1 * width) for x in self.sides]
         self.floors = [_Pair(slack, mu / slack) for slack in above]
@@ -224,7 +201,7 @@ class NewtonState:
         for side, x in enumerate((upper, lower)[: len(self.sides)]):
             if (x[~self.open[side]] > slack).any():
                 return None
-        for (side, at), limit in zip(self.limited, self.cap_limits, strict=True):
+        for side, at, limit, _ in self.caps:
             if ((upper, lower)[side][at] > limit * (1 + slack)).any():
                 return None
         for direction, k, i, limit, _ in self.hard:
@@ -263,8 +240,8 @@ class NewtonState:
             used, weights = [lam.sum(axis=0), mu.sum(axis=0)], [self.w, self.w]
         absorbed = [np.zeros_like(weight) for weight in weights]
         limits = [np.full_like(weight, np.inf) for weight in weights]
-        for (side, at_cap), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
-            absorbed[side][at_cap], limits[side][at_cap] = pair.dual, limit
+        for side, capped, limit, pair in self.caps:
+            absorbed[side][capped], limits[side][capped] = pair.dual, limit
             price -= float(pair.dual @ limit)
         price = max(self._scaled(price, weights, used, absorbed, rest) for rest in (limits, None))
         if not np.isfinite(price):
@@ -345,12 +322,12 @@ class NewtonState:
         return min(primal, dual)
 
     def _pairs(self) -> list[_Pair]:
-        return [self.p, self.q, self.g, *self.caps, *self.floors, *(h[4] for h in self.hard)]
+        return [self.p, self.q, self.g, *(cap[-1] for cap in self.caps), *self.floors, *(h[-1] for h in self.hard)]
 
     @staticmethod
     def _longest(pairs: list[_Pair]) -> tuple[float, float]:
-        steps = np.array([pair.longest() for pair in pairs]).min(axis=0)
-        return min(1.0, float(steps[0])), min(1.0, float(steps[1]))
+        primal, dual = zip(*(pair.longest() for pair in pairs), strict=True)
+        return min(primal), min(dual)
 
     def _factorise(self) -> tuple[FloatArray, bool]:
         """Factor each request's copy of the table, and the dense system in the widths that is left."""
@@ -361,7 +338,7 @@ class NewtonState:
             extra[k, i] += pair.theta
         S = self.copies.factorise(tp, tq, extra, self.tied)
         C = tp.shape[1]
-        for (side, at), pair in zip(self.limited, self.caps, strict=True):
+        for side, at, _, pair in self.caps:
             S[side * C + at, side * C + at] += pair.theta
         for side, pair in enumerate(self.floors):
             every = side * C + np.arange(C)
@@ -372,46 +349,44 @@ class NewtonState:
         return robust_cholesky(S)
 
     def _direction(self, system: tuple[FloatArray, bool], mu: float) -> None:
-        tp, tq, tg = self.p.theta, self.q.theta, self.g.theta
-        cp, cq, cg = self.p.target(mu), self.q.target(mu), self.g.target(mu)
-        # slacks that do not yet equal what they stand for
-        ep = self.upper - self.z - self.p.slack
-        eq = self.lower + self.z - self.q.slack
+        p, q, g = self.p, self.q, self.g
         own = self.sign * self.z[self.rows, self.cell]
-        eg = own - self.level - self.g.slack
-        b = -(self.p.dual - self.q.dual) - self._hard_net() - (cp - tp * ep) + (cq - tq * eq)
-        b[self.rows, self.cell] += self.sign * (self.g.dual + cg - tg * eg)
+        p.aim(self.upper - self.z, mu)
+        q.aim(self.lower + self.z, mu)
+        g.aim(own - self.level, mu)
+        for side, at, limit, pair in self.caps:
+            pair.aim(limit - self.sides[side][at], mu)
+        for side, pair in enumerate(self.floors):
+            pair.aim(np.where(self.open[side], self.sides[side], pair.slack), mu)
         for direction, k, i, limit, pair in self.hard:
-            error = limit - direction * self.z[k, i] - pair.slack
-            b[k, i] -= direction * (pair.target(mu) - pair.theta * error)
+            pair.aim(limit - direction * self.z[k, i], mu)
+        tp, tq = p.theta, q.theta
+        b = -(p.dual - q.dual) - self._hard_net() - (p.target - tp * p.error) + (q.target - tq * q.error)
+        b[self.rows, self.cell] += self.sign * g.push
+        for direction, k, i, _, pair in self.hard:
+            b[k, i] -= direction * (pair.target - pair.theta * pair.error)
         base = self.copies.project(b)
-        up = (self.p.dual + cp - tp * ep + tp * base).sum(axis=0) - self.w
-        down = (self.q.dual + cq - tq * eq - tq * base).sum(axis=0) - self.w
-        rhs = self._width_rhs(mu, up, down)
-        dx = cho_solve(system, rhs, check_finite=False)
+        up, down = (p.push + tp * base).sum(axis=0) - self.w, (q.push - tq * base).sum(axis=0) - self.w
+        dx = cho_solve(system, self._width_rhs(up, down), check_finite=False)
         C = b.shape[1]
         self.dx = [dx[:C]] if self.tied else [dx[:C], dx[C:]]
-        push = tp * self.dx[0] - tq * self.dx[-1]
-        self.dz = base + self.copies.project(push)
-        self.p.set_direction(self.dx[0] - self.dz + ep, cp)
-        self.q.set_direction(self.dx[-1] + self.dz + eq, cq)
-        self.g.set_direction(self.sign * self.dz[self.rows, self.cell] + eg, cg)
-        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
-            pair.set_direction(limit - self.sides[side][at] - pair.slack - self.dx[side][at], pair.target(mu))
+        self.dz = base + self.copies.project(tp * self.dx[0] - tq * self.dx[-1])
+        p.follow(self.dx[0] - self.dz)
+        q.follow(self.dx[-1] + self.dz)
+        g.follow(self.sign * self.dz[self.rows, self.cell])
+        for side, at, _, pair in self.caps:
+            pair.follow(-self.dx[side][at])
         for side, pair in enumerate(self.floors):
-            error = np.where(self.open[side], self.sides[side] - pair.slack, 0.0)
-            pair.set_direction(self.dx[side] + error, pair.target(mu))
-        for direction, k, i, limit, pair in self.hard:
-            error = limit - direction * self.z[k, i] - pair.slack
-            pair.set_direction(error - direction * self.dz[k, i], pair.target(mu))
+            pair.follow(self.dx[side])
+        for direction, k, i, _, pair in self.hard:
+            pair.follow(-direction * self.dz[k, i])
 
-    def _width_rhs(self, mu: float, up: FloatArray, down: FloatArray) -> FloatArray:
+    def _width_rhs(self, up: FloatArray, down: FloatArray) -> FloatArray:
         out = [up + down] if self.tied else [up, down]
-        for (side, at), pair, limit in zip(self.limited, self.caps, self.cap_limits, strict=True):
-            error = limit - self.sides[side][at] - pair.slack
-            out[side][at] -= pair.dual + pair.target(mu) - pair.theta * error
+        for side, at, _, pair in self.caps:
+            out[side][at] -= pair.push
         for side, pair in enumerate(self.floors):
-            out[side] += pair.dual + pair.target(mu) - pair.theta * (self.sides[side] - pair.slack)
+            out[side] += pair.push
         for side, is_open in enumerate(self.open):
             out[side][~is_open] = 0.0
         return np.concatenate(out)

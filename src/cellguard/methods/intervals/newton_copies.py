@@ -15,11 +15,11 @@ from scipy.sparse import csr_array
 
 from cellguard._core import schur
 from cellguard._engine.clock import NEVER, Deadline, OutOfTimeError
-from cellguard._engine.closest.newton_systems import shifted_cholesky
+from cellguard._engine.closest.newton_systems import by_columns, shifted_cholesky
+from cellguard._engine.space.space import compiled
 from cellguard._types import FloatArray, IntArray
 
 __all__ = ["Copies", "NullSpaceCopies", "RangeCopies", "make_copies", "robust_cholesky"]
-
 
 _NEGLIGIBLE = 1e-10
 """Share of a width's diagonal below which a request's part in the dense system is left out."""
@@ -84,11 +84,9 @@ class RangeCopies:
     """``A D^-1 A'``, as large as the rank; the relations stay sparse."""
 
     def __init__(self, relations: csr_array) -> None:
-        by_cell = csr_array(relations.T)
-        by_cell.sort_indices()
         self.rank = relations.shape[0]
         self.deadline = NEVER
-        self.touched = (by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64), by_cell.data)
+        self.touched = compiled(by_columns(relations))
         self.inverse = np.zeros((0, self.rank, self.rank))
         self.reciprocal = np.zeros((0, 0))
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._types import FloatArray, IntArray
+from cellguard._engine.closest.joint_movement import JointRequest, by_linear_program, joint_movement
+from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.space.network import Network
+from cellguard._engine.space.reduce import Reduction, reduce
+from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.methods.intervals.interior import FoundWidths, memory_bytes, narrowest_widths, step_operations
+from cellguard.methods.intervals.network_widths import NetworkWidths
+from cellguard.methods.intervals.newton import WidthProgram
+from cellguard.methods.intervals.repair import Widener
 from cellguard.methods.intervals.requests import Variables, needs
 from cellguard.methods.limits import Limits
+from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-    from cellguard._engine.space.network import Network
-    from cellguard._engine.space.reduce import Reduction
-    from cellguard.methods.intervals.interior import Widths
-
-__all__ = ["SEARCHED", "FoundWidths", "IntervalProblem", "positive_weights"]
+__all__ = [
+    "SEARCHED", "Ends", "IntervalProblem", "may_be_opened", "positive_weights", "widths_that_hide",
+]  # fmt: skip
 
 Ends = tuple[FloatArray, FloatArray]
 
@@ -42,23 +45,10 @@ _JOINT = 5
 """Fewer cells are moved one after the other, through what is open already."""
 SEARCHED = 0.8
 """Share of the gap for the search; the rest is kept for publishing small widths exactly."""
+_SLACK = 1.0 + 1e-9
+"""What floating point may have lost of a width."""
 _DROP = (3e-2, 3e-3, 3e-4, 3e-5)
 """Widths below these shares of the median level are tried as exactly published, the largest first."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FoundWidths:
-    """Widths of all cells, with a bound that holds for the whole problem."""
-
-    lower: FloatArray
-    upper: FloatArray
-    bound: float
-    iterations: int
-    requests: int
-    tied: bool = False
-    """Whether one width served both sides."""
-    vertex: bool = False
-    """Whether the widths are a vertex: none is tiny for want of a better place."""
 
 
 def positive_weights(table: Table) -> FloatArray:
@@ -67,12 +57,17 @@ def positive_weights(table: Table) -> FloatArray:
     return np.maximum(table.weights, 1e-6 * float(np.median(positive)) if len(positive) else 1.0)
 
 
+def may_be_opened(table: Table) -> BoolArray:
+    """Which cells may be published as intervals."""
+    return np.asarray(~table.fixed & (table.ub > table.lb))
+
+
 class IntervalProblem:
     """The table's relations between the cells that may be opened, and what must be hidden from whom."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.may_open = np.asarray(~table.fixed & (table.ub > table.lb))
+        self.may_open = may_be_opened(table)
         self.weight = positive_weights(table)
         self.least = {1.0: np.zeros(table.n_cells), -1.0: np.zeros(table.n_cells)}
         """Largest level of each cell, upward (1) and downward (-1): its own width must be that large."""
@@ -92,8 +87,6 @@ class IntervalProblem:
 
     def hopeless(self, deadline: Deadline) -> str:
         """Name the cells that stay exposed even if nothing else were published, or nothing."""
-        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-
         t = self.table
         lines: list[str] = []
         for attacker in attackers_of(t):
@@ -116,9 +109,6 @@ class IntervalProblem:
 
     def solve(self, limits: Limits) -> FoundWidths:
         """Find the least widths, with one width for both sides where that is exact."""
-        from cellguard._engine.space.network import Network
-        from cellguard._engine.space.reduce import reduce
-
         reduction = reduce(self.table.relations, self.may_open)
         variables = Variables(self.table, self.weight, reduction.space)
         if not len(variables):
@@ -138,8 +128,6 @@ class IntervalProblem:
 
     def _on_network(self, network: Network, variables: Variables, reduction: Reduction, limits: Limits) -> FoundWidths:
         """Solve by cuts, with one width for both sides if the levels are symmetric and no known bound is passed."""
-        from cellguard.methods.intervals.network_widths import NetworkWidths
-
         t, cells = self.table, network.cells
         most = t.ub[cells] - t.values[cells], t.values[cells] - t.lb[cells]
         bound, rounds = 0.0, 0
@@ -150,11 +138,10 @@ class IntervalProblem:
             )  # fmt: skip
             widths = solver.solve(limits)
             bound, rounds = max(bound, solver.bound), rounds + solver.rounds
-            if widths is None or (tied and (widths[0] > np.minimum(*most) * (1.0 + 1e-9)).any()):
+            if widths is None or (tied and (widths[0] > np.minimum(*most) * _SLACK).any()):
                 continue  # without limits it is still a bound
             lower, upper = np.zeros(t.n_cells), np.zeros(t.n_cells)
-            slack = 1.0 + 1e-9
-            upper[cells], lower[cells] = slack * widths[0], slack * widths[1]
+            upper[cells], lower[cells] = _SLACK * widths[0], _SLACK * widths[1]
             return FoundWidths(
                 lower=lower, upper=upper, bound=bound, iterations=rounds, requests=len(variables),
                 tied=tied, vertex=True,
@@ -179,13 +166,11 @@ class IntervalProblem:
         From widths to start with (above, below), one movement after the other is added instead.
         """
         t = self.table
-        movable = ~reduction.determined
         rows = t.relations[reduction.rows]
         joint = _JOINT if start is None else np.inf
         widths = start or (np.zeros(t.n_cells), np.zeros(t.n_cells))
         for need in self.needs:
-            lo, hi = t.bounds(need.attacker)
-            limits = np.where(movable, hi - t.values, 0.0), np.where(movable, t.values - lo, 0.0)
+            limits = self._limits(reduction, t.bounds(need.attacker))
             for sign in (1.0, -1.0):
                 at = (need.sign == sign) & (need.level > 0)
                 if not at.any():
@@ -196,31 +181,32 @@ class IntervalProblem:
                 if wider is None:
                     return None
                 widths = np.maximum(widths[0], wider[0]), np.maximum(widths[1], wider[1])
-        slack = 1.0 + 1e-9
-        count = sum(len(need.cell) for need in self.needs)
-        upper, lower = slack * widths[0], slack * widths[1]
+        count = sum(len(need) for need in self.needs)
+        upper, lower = _SLACK * widths[0], _SLACK * widths[1]
         return FoundWidths(lower=lower, upper=upper, bound=self.own_bound, iterations=0, requests=count)
+
+    def _limits(self, reduction: Reduction, bounds: Ends) -> Ends:
+        """How far above and below its value each cell may go within bounds; not at all where it cannot move."""
+        values, stuck = self.table.values, reduction.determined
+        return np.where(stuck, 0.0, bounds[1] - values), np.where(stuck, 0.0, values - bounds[0])
 
     def _together(
         self, rows: csr_array, limits: Ends, asked: tuple[IntArray, FloatArray], deadline: Deadline
     ) -> Ends | None:
         """Return widths (above, below) in which all cells can move as asked at once; None if they cannot."""
-        from cellguard.methods.intervals.repair import joint_movement
-
         cells, movements = asked
         sign = np.sign(movements[0])
         need = np.zeros(self.table.n_cells)
         np.maximum.at(need, cells, np.abs(movements))
-        room = (limits[1], limits[0]) if sign > 0 else limits
-        found = joint_movement(rows, self.weight, need, *room, deadline.at_least())
+        down, up = (limits[1], limits[0]) if sign > 0 else limits
+        request = JointRequest(relations=rows, weight=self.weight, need=need, down=down, up=up)
+        found = joint_movement(request, deadline, solver=by_linear_program)
         return None if found is None else (np.maximum(sign * found, 0.0), np.maximum(-sign * found, 0.0))
 
     def _one_by_one(
         self, rows: csr_array, limits: Ends, widths: Ends, asked: tuple[IntArray, FloatArray], deadline: Deadline
     ) -> Ends | None:
         """Widen (above, below) until each cell can move as asked; None if one cannot."""
-        from cellguard.methods.intervals.repair import Widener
-
         cells, movements = asked
         up = bool(movements[0] > 0)
         widener = Widener(rows, self.weight, limits, self._unit())
@@ -240,20 +226,21 @@ class IntervalProblem:
         known, gap = np.minimum(variables.most_lower, variables.most_upper), limits.gap
 
         def beyond(width: FloatArray) -> bool:
-            excess = np.maximum(width - known * (1.0 + 1e-9), 0.0)
+            excess = np.maximum(width - known * _SLACK, 0.0)
             return bool(variables.weight @ excess > gap * (variables.weight @ width))
 
-        widths = narrowest(variables, reduction, tied, limits, beyond if tied else None)
+        widths = narrowest_widths(_width_program(variables, reduction, tied), limits, beyond if tied else None)
         if widths is None:
             return None
-        if not tied or not (widths.upper > known * (1.0 + 1e-9)).any():
-            return lifted(variables, widths, tied)
-        # a hair beyond a known bound: cut it off, if every level can still be reached
-        cut = np.minimum(widths.upper, known)
-        found = lifted(variables, replace(widths, upper=cut, lower=cut), tied)
-        if beyond(widths.upper):
+        hair = tied and bool((widths.upper > known * _SLACK).any())  # beyond a known bound: cut it off
+        if hair and beyond(widths.upper):
             return None
-        return self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)
+        ends = [np.minimum(side, known) if hair else side for side in (widths.lower, widths.upper)]
+        lower, upper = variables.space.spread(*ends)
+        found = replace(widths, lower=lower * _SLACK, upper=upper * _SLACK, requests=len(variables))
+        if not hair:
+            return found
+        return self.repaired(self._stretched(found, gap), gap / SEARCHED, limits.deadline)  # if every level is reached
 
     def withheld(self, requests: int) -> FoundWidths:
         """Return what is safe without any work: of cells that may be opened only what was known before."""
@@ -292,8 +279,6 @@ class IntervalProblem:
 
     def exposed(self, found: FoundWidths, deadline: Deadline) -> list[tuple[int, float]]:
         """Cells and movements (signed) that must be possible and are not; only for the table's own bounds."""
-        from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-
         t = self.table
         lo, hi = np.maximum(t.values - found.lower, t.lb), np.minimum(t.values + found.upper, t.ub)
         out = []
@@ -317,7 +302,6 @@ class IntervalProblem:
     ) -> FoundWidths | None:
         """Widen until every level can be reached; None if more than `most` cannot, or it costs more than the gap."""
         from cellguard._engine.space.reduce import reduce
-        from cellguard.methods.intervals.repair import Widener
 
         t = self.table
         if any(len(attacker.cells) for attacker in attackers_of(t)):
@@ -331,8 +315,7 @@ class IntervalProblem:
                 return None
             if widener is None:
                 reduction = reduce(t.relations, self.may_open)
-                movable = ~reduction.determined
-                limits = (np.where(movable, t.ub - t.values, 0.0), np.where(movable, t.values - t.lb, 0.0))
+                limits = self._limits(reduction, (t.lb, t.ub))
                 widener = Widener(t.relations[reduction.rows], self.weight, limits, self._unit())
             for cell, movement in sorted(exposed, key=lambda each: -abs(each[1])):
                 wider = widener.widen(found.upper, found.lower, cell, movement, deadline.at_least())
@@ -378,28 +361,17 @@ class IntervalProblem:
 
 def _fits(reduction: Reduction, variables: Variables, tied: bool, deadline: Deadline) -> bool:
     """Whether the interior point has the memory, and the time for some steps, that it needs."""
-    from cellguard.methods.intervals.interior import memory_bytes, step_operations
-
     requests = variables.requests(tied)
     size = (reduction.space.relations.shape[0], reduction.degrees_of_freedom, len(variables.weight), len(requests))
     seconds = step_operations(*size, tied=tied) / _PER_SECOND
     return memory_bytes(*size, tied=tied) < _MEMORY and seconds < max(_LEAST_S, deadline.at_least())
 
 
-def narrowest(
-    variables: Variables,
-    reduction: Reduction,
-    tied: bool,
-    limits: Limits,
-    give_up: Callable[[FloatArray], bool] | None = None,
-) -> Widths | None:
-    """Call the interior point; the limits of the widths count unless one width serves both sides."""
-    from cellguard.methods.intervals.interior import narrowest_widths
-    from cellguard.methods.intervals.newton import WidthProgram
-
+def _width_program(variables: Variables, reduction: Reduction, tied: bool) -> WidthProgram:
+    """What the interior point solves; the limits of the widths count unless one width serves both sides."""
     unlimited = np.full(len(variables.weight), np.inf)
     own_lower, own_upper = variables.own_limits()
-    program = WidthProgram(
+    return WidthProgram(
         relations=reduction.space.relations,
         basis=reduction.space.basis,
         weight=variables.weight,
@@ -410,18 +382,28 @@ def narrowest(
         hard_upper=own_upper,
         hard_lower=own_lower,
     )
-    return narrowest_widths(program, limits, give_up)
 
 
-def lifted(variables: Variables, widths: Widths, tied: bool) -> FoundWidths:
-    """Return the widths of all cells."""
-    slack = 1.0 + 1e-9  # what floating point may have lost
-    lower, upper = variables.space.spread(widths.lower, widths.upper)
-    return FoundWidths(
-        lower=lower * slack,
-        upper=upper * slack,
-        bound=widths.bound,
-        iterations=widths.iterations,
-        requests=len(variables),
-        tied=tied,
-    )
+def widths_that_hide(
+    table: Table, cells: IntArray, deadline: Deadline, start: Ends | None = None
+) -> FoundWidths | None:
+    """Return widths that hide some cells of a table, soon found; see :meth:`IntervalProblem.quick`."""
+    alone = IntervalProblem(_hiding_only(table, cells))
+    return alone.quick(reduce(table.relations, alone.may_open), deadline, start)
+
+
+def _hiding_only(table: Table, cells: IntArray) -> Table:
+    """Return the table with only some of its cells to be hidden, from the same attackers."""
+    chosen = np.zeros(table.n_cells, np.bool_)
+    chosen[cells] = True
+
+    def own(attacker: Attacker) -> Attacker:
+        if attacker.sensitive is None:
+            return attacker
+        at = chosen[attacker.sensitive]
+        levels = {name: getattr(attacker, name)[at] for name in ("sensitive", "lower", "upper", "sliding")}
+        return replace(attacker, **levels)
+
+    sensitive = table.sensitive & chosen
+    levels = {name: np.where(sensitive, getattr(table, name), 0.0) for name in ("lower", "upper", "sliding")}
+    return table.with_(sensitive=sensitive, attackers=tuple(own(a) for a in table.attackers), **levels)

@@ -1,54 +1,17 @@
-"""Widths that hold given movements: the cheapest joint movement, and widening for one more."""
+"""Widths that hold given movements: widening for one more."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
+from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
 from cellguard._types import FloatArray
 
-__all__ = ["Widener", "joint_movement"]
+__all__ = ["Widener"]
 
-
-_SIMPLEX = 1000
-"""With more cells one program from scratch is solved sooner by the interior point."""
 _CLOSED = 100.0
 """How much more it costs to widen what is closed: better a little more of what is open."""
-
-
-def joint_movement(
-    relations: csr_array,
-    weight: FloatArray,
-    need: FloatArray,
-    down: FloatArray,
-    up: FloatArray,
-    time_limit_s: float = float("inf"),
-) -> FloatArray | None:
-    """Return the cheapest movement that moves every cell by what it needs at once; None if there is none.
-
-    ``min weight |z|`` such that ``T z = 0``, ``z >= need`` where needed and ``-down <= z <= up``.
-    """
-    from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
-
-    n = len(weight)
-    sides = np.zeros(relations.shape[0])
-    asked = need > 0
-    lower = np.concatenate([np.where(asked, need, 0.0), np.zeros(n)])
-    upper = np.concatenate([up, np.where(asked, 0.0, down)])
-    if (lower > upper).any():
-        return None
-    both = csr_array(hstack([relations, -relations]))
-    cost = np.concatenate([weight, weight]) / float(np.median(weight))
-    solver = "ipm" if n > _SIMPLEX else "simplex"  # with crossover: few cells are moved
-    model = LinearModel(both, sides, sides, lower, upper, cost)
-    solution = LinearProgram(model, replace(ONCE, solver=solver)).solve(time_limit_s=time_limit_s)
-    if not solution.optimal:
-        return None
-    movement = solution.x[:n] - solution.x[n:]
-    movement[np.abs(movement) <= 1e-9 * float(need.max(initial=1.0))] = 0.0
-    return np.asarray(movement)
 
 
 class Widener:
@@ -60,15 +23,12 @@ class Widener:
     def __init__(
         self, relations: csr_array, weight: FloatArray, limits: tuple[FloatArray, FloatArray], unit: float
     ) -> None:
-        from cellguard._engine.solvers.lp import DUAL, LinearModel, LinearProgram
-
         self.limits, self.unit = limits, unit
         n = len(weight)
-        sides = np.zeros(relations.shape[0])
         self.price = weight / float(np.median(weight))
         every = csr_array(hstack([relations, relations, -relations]))
         bounds = np.zeros(3 * n)
-        self.program = LinearProgram(LinearModel(every, sides, sides, bounds, bounds), DUAL)
+        self.program = LinearProgram(LinearModel(every, 0.0, 0.0, bounds, bounds), DUAL)
 
     def widen(
         self, upper: FloatArray, lower: FloatArray, cell: int, movement: float, time_limit_s: float = float("inf")

@@ -3,41 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
 
 import numpy as np
 
+from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.network import Network
+from cellguard._engine.space.space import Space
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-if TYPE_CHECKING:
-    from cellguard._engine.space.network import Network
-    from cellguard._engine.space.space import Space
-    from cellguard.methods.intervals.interior import WidthRequests
-    from cellguard.methods.intervals.network_widths import AskedArcs
-
-__all__ = ["Variables", "WidthNeed", "needs"]
+__all__ = ["AskedArcs", "Variables", "WidthNeed", "WidthRequests", "needs"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WidthNeed:
-    """Movements that one attacker must hold possible: up and down of the same cells.
+class _AskedMovements:
+    """Movements that must stay possible: each moves `cell[k]` by at least `level[k]` in the direction `sign[k]`.
 
-    What a sliding level asks beyond the other two may be on either side: `level` has it divided.
+    What a sliding level asks beyond the other two may be on either side: `level` has it divided, one way of many.
     """
 
-    attacker: Attacker
     cell: IntArray
+    """The cell that moves, or the variable or arc that stands for it."""
     sign: FloatArray
     level: FloatArray
-    """How far the cell must move."""
+    """How far it must move."""
     base: FloatArray
-    """How far at least, however sliding levels are divided."""
+    """How far at least, however sliding levels are divided; both directions together reach ..."""
     total: FloatArray
-    """How far both directions of the cell must reach together; the same in both."""
+    """... this, the same in both."""
+
+    def __len__(self) -> int:
+        return len(self.cell)
+
+    def _divided(self, key: IntArray, noise: float) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of one key, up and down, of which one may take over what the other leaves; and how much that is."""
+        up, down = np.flatnonzero(self.sign > 0), np.flatnonzero(self.sign < 0)
+        _, one, other = np.intersect1d(key[up], key[down], return_indices=True)
+        one, other = up[one], down[other]
+        slide = self.total[one] - self.base[one] - self.base[other]
+        some = slide > noise * self.total[one]
+        return one[some], other[some], slide[some]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WidthNeed(_AskedMovements):
+    """Movements of cells that one attacker must hold possible."""
+
+    attacker: Attacker
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WidthRequests(_AskedMovements):
+    """Movements of variables, against all attackers."""
+
+    owner: IntArray
+    """Who must not narrow it; what one attacker asks of both directions concerns no other."""
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of requests, up and down, of which one may take over what the other leaves; and how much that is."""
+        return self._divided(self.owner * (int(self.cell.max(initial=0)) + 1) + self.cell, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AskedArcs(_AskedMovements):
+    """Movements of arcs that one attacker must hold possible, and how far he knew beforehand that each arc moves."""
+
+    above: FloatArray
+    below: FloatArray
+
+    def divided(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Pairs of movements, up and down, of which one may take over what the other leaves; and how much that is."""
+        return self._divided(self.cell, 1e-9)
 
 
 def needs(table: Table) -> list[WidthNeed]:
@@ -59,15 +98,15 @@ def needs(table: Table) -> list[WidthNeed]:
         upper = np.clip(share * total, base[0], np.maximum(total - base[1], base[0]))
         level = np.concatenate([upper, np.maximum(total - upper, base[1])])
         slides = total > base[0] + base[1]  # a side that gets nothing of it here may get some elsewhere
-        keep = (level > 0) | np.concatenate([slides, slides])
+        keep = (level > 0) | np.tile(slides, 2)
         out.append(
             WidthNeed(
                 attacker=attacker,
-                cell=np.concatenate([need.cells, need.cells])[keep],
+                cell=np.tile(need.cells, 2)[keep],
                 sign=np.repeat([1.0, -1.0], len(need.cells))[keep],
                 level=level[keep],
                 base=np.concatenate(base)[keep],
-                total=np.concatenate([total, total])[keep],
+                total=np.tile(total, 2)[keep],
             )
         )
     return out
@@ -80,75 +119,54 @@ class Variables:
         self.table, self.space = table, space
         self.weight = abs(space.lift).T @ weight
         self.most_lower, self.most_upper = space.room(table.values - table.lb, table.ub - table.values)
-        asked = needs(table)
-        self.stuck = any((space.variable_of[need.cell] < 0).any() for need in asked)
+        self.asked = needs(table)
+        self.stuck = any((space.variable_of[need.cell] < 0).any() for need in self.asked)
         """Whether some cell that must be hidden cannot move."""
-        plain = [need for need in asked if not len(need.attacker.cells)]
-        self._own = [need for need in asked if len(need.attacker.cells)]
-        own = [self._movements([need], owner) for owner, need in enumerate(self._own, start=1)]
-        groups = [self._movements(plain, 0)] if plain else []
-        self.symmetric = not own and bool(plain) and self._mirrored(groups[0])
-        self._sizes = [len(group) for group in own]
-        self.group = _joined_requests([*groups, *own])
+        self._own = [need for need in self.asked if len(need.attacker.cells)]
+        plain = [need for need in self.asked if not len(need.attacker.cells)]
+        groups = [self._movements(group, owner) for owner, group in enumerate([plain, *([need] for need in self._own)])]
+        self.symmetric = not self._own and _mirrored(groups[0])
+        self.group = WidthRequests(
+            **{part.name: np.concatenate([getattr(g, part.name) for g in groups]) for part in fields(WidthRequests)}
+        )
 
     def __len__(self) -> int:
-        return len(self.group.cell)
+        return len(self.group)
 
     def _movements(self, group: list[WidthNeed], owner: int) -> WidthRequests:
         """Movements of the variables, upward first: the largest of each kind."""
-        from cellguard.methods.intervals.interior import WidthRequests
-
-        cell, sign, level, base, total = (
-            np.concatenate([getattr(need, name) for need in group])
-            for name in ("cell", "sign", "level", "base", "total")
-        )
-        n = len(self.space)
-        variable = self.space.variable_of[cell]
-        moves = np.flatnonzero(variable >= 0)
-        cell, variable, sign = cell[moves], variable[moves], sign[moves]
-        ratio = self.space.reduction.ratio[cell]
-        size, side = np.abs(ratio), np.where(sign * ratio > 0, 0, 1)  # 0 upward
+        n, ratio = len(self.space), self.space.reduction.ratio
         most, least, both = np.zeros((2, n)), np.zeros((2, n)), np.zeros(n)
-        np.maximum.at(most, (side, variable), level[moves] / size)
-        np.maximum.at(least, (side, variable), base[moves] / size)
-        np.maximum.at(both, variable, total[moves] / size)
+        for need in group:
+            moves = np.flatnonzero(self.space.variable_of[need.cell] >= 0)
+            cell = need.cell[moves]
+            variable, size = self.space.variable_of[cell], np.abs(ratio[cell])
+            side = np.where(need.sign[moves] * ratio[cell] > 0, 0, 1)  # 0 upward
+            np.maximum.at(most, (side, variable), need.level[moves] / size)
+            np.maximum.at(least, (side, variable), need.base[moves] / size)
+            np.maximum.at(both, variable, need.total[moves] / size)
         side, variable = np.nonzero(most > 0)
         return WidthRequests(
             cell=variable, sign=np.where(side == 0, 1.0, -1.0), level=most[side, variable],
             base=least[side, variable], total=both[variable], owner=np.full(len(variable), owner, np.int64),
         )  # fmt: skip
 
-    @staticmethod
-    def _mirrored(group: WidthRequests) -> bool:
-        """Whether every movement upward is asked for downward, too, and as far."""
-        up, down = group.sign > 0, group.sign < 0
-        return np.array_equal(group.cell[up], group.cell[down]) and np.allclose(
-            group.level[up], group.level[down], rtol=1e-9, atol=0.0
-        )
-
     def requests(self, tied: bool) -> WidthRequests:
         """Movements that must be possible; with one width for both sides the upward ones stand for both."""
-        from cellguard.methods.intervals.interior import WidthRequests
-
         if not tied:
             return self.group
         at = np.flatnonzero(self.group.sign > 0)
         # an even division of what slides is then optimal: average a solution with its mirror image
-        level, owner = self.group.level[at], self.group.owner[at]
-        cell, sign = self.group.cell[at], self.group.sign[at]
+        cell, sign, level, owner = (getattr(self.group, name)[at] for name in ("cell", "sign", "level", "owner"))
         return WidthRequests(cell=cell, sign=sign, level=level, base=level, total=level, owner=owner)
 
     def asked_of(self, network: Network) -> Iterator[AskedArcs]:
         """Each attacker's movements as those of a network's arcs."""
-        from cellguard.methods.intervals.network_widths import AskedArcs
-
-        t = self.table
-        arc = np.full(t.n_cells, -1, np.int64)
-        arc[network.cells] = np.arange(len(network.cells))
-        for need in needs(t):
+        arc = place_among(network.cells, self.table.n_cells)
+        for need in self.asked:
             below, above = self._known(need.attacker)
             yield AskedArcs(
-                arc=arc[need.cell], sign=need.sign, level=need.level, base=need.base, total=need.total,
+                cell=arc[need.cell], sign=need.sign, level=need.level, base=need.base, total=need.total,
                 above=above[network.cells], below=below[network.cells],
             )  # fmt: skip
 
@@ -158,11 +176,9 @@ class Variables:
             return None, None
         shape = len(self), len(self.space)
         lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
-        start = len(self) - sum(self._sizes)
-        for need, size in zip(self._own, self._sizes, strict=True):
-            stop = start + size
-            lower[start:stop], upper[start:stop] = self.space.room(*self._known(need.attacker))
-            start = stop
+        for owner, need in enumerate(self._own, start=1):
+            mine = self.group.owner == owner
+            lower[mine], upper[mine] = self.space.room(*self._known(need.attacker))
         return lower, upper
 
     def _known(self, attacker: Attacker) -> tuple[FloatArray, FloatArray]:
@@ -174,11 +190,9 @@ class Variables:
         return np.where(known, t.values - lo, np.inf), np.where(known, hi - t.values, np.inf)
 
 
-def _joined_requests(groups: list[WidthRequests]) -> WidthRequests:
-    from cellguard.methods.intervals.interior import WidthRequests
-
-    def every(name: str, dtype: type) -> Any:
-        return np.concatenate([np.zeros(0, dtype), *(getattr(group, name) for group in groups)])
-
-    whole = {name: every(name, np.int64) for name in ("cell", "owner")}
-    return WidthRequests(**whole, **{name: every(name, np.float64) for name in ("sign", "level", "base", "total")})
+def _mirrored(group: WidthRequests) -> bool:
+    """Whether every movement upward is asked for downward, too, and as far."""
+    up, down = group.sign > 0, group.sign < 0
+    return np.array_equal(group.cell[up], group.cell[down]) and np.allclose(
+        group.level[up], group.level[down], rtol=1e-9, atol=0.0
+    )

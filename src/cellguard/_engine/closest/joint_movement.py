@@ -1,0 +1,119 @@
+"""One movement for many requests at once: a first safe answer within seconds, whatever the table.
+
+    min   sum weight |z|
+    s.t.  A z = 0,  z >= need where something is needed,  -down <= z <= up
+
+It is dearer than one movement for each request, since cells that could hide one another apart must do so together;
+but it is one program where those are hundreds. Two solvers find it. A **linear program** ends at a vertex: the
+cheapest movement, in which few cells move. The **interior point** of adjustment takes a second where degenerate
+programs would take minutes; the costs are chosen again a few times, so that a cell costs what it weighs however far
+it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from cellguard._engine.clock import Deadline
+from cellguard._engine.closest.adjuster import Adjuster
+from cellguard._engine.closest.distance import Distance, Target
+from cellguard._engine.solvers.lp import ONCE, least_movement
+from cellguard._tolerances import NO_ROW
+from cellguard._types import BoolArray, FloatArray
+
+__all__ = ["JointRequest", "by_interior_point", "by_linear_program", "joint_movement"]
+
+_SIMPLEX = 1000
+"""With more cells one program from scratch is solved sooner by the interior point of its solver."""
+_TIMES = 3
+"""How often costs are chosen."""
+_SMALL = 0.05
+"""Movements below this share of a typical need cost as if they were as large."""
+_SUPPORT = (1e-3, 1e-5, 1e-6)
+"""Movements that count, in typical needs: the fewer cells the better, if they suffice."""
+_FREE = 1e-6
+"""Cost of what is open anyway, in typical ones."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JointRequest:
+    """What one movement must do."""
+
+    relations: csr_array
+    weight: FloatArray
+    """What moving each cell costs."""
+    need: FloatArray
+    """How far each cell must go up; 0 where nothing is asked."""
+    down: FloatArray
+    """How far each cell may go down ..."""
+    up: FloatArray
+    """... and up."""
+
+    @property
+    def lower(self) -> FloatArray:
+        """The least movement of each cell."""
+        return np.where(self.need > 0, self.need, -self.down)
+
+
+Solver: TypeAlias = Callable[[JointRequest, Deadline], FloatArray | None]
+
+
+def joint_movement(request: JointRequest, deadline: Deadline, *, solver: Solver) -> FloatArray | None:
+    """Return a movement that meets the whole request; None if there is none, or none is found in time.
+
+    >>> T, one, need = csr_array([[-1.0, 1, 1]]), np.ones(3), np.array([2.0, 0, 0])
+    >>> request = JointRequest(relations=T, weight=one, need=need, down=one, up=np.array([3.0, 2, 0]))
+    >>> joint_movement(request, Deadline.after(9.0), solver=by_linear_program).tolist()
+    [2.0, 2.0, 0.0]
+    """
+    if (request.need > request.up).any():
+        return None
+    return solver(request, deadline)
+
+
+def by_linear_program(request: JointRequest, deadline: Deadline) -> FloatArray | None:
+    """Solve once, and end at a vertex."""
+    need, cost = request.need, request.weight / float(np.median(request.weight))
+    way = replace(ONCE, solver="ipm" if len(need) > _SIMPLEX else "simplex")  # with crossover: few cells are moved
+    _, z = least_movement(request.relations, request.lower, request.up, cost, way, deadline.at_least())
+    return None if z is None else np.where(np.abs(z) <= 1e-9 * float(need.max(initial=1.0)), 0.0, z)
+
+
+def by_interior_point(request: JointRequest, deadline: Deadline) -> FloatArray | None:
+    """Solve with costs that are chosen again, then exactly between the few cells that move."""
+    weight, need, still = request.weight, request.need, (request.down <= 0) & (request.up <= 0)
+    unit = float(np.median(need[need > 0]))
+    lower, upper = request.lower / unit, request.up / unit
+
+    def target(cost: FloatArray) -> Target:
+        return Target(lower, upper, Distance.of(len(cost), absolute=cost))
+
+    adjuster = Adjuster(request.relations, still)
+    cost = _costs(weight, np.ones(len(weight)))
+    size = np.zeros(len(weight))
+    for _ in range(_TIMES):
+        found = adjuster.solve(target(cost), tolerance=1e-3, deadline=deadline)
+        if not found.feasible or deadline.passed:
+            return None
+        size = np.abs(found.z)
+        cost = _costs(weight, np.maximum(size, _SMALL))
+    for least in _SUPPORT:
+        unused: BoolArray = (size < least) & (weight > 0)
+        exact = Adjuster(request.relations, unused | still).solve(
+            target(cost), tolerance=1e-9, vertex=False, deadline=deadline
+        )
+        if exact.certificate is not None and exact.certificate.violation < 1e-6:
+            return np.where(unused | (np.abs(exact.z) < NO_ROW), 0.0, exact.z * unit)
+    return None
+
+
+def _costs(weight: FloatArray, size: FloatArray) -> FloatArray:
+    """Costs per unit of movement at which a movement of this size costs what its cell weighs."""
+    cost = weight / size
+    typical = float(np.median(cost[cost > 0])) if (cost > 0).any() else 1.0
+    return np.maximum(cost / typical, _FREE)
