@@ -146,7 +146,7 @@ def test_columns_and_cells_translate_both_ways(moved):
         x = rng.integers(problem.low, problem.high + 1)
         x = np.where(problem.hole & (x == 0), 1, x)
         y = model.y(x)
-        assert (model.links @ y >= model.link_sides).all()
+        assert (model.link_rows @ y >= model.link_sides).all()
         assert model.x(y).tolist() == x.tolist()
         assert model.constant + model.cost @ y == pytest.approx(problem.loss(x))
 

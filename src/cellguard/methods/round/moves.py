@@ -31,7 +31,7 @@ class Moves:
         self.grid, self.rng = grid, rng
         n, n_lines, n_codes = grid.shape
         self.flat = (n, n_lines * n_codes)
-        self.net = grid.network(n_lines, total=True)
+        self.net = grid.network
         self.leaves = np.setdiff1d(np.arange(n), np.array(list(grid.parts)))
 
     def pairs(self, areas: IntArray) -> IntArray:
@@ -85,7 +85,7 @@ class Moves:
         axes: tuple[int, int, int],
     ) -> float:
         """Cancel cycles along another direction, the last position of which is the total of the others."""
-        grid, p = self.grid, self.grid.prices
+        grid = self.grid
 
         def view(a: NDArray[Any]) -> NDArray[Any]:
             return np.ascontiguousarray(a[parts][:, :, codes].transpose(axes))
@@ -96,7 +96,7 @@ class Moves:
         parent[-1] = -1
         single = np.stack([np.arange(n - 1), np.full(n - 1, -1)], axis=1)
         pairs = np.concatenate([self.pairs(np.arange(n - 1)), single])
-        turned = Prices(kink=view(p.kink), slope=view(p.slope), outer=view(p.outer))
+        turned = Prices(*(view(part) for part in grid.prices))
         cells = turned.within(view(grid.low), view(grid.high), (n, m))
         soft = np.tile(total_of >= 0, y.shape[1])
         net = cross_section(y.shape[1], part_of, total_of, total=False)
