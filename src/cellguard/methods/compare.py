@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.clock import now
-from cellguard._types import FloatArray
 from cellguard.exceptions import CellguardError
 from cellguard.methods.method import Method
 from cellguard.methods.registry import METHODS, method_called
@@ -146,7 +145,8 @@ def measured(
         exact = hi - lo <= 1e-9 * np.maximum(1.0, np.abs(a))
     shown = np.isfinite(point)
     deviation = np.abs(point - a)[positive & shown] / a[positive & shown]
-    width = np.minimum(hi - lo, _finite_reach(t))
+    reach = t.ub - t.lb  # what is known of a cell when nothing is published; twice its value where bounds are open
+    width = np.minimum(hi - lo, np.where(np.isfinite(reach), reach, 2.0 * np.abs(a)))
     ranged = method.by_ranges
     range_pct, to_level = _measured_ranges(audit) if ranged else (float("nan"), float("nan"))
     return _comparison_row(
@@ -165,12 +165,6 @@ def measured(
         seconds=seconds,
         note="" if method.note is None else method.note(release, options),
     )
-
-
-def _finite_reach(table: Table) -> FloatArray:
-    """What is known of a cell when nothing is published: its bounds, or twice its value where they are open."""
-    reach = table.ub - table.lb
-    return np.where(np.isfinite(reach), reach, 2.0 * np.abs(table.values))
 
 
 def _measured_ranges(audit: Audit) -> tuple[float, float]:
