@@ -14,7 +14,7 @@ from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Release
 
-__all__ = ["ATTEMPTS", "missed", "raised"]
+__all__ = ["ATTEMPTS", "missed_cells", "raised_levels"]
 
 ATTEMPTS = 4
 """Releases that are given to the audit before a method gives up."""
@@ -22,7 +22,7 @@ _MARGIN = 1e-5
 """Share of a level by which programs must exceed it where they missed it by their tolerance."""
 
 
-def missed(release: Release, limits: Limits) -> list[IntArray]:
+def missed_cells(release: Release, limits: Limits) -> list[IntArray]:
     """Return the cells that the audit does not accept, attacker by attacker; nothing where it accepts all.
 
     Programs in floating point meet a level up to their tolerance, and with fractions where only whole
@@ -36,7 +36,7 @@ def missed(release: Release, limits: Limits) -> list[IntArray]:
     return cells if any(len(some) for some in cells) else []
 
 
-def raised(needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool) -> tuple[Levels, ...]:
+def raised_levels(needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool) -> tuple[Levels, ...]:
     """Ask for a little more than what an audit missed: a whole number of a count, a small share of anything else."""
     out = []
     for need, which in zip(needs, cells, strict=True):

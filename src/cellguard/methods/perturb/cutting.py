@@ -35,7 +35,7 @@ class PerturbationOutcome:
     """Movements of all cells; None if none was found."""
     bound: float = float("nan")
     """Proven: no perturbation with these draws is closer to `start`."""
-    start: FloatArray | None = None
+    start: FloatArray = field(default_factory=lambda: np.zeros(0))
     """The movements from which the bound counts: what was drawn, within what is allowed."""
     infeasible: bool = False
     """Whether there is none."""

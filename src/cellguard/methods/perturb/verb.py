@@ -21,7 +21,7 @@ from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed, raised
+from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
 from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
@@ -124,7 +124,9 @@ def perturb(
         limits=limits,
         options=options,
     )
-    run.refuse_hopeless()
+    what = "twice the distance that is published, so no perturbation can meet them."
+    hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
+    refuse_wide_levels(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
     cell_limits.refuse_given(table, run.given, run.reach, run.moved)
     return run.confirmed()
 
@@ -169,13 +171,6 @@ class _PerturbationRun:
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
         return asked_cells(self.table.n_cells, self.needs)
-
-    def refuse_hopeless(self) -> None:
-        """Refuse levels wider than the published interval."""
-        reach = np.where(self.table.fixed, 0.0, self.reach)
-        what = "twice the distance that is published, so no perturbation can meet them."
-        hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
-        refuse_wide_levels(self.table, self.needs, reach, what, hint)
 
     def drawn_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
@@ -226,14 +221,14 @@ class _PerturbationRun:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return self.nothing(status, self.explain(limits, outcome), outcome)
             release = self.release(limits, outcome, outcome.movement, proven)
-            left = missed(release, self.limits)
+            left = missed_cells(release, self.limits)
             if not left:
                 self.limits.tell(release.objective, release.bound)
                 return release
             if self.limits.deadline.passed:
                 break
             proven = release.bound  # of what was asked for; more is asked of what follows
-            run = replace(run, needs=raised(run.needs, left, integer=t.integer))
+            run = replace(run, needs=raised_levels(run.needs, left, integer=t.integer))
         return self.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
     def release(
@@ -243,8 +238,7 @@ class _PerturbationRun:
         t = self.table
         values = _additive(t, limits, movement)
         objective = self.loss(limits, values - t.values)
-        start = limits.target if outcome.start is None else outcome.start
-        bound = min(self.loss(limits, start) + outcome.bound, proven)
+        bound = min(self.loss(limits, outcome.start) + outcome.bound, proven)
         optimal = objective - bound <= 1e-6 * max(1.0, abs(bound))
         status = Status.OPTIMAL if optimal else Status.FEASIBLE
         return self._made(outcome, status=status, objective=objective, bound=min(bound, objective), values=values)

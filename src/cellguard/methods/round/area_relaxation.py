@@ -38,42 +38,28 @@ def _program(
     """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
     low, high, p = grid.low[members], grid.high[members], grid.prices
     pieces = make_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
-    shape = n, n_lines, _ = low.shape
-    n_rel, n_leaf = grid.blocks.n_relations, len(grid.leaf_codes)
-    area, line, code = np.unravel_index(pieces.cell, shape)
-    column = np.arange(len(pieces.cell))
-    of_leaf = np.where(grid.blocks.total_of < 0, np.cumsum(grid.blocks.total_of < 0) - 1, -1)
+    n, n_lines, n_codes = low.shape
+    n_rel, leaves, n_leaf = grid.blocks.n_relations, grid.leaf_codes, len(grid.leaf_codes)
+    of_leaf = np.full(n_codes, -1)
+    of_leaf[leaves] = np.arange(n_leaf)
+    area, line, code = (index.ravel() for index in np.indices(low.shape))
     part, total, leaf = grid.blocks.part_of[code], grid.blocks.total_of[code], of_leaf[code]
-    own = area < len(areas)
     lines_at, areas_at = n * n_lines * n_rel, n * n_lines * n_rel + n * n_leaf
-    entries = [  # which columns, their row, their coefficient
-        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(len(column))),
-        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(len(column))),
+    entries = [  # which cells, their row, their coefficient
+        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(low.size)),
+        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(low.size)),
         (leaf >= 0, lines_at + area * n_leaf + leaf, np.where(line == n_lines - 1, -1.0, 1.0)),
-        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(own, 1.0, -1.0)),
+        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(area < len(areas), 1.0, -1.0)),
     ]
     row = np.concatenate([r[which] for which, r, _ in entries])
-    col = np.concatenate([column[which] for which, _, _ in entries])
-    value = np.concatenate([(v * pieces.sign)[which] for which, _, v in entries])
-    A = csr_array(coo_array((value, (row, col)), shape=(areas_at + n_lines * n_leaf, len(column))))
-    return A, _sides(grid, members, len(areas), target, pieces.start.reshape(shape)), pieces
-
-
-def _sides(grid: AreaGrid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
-    """Right-hand sides once every cell is at its start."""
-    b, leaves = grid.blocks, grid.leaf_codes
-    moved = np.zeros((*start.shape[:2], b.n_relations), np.int64)
-    part, total = np.flatnonzero(b.part_of >= 0), np.flatnonzero(b.total_of >= 0)
-    np.add.at(moved.T, b.part_of[part], start[..., part].T)
-    np.subtract.at(moved.T, b.total_of[total], start[..., total].T)
-    lines = start[:, :-1].sum(axis=1) - start[:, -1]
-    areas = start[:n].sum(axis=0) - start[n:].sum(axis=0)
-    sides = [
-        (grid.code_sums[members] - moved).ravel(),
-        (grid.line_sums[members] - lines)[:, leaves].ravel(),
-        (target - areas)[:, leaves].ravel(),
-    ]
-    return np.concatenate(sides).astype(np.float64)
+    cell = np.concatenate([np.flatnonzero(which) for which, _, _ in entries])
+    value = np.concatenate([v[which] for which, _, v in entries])
+    T = csr_array(coo_array((value, (row, cell)), shape=(areas_at + n_lines * n_leaf, low.size)))
+    A = csr_array(T[:, pieces.cell])
+    A.sort_indices()
+    A.data = A.data * pieces.sign[A.indices]
+    sums = grid.code_sums[members], grid.line_sums[members][:, leaves], target[:, leaves]
+    return A, np.concatenate([each.ravel() for each in sums]) - T @ pieces.start, pieces
 
 
 class AreaRelaxation:

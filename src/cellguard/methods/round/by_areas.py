@@ -88,11 +88,11 @@ class _AreaSearch(Standing[IntArray]):
 
     def from_the_top(self, prices: Prices) -> IntArray:
         """Decide the largest area, its parts, their parts, ...; mend what lies outside its bounds on the way."""
-        grid, flat = self.grid, self.moves.flat
-        x = np.zeros(flat, np.int64)
+        grid = self.grid
+        x = np.zeros(grid.flat, np.int64)
         full = x.reshape(grid.shape)
-        cells, soft = prices.within(grid.low, grid.high, flat), grid.soft.ravel()
-        top, need, net = grid.top, grid.area_needs, self.moves.net
+        cells, soft = grid.priced(prices), grid.soft.ravel()
+        top, need, net = grid.top, grid.area_needs, grid.network
         decide_one(net, top, cells, need[top], soft, x[top])
         for g, parts in grid.parts.items():
             target = x[g] + grid.area_sums[g].ravel()
@@ -123,10 +123,9 @@ class _AreaSearch(Standing[IntArray]):
 
     def alone(self, g: int) -> float:
         """Least price of one area when all others are left out."""
-        grid, flat = self.grid, self.moves.flat
-        x = np.empty(flat[1], np.int64)
-        cells = grid.prices.within(grid.low, grid.high, flat)
-        decide_one(self.moves.net, g, cells, grid.area_needs[g], grid.soft.ravel(), x)
+        grid = self.grid
+        x = np.empty(grid.flat[1], np.int64)
+        decide_one(grid.network, g, grid.priced(grid.prices), grid.area_needs[g], grid.soft.ravel(), x)
         return grid.price(np.array([g]), x.reshape(1, *grid.shape[1:]))
 
     def improve(self) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from cellguard._engine.clock import now
 from cellguard._engine.standing import Standing
+from cellguard.exceptions import InputError
 from cellguard.methods.demands import Demand
 from cellguard.methods.limits import Limits
 from cellguard.methods.round.blocks import find_blocks
@@ -27,8 +28,8 @@ _PROOF_TIME_S = 60.0
 """How long that is tried, at least, unless the deadline comes first."""
 
 
-def solve(problem: RoundingProblem, demands: list[Demand], limits: Limits, *, method: str) -> RoundingOutcome | None:
-    """Round; None if `method` is ``"areas"`` and the table has no coordinates.
+def solve(problem: RoundingProblem, demands: list[Demand], limits: Limits, *, method: str) -> RoundingOutcome:
+    """Round by a method.
 
     ``exact``: relaxation and branch-and-bound; ``areas``: flows and relaxations of parts of the table; ``auto``.
     """
@@ -43,7 +44,12 @@ def solve(problem: RoundingProblem, demands: list[Demand], limits: Limits, *, me
     )
     grid = None if blocks is None else make_grid(drawn, blocks)
     if grid is None:
-        return None if method == "areas" else solve_exactly(problem, cuts, limits)
+        if method == "areas":
+            raise InputError(
+                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
+                hint="leave the method to 'auto'.",
+            )
+        return solve_exactly(problem, cuts, limits)
     found = solve_by_areas(drawn, grid, cuts, limits)
     free = int(problem.free.sum())
     if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):

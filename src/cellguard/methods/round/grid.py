@@ -111,6 +111,15 @@ class AreaGrid:
         soft[:, self.blocks.total_of >= 0] = True
         return soft
 
+    @property
+    def flat(self) -> tuple[int, int]:
+        """Numbers of areas, and of columns (line, code) of an area."""
+        return self.shape[0], self.shape[1] * self.shape[2]
+
+    def priced(self, prices: Prices) -> Cells:
+        """Return bounds and prices of all cells, areas by columns."""
+        return prices.within(self.low, self.high, self.flat)
+
     @cached_property
     def network(self) -> Network:
         """The network of the columns (line, code) of an area."""

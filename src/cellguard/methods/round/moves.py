@@ -29,10 +29,7 @@ class Moves:
 
     def __init__(self, grid: AreaGrid, rng: Generator) -> None:
         self.grid, self.rng = grid, rng
-        n, n_lines, n_codes = grid.shape
-        self.flat = (n, n_lines * n_codes)
-        self.net = grid.network
-        self.leaves = np.setdiff1d(np.arange(n), np.array(list(grid.parts)))
+        self.leaves = np.setdiff1d(np.arange(grid.shape[0]), np.array(list(grid.parts)))
 
     def pairs(self, areas: IntArray) -> IntArray:
         """Return pairs of areas in random order: all, or a good number of them."""
@@ -42,9 +39,9 @@ class Moves:
 
     def cancel(self, x: IntArray, pairs: IntArray, prices: Prices) -> float:
         """Cancel negative cycles over pairs of areas; sums of only one of both move along. Returns the gain."""
-        grid, flat = self.grid, self.flat
-        cells = prices.within(grid.low, grid.high, flat)
-        return cancel_pairs(self.net, pairs, grid.parent, cells, grid.soft.ravel(), x.reshape(flat))
+        grid = self.grid
+        soft, flat = grid.soft.ravel(), x.reshape(grid.flat)
+        return cancel_pairs(grid.network, pairs, grid.parent, grid.priced(prices), soft, flat)
 
     def sweep(self, x: IntArray, prices: Prices, rounds: int) -> None:
         """Cancel cycles in families, between them, in single areas, and across lines and codes, while that helps."""

@@ -20,6 +20,7 @@ import numpy as np
 from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.methods.demands import Demand, trivial_limits
 from cellguard.nouns.table import Table
 
 __all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
@@ -147,25 +148,27 @@ def make_problem(
     table: Table,
     bases: Bases,
     weights: FloatArray,
-    allowed: tuple[FloatArray, FloatArray],
+    demands: list[Demand],
     moved: BoolArray,
     target: FloatArray | None = None,
 ) -> RoundingProblem:
-    """Set up the problem, with the trivial fixings of salazar2004 section 3.1: values outside `allowed` meet no levels.
+    """Set up the problem, with the trivial fixings of salazar2004 section 3.1.
 
     Of what is known of a cell no multiple outside is published, unless there is no other. Cells in `moved` must
     not be published as they are; the target is the values unless given.
     """
     values, fixed, base, step = table.values, table.fixed, bases.base, bases.step
     floor, is_multiple = bases.lattice.floor, bases.lattice.is_multiple
-    low = np.where(fixed, 0, np.full(len(values), 1 - step)).astype(np.int64)
+    low = np.where(fixed, 0, 1 - step).astype(np.int64)
     high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
     known_low, known_high = _least_steps(table.lb - floor, base), -_least_steps(floor - table.ub, base)
     plausible = np.maximum(low, known_low) <= np.minimum(high, known_high)
     low = np.where(plausible, np.maximum(low, known_low), low)
     high = np.where(plausible, np.minimum(high, known_high), high)
-    low = np.maximum(low, _least_steps(allowed[0] - floor, base))
-    high = np.minimum(high, -_least_steps(floor - allowed[1], base))
+    distance = np.where(fixed, 0.0, bases.reach)
+    least, most = trivial_limits(demands, values, distance)
+    low = np.maximum(low, _least_steps(least - floor, base))
+    high = np.minimum(high, -_least_steps(floor - most, base))
     stuck = moved & is_multiple & ~fixed
     high = np.where(stuck & (high == 0), -1, high)
     low = np.where(stuck & (low == 0), 1, low)
@@ -174,7 +177,7 @@ def make_problem(
         target=values if target is None else target,
         base=base,
         lattice=bases.lattice,
-        distance=np.where(fixed, 0.0, bases.reach),
+        distance=distance,
         low=low,
         high=high,
         hole=stuck & (low < 0) & (high > 0),

@@ -25,8 +25,8 @@ from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed, raised
-from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels, trivial_limits
+from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.demands import asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
@@ -205,8 +205,7 @@ class _RoundingRun:
         """Round with the least step that has a solution."""
         why = ""
         for step in steps:
-            problem, demands = self.problem(step)
-            outcome = self.solve(problem, demands)
+            problem, outcome = self.search(step)
             if outcome.x is not None:
                 return self.confirmed(step, problem, outcome)
             if not outcome.infeasible:
@@ -232,27 +231,18 @@ class _RoundingRun:
             )
         return f"{t.label(cell)}{more}: no multiple of its base less than {step} bases away leaves its levels open."
 
-    def problem(self, step: int) -> tuple[RoundingProblem, list[Demand]]:
-        """Set up the problem for a step, with what each attacker knows and must not learn."""
+    def search(self, step: int) -> tuple[RoundingProblem, RoundingOutcome]:
+        """Set up the problem for a step, with what each attacker knows and must not learn, and solve it."""
         t = self.table
         bases = Bases(base=self.base, lattice=self.lattice, step=step, unit=unit_of_table(t))
         demands = demands_of(t, self.needs)
-        allowed = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, bases.reach))
-        return make_problem(t, bases, self.weights, allowed, self.moved, self.target), demands
+        problem = make_problem(t, bases, self.weights, demands, self.moved, self.target)
+        return problem, solve(problem, demands, self.limits, method=self.method)
 
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
         return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
-
-    def solve(self, problem: RoundingProblem, demands: list[Demand]) -> RoundingOutcome:
-        outcome = solve(problem, demands, self.limits, method=self.method)
-        if outcome is None:
-            raise InputError(
-                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
-                hint="leave the method to 'auto'.",
-            )
-        return outcome
 
     def confirmed(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome) -> Rounding:
         """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
@@ -261,14 +251,14 @@ class _RoundingRun:
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            left = missed(release, self.limits)
+            left = missed_cells(release, self.limits)
             if not left:
                 return release
             if self.limits.deadline.passed:
                 break
-            run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
+            run = replace(run, needs=raised_levels(run.needs, left, integer=self.table.integer))
             proven = outcome.bound  # of what was asked for; more was asked of what follows
-            outcome = run.solve(*run.problem(step))
+            _, outcome = run.search(step)
             outcome = replace(outcome, bound=min(proven, outcome.bound))
         return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
 
@@ -281,8 +271,8 @@ class _RoundingRun:
             status = Status.TIME_LIMIT
         moved = float(np.abs(values - self.table.values).sum())
         details = {"distance": moved, "fractional": outcome.fractional, "cuts": outcome.cuts}
-        objective, bound = outcome.objective, outcome.bound
-        return self._made(step, status=status, objective=objective, bound=bound, values=values, details=details)
+        cost, bound = outcome.objective, outcome.bound
+        return self._made(step, status=status, objective=cost, bound=bound, values=values, details=details)
 
     def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
         values = np.full(self.table.n_cells, np.nan)
