@@ -98,10 +98,13 @@ class _Factoring(NamedTuple):
 
 
 def _factorings(T: csr_array) -> Iterator[_Factoring]:
-    for between in _candidates(relation_classes(T)):
-        found = _factoring(T, between)
-        if found is not None:
-            yield found
+    """Try as relations between areas those of one dimension, then of two: a dimension may fall apart."""
+    classes = relation_classes(T)
+    k = int(classes.max()) + 1
+    if 2 <= k <= 8:
+        chosen = [*combinations(range(k), 1), *(combinations(range(k), 2) if k > 2 else ())]
+        found = (_factoring(T, np.isin(classes, some)) for some in chosen)
+        yield from (factoring for factoring in found if factoring is not None)
 
 
 def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
@@ -121,17 +124,6 @@ def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
     if parts != (~total).sum() or totals != total.sum() or totals != M.shape[0] or (part_of < 0).sum() != 1:
         return None
     return Blocks(cells=outer.cells[:, inner.cells[lines]], parent=outer.parent, part_of=part_of, total_of=total_of)
-
-
-def _candidates(classes: IntArray) -> Iterator[BoolArray]:
-    """Which relations may run between areas: those of one dimension, or of two (a dimension may fall apart)."""
-    k = int(classes.max()) + 1
-    if k < 2 or k > 8:
-        return
-    for size in (1, 2):
-        for chosen in combinations(range(k), size):
-            if size < k:
-                yield np.isin(classes, chosen)
 
 
 def _row_of_each_entry(M: csr_array) -> IntArray:
