@@ -73,8 +73,7 @@ class ReleaseAsked:
     def read(self, table: Table) -> Release:
         """Read what was published of the table."""
         from cellguard.check.read_release import read_release
-        from cellguard.methods.bases import read_bases
-        from cellguard.methods.keep import margins
+        from cellguard.methods.options import margins, read_bases
 
         return read_release(
             table,

@@ -146,9 +146,12 @@ def measured(
         exact = hi - lo <= 1e-9 * np.maximum(1.0, np.abs(a))
     shown = np.isfinite(point)
     deviation = np.abs(point - a)[positive & shown] / a[positive & shown]
-    width = np.minimum(hi - lo, _finite_reach(t))
-    ranged = method.by_ranges
-    range_pct, to_level = _measured_ranges(audit) if ranged else (float("nan"), float("nan"))
+    reach = t.ub - t.lb  # what is known of a cell when nothing is published; twice its value where bounds are open
+    width = np.minimum(hi - lo, np.where(np.isfinite(reach), reach, 2.0 * np.abs(a)))
+    ranges = {}
+    if method.by_ranges:
+        ranges = _measured_ranges(audit)
+        ranges["interval_pct"] = 100.0 * _or_nan(np.mean, width[positive] / a[positive])
     return _comparison_row(
         method.name,
         str(release.status),
@@ -157,35 +160,26 @@ def measured(
         untouched_pct=100.0 * float((exact & shown).mean()),
         hidden_pct=100.0 * float((~shown).mean()),
         deviation_pct=100.0 * float(deviation.mean()) if len(deviation) else 0.0,
-        interval_pct=100.0 * float((width[positive] / a[positive]).mean())
-        if ranged and positive.any()
-        else float("nan"),
-        range_pct=range_pct,
-        range_to_level=to_level,
         seconds=seconds,
         note="" if method.note is None else method.note(release, options),
+        **ranges,
     )
 
 
-def _finite_reach(table: Table) -> FloatArray:
-    """What is known of a cell when nothing is published: its bounds, or twice its value where they are open."""
-    reach = table.ub - table.lb
-    return np.where(np.isfinite(reach), reach, 2.0 * np.abs(table.values))
+def _or_nan(figure: Callable[[FloatArray], Any], numbers: FloatArray) -> float:
+    return float(figure(numbers)) if len(numbers) else float("nan")
 
 
-def _measured_ranges(audit: Audit) -> tuple[float, float]:
+def _measured_ranges(audit: Audit) -> dict[str, float]:
     """Mean width of the sensitive cells' ranges in per cent of their values, and the least ratio to their levels."""
     shares, ratios = [np.zeros(0)], [np.zeros(0)]
     for found in audit.findings:
         if found.attacker.derived:
             continue
         a = audit.release.table.values[found.cells]
-        width = found.high - found.low
-        asked = found.levels.width
-        shares.append(width[(a > 0) & np.isfinite(width)] / a[(a > 0) & np.isfinite(width)])
+        width, asked = found.high - found.low, found.levels.width
+        counts = (a > 0) & np.isfinite(width)
+        shares.append(width[counts] / a[counts])
         ratios.append(width[asked > 0] / asked[asked > 0])
     share, ratio = np.concatenate(shares), np.concatenate(ratios)
-    return (
-        100.0 * float(share.mean()) if len(share) else float("nan"),
-        float(ratio.min()) if len(ratio) else float("nan"),
-    )
+    return {"range_pct": 100.0 * _or_nan(np.mean, share), "range_to_level": _or_nan(np.min, ratio)}

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
+from cellguard.methods.demands import needs_of
 from cellguard.methods.limits import Limits
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Release
 
-__all__ = ["ATTEMPTS", "missed", "raised"]
+__all__ = ["ATTEMPTS", "missed_cells", "raised_levels"]
 
 ATTEMPTS = 4
 """Releases that are given to the audit before a method gives up."""
@@ -21,33 +22,28 @@ _MARGIN = 1e-5
 """Share of a level by which programs must exceed it where they missed it by their tolerance."""
 
 
-def missed(release: Release, limits: Limits) -> list[IntArray]:
-    """Return the cells that the audit does not accept, attacker by attacker.
+def missed_cells(release: Release, limits: Limits) -> list[IntArray]:
+    """Return the cells that the audit does not accept, attacker by attacker; nothing where it accepts all.
 
     Programs in floating point meet a level up to their tolerance, and with fractions where only whole
     numbers are possible; the audit does not. What it cannot decide within the limits counts as missed.
     """
-    table = release.table
-    if not any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
+    if not any(len(need.cells) for need in needs_of(release.table)):
         check_release(release)
         return []
     found = release.audit(everywhere=False, time_limit_s=limits.last_word.at_least())
-    return [finding.cells[~finding.safe] for finding in found.findings]
+    cells = [finding.cells[~finding.safe] for finding in found.findings]
+    return cells if any(len(some) for some in cells) else []
 
 
-def raised(needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool) -> tuple[Levels, ...]:
+def raised_levels(needs: Sequence[Levels], cells: Sequence[IntArray], *, integer: bool) -> tuple[Levels, ...]:
     """Ask for a little more than what an audit missed: a whole number of a count, a small share of anything else."""
-
-    def more(level: FloatArray, which: IntArray, need: Levels) -> FloatArray:
-        wider = level + 1.0 if integer else level * (1 + _MARGIN)
-        return np.where(np.isin(need.cells, which) & (level > 0), wider, level)
-
-    return tuple(
-        replace(
-            need,
-            lower=more(need.lower, which, need),
-            upper=more(need.upper, which, need),
-            sliding=more(need.sliding, which, need),
-        )
-        for need, which in zip(needs, cells, strict=True)
-    )
+    out = []
+    for need, which in zip(needs, cells, strict=True):
+        more = {}
+        for side in ("lower", "upper", "sliding"):
+            level = getattr(need, side)
+            wider = level + 1.0 if integer else level * (1 + _MARGIN)
+            more[side] = np.where(np.isin(need.cells, which) & (level > 0), wider, level)
+        out.append(replace(need, **more))
+    return tuple(out)

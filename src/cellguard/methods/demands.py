@@ -7,27 +7,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cellguard._engine.ranges.cuts import Separator
+from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import LevelError
 from cellguard.nouns.checks import refuse_cells
-from cellguard.nouns.levels import Levels, attackers_of
+from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Demand", "asked_cells", "demands_of", "refuse_wide_levels", "trivial_limits"]
+__all__ = ["Demand", "asked_cells", "demands_of", "needs_of", "refuse_wide_levels", "trivial_limits"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Demand:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Demand(Levels):
     """What one attacker must not narrow, and what he knew before."""
 
-    cells: IntArray
-    lower: FloatArray
-    upper: FloatArray
-    sliding: FloatArray
     lb: FloatArray
     """Known lower bound of every cell of the table."""
     ub: FloatArray
     """Known upper bound of every cell of the table."""
+
+    def asked(self, which: IntArray | slice = slice(None)) -> AskedRanges:
+        """Return what is asked for some of its cells, by their places; for all of them unless given."""
+        return AskedRanges(self.cells[which], self.lower[which], self.upper[which], self.sliding[which])
+
+    def separator(self, table: Table, free: BoolArray, which: IntArray | slice = slice(None)) -> Separator:
+        """Return what finds cuts for these cells, where the cells in `free` may be published with room."""
+        known = table.values - self.lb, self.ub - table.values
+        return Separator(table.relations, self.asked(which), known=known, free=free)
+
+
+def needs_of(table: Table) -> tuple[Levels, ...]:
+    """Return what a release must withstand, attacker by attacker."""
+    return tuple(required_levels(table, attacker) for attacker in attackers_of(table))
 
 
 def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -38,8 +50,7 @@ def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArr
     """
     least, most = np.full(len(values), -np.inf), np.full(len(values), np.inf)
     for demand in demands:
-        c = demand.cells
-        a, d = values[c], distance[c]
+        c, a, d = demand.cells, values[demand.cells], distance[demand.cells]
         np.maximum.at(least, c, np.where(demand.upper > 0, a + demand.upper - d, -np.inf))
         np.minimum.at(most, c, np.where(demand.lower > 0, a - demand.lower + d, np.inf))
         wide = demand.sliding > 0

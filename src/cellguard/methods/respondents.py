@@ -73,24 +73,24 @@ def against_respondents(
     mend
         How a release is closed against what the audit found, if the method can be mended.
     """
-    return lambda verb: _careful(verb, near=near, quick=quick or {}, mend=mend)
 
+    def decorate(verb: Verb) -> Verb:
+        @wraps(verb)
+        def careful(table: Table, *args: Any, **options: Any) -> Release:
+            table = with_respondents(table)
+            if not any(attacker.derived for attacker in table.attackers):
+                return verb(table, *args, **options)
+            limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
+            rounds = _Rounds(verb, args, options, limits)
+            rounds.mend = mend
+            if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
+                rounds.quick = quick
+            with remembering():
+                return rounds.run(table if near else _without_plans(table), near=near)
 
-def _careful(verb: Verb, *, near: bool, quick: Mapping[str, Any], mend: Mend | None) -> Verb:
-    @wraps(verb)
-    def careful(table: Table, *args: Any, **options: Any) -> Release:
-        table = with_respondents(table)
-        if not any(attacker.derived for attacker in table.attackers):
-            return verb(table, *args, **options)
-        limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))
-        rounds = _Rounds(verb, args, options, limits)
-        rounds.mend = mend
-        if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
-            rounds.quick = quick
-        with remembering():
-            return rounds.run(table if near else _without_plans(table), near=near)
+        return cast("Verb", careful)
 
-    return cast("Verb", careful)
+    return decorate
 
 
 class _Rounds:
@@ -108,16 +108,13 @@ class _Rounds:
 
     def run(self, table: Table, *, near: bool) -> Release:
         """Return the best release that the audit accepts, or one that says why there is none."""
-        return self._proven(self._found(table, near=near))
-
-    def _found(self, table: Table, *, near: bool) -> Release:
         table, best = self._first(table) if self.quick else (table, None)
         try:
-            return self._best(table, best, near=near)
+            best = self._best(table, best, near=near)
         except KeyboardInterrupt:  # whoever is tired of waiting gets what is there
             if best is None:
                 raise
-            return best
+        return self._proven(best)
 
     def _first(self, table: Table) -> tuple[Table, Release | None]:
         """Find a rough release that is safe, and against whom it had to be planned."""
@@ -149,10 +146,12 @@ class _Rounds:
 
     def _best(self, table: Table, best: Release | None, *, near: bool) -> Release:
         release = best
+        # what can be mended is safe after a first round, and worth as much as the rest
+        first = 1.0 if not near else _FIRST if self.mend is None else _ROUGH
         for number in range(_ROUNDS):
             if best is not None and (self.deadline.passed or was_interrupted()):  # the verb took Ctrl-C for itself
                 break
-            share = _BETTER if best is not None else _SHARE if number else self._first_share if near else 1.0
+            share = _BETTER if best is not None else _SHARE if number else first
             release = self._protect(table, share)
             cut = release.status is Status.TIME_LIMIT and self.deadline.left > _WORTHWHILE_S
             if not release.published:
@@ -176,11 +175,6 @@ class _Rounds:
         assert release is not None  # noqa: S101 - for the type checker: there was a round
         return replace(release, status=Status.TIME_LIMIT, objective=float("nan"), explanation=_STILL)
 
-    @property
-    def _first_share(self) -> float:
-        """Share of the time for a first round: what can be mended is safe after it, and worth as much as the rest."""
-        return _FIRST if self.mend is None else _ROUGH
-
     def _again(self, table: Table) -> Release:
         """Try with half of the time that is left, and with all of it only if that was too short, too."""
         release = self._protect(table, _AGAIN)
@@ -191,17 +185,12 @@ class _Rounds:
         left = self.deadline.left
         ours = share * max(0.0, left - 1.5 * self.audited_s)
         options = self.options | dict(others or {}) | {"time_limit_s": max(ours, min(left, _LEAST_S))}
-        options |= self._telling()
+        tell = self.options.get("progress")
+        if tell is not None and isfinite(self.bound):  # what the last round proved stays proven: now more is asked
+            options["progress"] = lambda cost, bound: tell(cost, min(cost, max(self.bound, bound)))
         release = self.verb(table, *self.args, **options)
         self.bound = max(self.bound, release.bound)  # NaN is not larger
         return release
-
-    def _telling(self) -> dict[str, Any]:
-        """Return the progress of a round, in which the bound of the last one stays proven: now more is asked."""
-        tell = self.options.get("progress")
-        if tell is None or not isfinite(self.bound):
-            return {}
-        return {"progress": lambda cost, bound: tell(cost, min(cost, max(self.bound, bound)))}
 
     def _proven(self, release: Release) -> Release:
         """Return a release with the best bound of all rounds: what is proven with fewer requests holds with more."""
@@ -231,10 +220,8 @@ _STILL = "respondents could still compute a sensitive cell, or were not shown un
 
 
 def _without_plans(table: Table) -> Table:
-    none: dict[str, Any] = {
-        "sensitive": np.zeros(0, np.int64),
-        **dict.fromkeys(("lower", "upper", "sliding"), np.zeros(0)),
-    }
+    none: dict[str, Any] = {"sensitive": np.zeros(0, np.int64)}
+    none |= dict.fromkeys(("lower", "upper", "sliding"), np.zeros(0))
     return table.with_(attackers=tuple(replace(a, **none) if a.derived else a for a in table.attackers), insiders=True)
 
 

@@ -11,8 +11,10 @@ import pytest
 import cellguard as cg
 from builders import table_with_margins
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError
-from cellguard.methods.adjust.norms import NORMS
+from cellguard.methods.adjust import METHOD
 from cellguard.methods.adjust.verb import PLAIN
+
+NORMS = METHOD.option("norm").choices
 
 
 def small(**changes):

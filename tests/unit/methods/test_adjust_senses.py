@@ -11,10 +11,11 @@ from scipy.optimize import linprog, minimize
 
 import cellguard as cg
 from builders import table_with_margins
-from cellguard.methods.adjust.norms import NORMS
+from cellguard.methods.adjust import METHOD
 from cellguard.methods.adjust.sensitivity import sensitivity
 from cellguard.methods.adjust.verb import PLAIN
 
+NORMS = METHOD.option("norm").choices
 REAL = {"surplus": 0, "integer": False}  # the problem of the papers
 
 

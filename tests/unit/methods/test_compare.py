@@ -11,7 +11,7 @@ import cellguard as cg
 from cellguard.cli import main
 from cellguard.data.examples import salazar2004_figure1
 from cellguard.exceptions import UnknownCodeError
-from cellguard.methods.bases import suggested_base
+from cellguard.methods.options import suggested_base
 from cellguard.methods.registry import METHODS
 
 

@@ -133,9 +133,9 @@ def test_prices_towards_a_point_are_the_distance_from_it():
 def test_a_relaxation_follows_what_is_decided():
     """After one area is fixed, a few hundred steps lead near the optimum that solving again would give."""
     table = cube(8, sides=(8, 9, 10))
-    wide, base = np.full(table.n_cells, np.inf), np.full(table.n_cells, 5.0)
+    base = np.full(table.n_cells, 5.0)
     bases = Bases(base=base, lattice=lattice(table.values, base)[0], step=1, unit=1.0)
-    problem = make_problem(table, bases, table.weights, (-wide, wide), np.zeros(table.n_cells, bool))
+    problem = make_problem(table, bases, table.weights, [], np.zeros(table.n_cells, bool))
     grid = make_grid(problem, find_blocks(table.relations))
     areas = grid.parts[grid.top]
     free = AreaRelaxation(grid, areas, grid.area_sums[grid.top], parent=grid.top)

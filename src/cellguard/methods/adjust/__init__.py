@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cellguard.methods.keep import keep_option
 from cellguard.methods.method import Method, Option
+from cellguard.methods.options import keep_option
 
 __all__ = ["METHOD"]
 

@@ -19,20 +19,10 @@ def with_noise(
     *,
     whole: bool,
 ) -> FloatArray:
-    """Return the movement after a random step along every column of the basis.
+    """Return the movement, within its bounds, after a random step along every column of a basis of the null space.
 
-    Parameters
-    ----------
-    basis
-        Of the null space of the relations; of whole numbers when only those are allowed.
-    z, bounds
-        The movement, and the bounds that it keeps.
-    most
-        How far a step may move each cell; several steps may add up.
-    rng
-        Decides the order of the steps and their lengths.
-    whole
-        Whether steps are whole numbers.
+    A step moves each cell by at most `most`; several may add up. Only whole steps are taken along a basis of whole
+    numbers where only those are allowed.
     """
     columns, z, (low, high) = csc_array(basis), z.copy(), bounds
     for j in rng.permutation(basis.shape[1]).tolist():

@@ -9,26 +9,19 @@ from numpy.typing import ArrayLike
 
 from cellguard._engine.closest.distance import Distance
 from cellguard._types import BoolArray, FloatArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.methods.adjust import METHOD
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
-__all__ = ["NORMS", "distance_of"]
-
-NORMS = ("l1", "l2", "linf", "l12")
-"""castro2004 (4), (5), (6) and (10)."""
-SUBSETS = ("all", "inner", "margins", "sensitive")
-"""Cells whose squares may count in l12: a margin is what others add up to."""
+__all__ = ["distance_of", "totals_of"]
 
 
 def distance_of(
     table: Table, norm: str, weights: Any, omega: float = 0.99, squares: Any = None, square_weights: Any = None
 ) -> Distance:
-    """Return the distance that the options of :func:`cellguard.methods.adjust` describe."""
-    if norm not in NORMS:
-        raise UnknownCodeError(
-            f"norm {norm!r} is not known; known are {', '.join(NORMS)}.", hint=did_you_mean(str(norm), NORMS)
-        )
+    """Return the distance that the options of the verb describe: castro2004 (4), (5), (6) or (10)."""
+    METHOD.require_choices(UnknownCodeError, norm=norm)
     w, n = _weights(table, weights, "weights"), table.n_cells
     if norm == "l1":
         return Distance.of(n, absolute=w)
@@ -40,7 +33,7 @@ def distance_of(
         raise InputError(f"omega {omega!r}: a share between 0 and 1 is needed.")
     w2 = w if square_weights is None else _weights(table, square_weights, "square_weights")
     if squares is not None:
-        w2 = np.where(_subset(table, squares) if isinstance(squares, str) else _chosen(squares, n), w2, 0.0)
+        w2 = np.where(_cells_of_squares(table, squares), w2, 0.0)
     return Distance.of(n, absolute=omega * w, square=(1.0 - omega) * w2)
 
 
@@ -62,22 +55,21 @@ def _weights(table: Table, given: str | ArrayLike, name: str) -> FloatArray:
     return array
 
 
-def _subset(table: Table, name: str) -> BoolArray:
-    """Return the cells of a subset S of castro2004 (10) that has a name."""
-    if name not in SUBSETS:
-        raise UnknownCodeError(
-            f"squares {name!r} are not known; known are {', '.join(SUBSETS)}, or cells.",
-            hint=did_you_mean(name, SUBSETS),
-        )
-    if name == "sensitive":
-        return table.sensitive
+def totals_of(table: Table) -> BoolArray:
+    """Return the cells that are the total of a relation."""
     total = np.zeros(table.n_cells, bool)
     total[table.relations.indices[table.relations.data < 0]] = True
-    return np.ones(table.n_cells, bool) if name == "all" else total if name == "margins" else ~total
+    return total
 
 
-def _chosen(cells: ArrayLike, n: int) -> BoolArray:
-    index = np.asarray(cells)
+def _cells_of_squares(table: Table, squares: str | ArrayLike) -> BoolArray:
+    """Return the cells of the subset S of castro2004 (10): by its name, indices or truth values."""
+    n = table.n_cells
+    if isinstance(squares, str):
+        METHOD.require_choices(UnknownCodeError, squares=squares)
+        total = totals_of(table)
+        return {"all": np.ones(n, bool), "inner": ~total, "margins": total, "sensitive": table.sensitive}[squares]
+    index = np.asarray(squares)
     if (index.dtype == bool and index.shape != (n,)) or (
         index.dtype != bool and len(index) and (index.min() < 0 or index.max() >= n)
     ):

@@ -1,22 +1,45 @@
-"""Which way the sensitive cells go, and the bounds this gives (castro2012 (5))."""
+"""Which way the sensitive cells go, and how far: their levels, and a random surplus (castro2012 (5)).
+
+The closest table leaves most sensitive cells exactly at their level, and levels are a percentage of the value that laws
+and handbooks print: who reads 110 knows that it was 100. So each sensitive cell must go further by a surplus that
+only a secret decides, uniform between nothing and so much that the true values which could have led to the published
+one fill a width of at least both levels together. Sense and surplus of a cell depend on the secret and on what the cell
+is, not on the table or the order in which it stands.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
 from hashlib import blake2b
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError
+from cellguard.methods.adjust import METHOD
 from cellguard.nouns.levels import attackers_of, movement_levels
 from cellguard.nouns.table import Table
 
-__all__ = ["Need", "fixed_senses", "hashed", "identities", "needs"]
+__all__ = ["Need", "fixed_senses", "needs", "room_of", "with_secret", "with_surplus"]
 
-_NAMED = ("upper", "lower", "key", "optimal")
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+
+
+def with_secret(verb: Verb) -> Verb:
+    """Let a verb that is given no seed, or 0, have one that nobody can guess; the same for all parts of its work."""
+
+    @wraps(verb)
+    def secretly(table: Any, **options: Any) -> Any:
+        return verb(table, **{**options, "seed": options.get("seed") or 1 + secrets.randbits(62)})
+
+    return cast("Verb", secretly)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,12 +58,11 @@ class Need:
         """Cells that must move and can go neither way."""
         return np.isinf(self.lower) & np.isinf(self.upper)
 
-    def bounds(self, table: Table, up: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds of the movements when the cells in `up` rise and the others sink (castro2012 (5))."""
-        low, high = table.lb - table.values, table.ub - table.values
-        low = np.where(self.cells & up, self.upper, np.minimum(low, 0.0))
-        high = np.where(self.cells & ~up, -self.lower, np.maximum(high, 0.0))
-        return low, high
+
+def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
+    """Return how far the known bounds let each cell go down (at most 0) and up; fixed cells nowhere."""
+    low, high = np.minimum(table.lb - table.values, 0.0), np.maximum(table.ub - table.values, 0.0)
+    return np.where(table.fixed, 0.0, low), np.where(table.fixed, 0.0, high)
 
 
 def needs(table: Table) -> Need:
@@ -56,19 +78,15 @@ def needs(table: Table) -> Need:
 def fixed_senses(table: Table, need: Need, senses: str | ArrayLike, seed: int, r: Reduction) -> BoolArray:
     """Return which cells rise; named senses go the other way where there is no room, or where only that has a level."""
     if not isinstance(senses, str):
-        return _given(table, senses)
-    if senses not in _NAMED:
-        raise UnknownCodeError(
-            f"senses {senses!r} are not known; known are {', '.join(_NAMED)}, or an array.",
-            hint=did_you_mean(senses, _NAMED),
-        )
-    up = _by_key(table, seed, r) if senses == "key" else np.full(table.n_cells, senses == "upper")
+        return _given_senses(table, senses)
+    METHOD.require_choices(UnknownCodeError, senses=senses)
+    up = _senses_by_key(table, seed, r) if senses == "key" else np.full(table.n_cells, senses == "upper")
     one_sided = (table.lower > 0) != (table.upper > 0)
     up = np.where(one_sided, table.upper > 0, up)
     return np.where(np.isinf(need.upper), False, np.where(np.isinf(need.lower), True, up))
 
 
-def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
+def _senses_by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     """Return senses that depend on the cell and the secret only, not on the table it stands in (castro2012 section 2).
 
     The key of a cell is who contributes to it, as far as the table knows: how many, and the largest
@@ -76,7 +94,7 @@ def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     that can only move together take the sense of the one with the smallest key.
     """
     cells = table.sensitive_cells
-    keys = hashed(identities(table, cells), seed, size=16)
+    keys = _keyed_hashes(_identities(table, cells), seed, size=16)
     rises = keys[:, 1] & 1 == 1
     group, ratio = r.alias[cells], r.ratio[cells]
     order = np.lexsort((keys[:, 1], keys[:, 0], group))
@@ -89,22 +107,18 @@ def _by_key(table: Table, seed: int, r: Reduction) -> BoolArray:
     return up
 
 
-def hashed(names: list[bytes], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
+def _keyed_hashes(names: list[str], seed: int, *, size: int, person: bytes = b"") -> NDArray[np.uint64]:
     """Return the keyed hash of each name, in words of eight bytes, the first ones first."""
     begun, digests = blake2b(key=str(seed).encode(), person=person, digest_size=size), []
     for name in names:
         one = begun.copy()
-        one.update(name)
+        one.update(name.encode())
         digests.append(one.digest())
     return np.frombuffer(b"".join(digests), ">u8").astype(np.uint64).reshape(-1, size // 8)
 
 
-def identities(table: Table, cells: IntArray) -> list[bytes]:
+def _identities(table: Table, cells: IntArray) -> list[str]:
     """Return what makes each cell itself, in any table it may stand in."""
-    return [name.encode() for name in _names(table, cells)]
-
-
-def _names(table: Table, cells: IntArray) -> list[str]:
     known = table.statistics
     if known is not None and known.top.shape[1] and np.isfinite(known.count[cells]).all():
         rows = zip(known.count[cells].tolist(), known.top[cells].tolist(), strict=True)
@@ -119,7 +133,7 @@ def _names(table: Table, cells: IntArray) -> list[str]:
     ]
 
 
-def _given(table: Table, senses: ArrayLike) -> BoolArray:
+def _given_senses(table: Table, senses: ArrayLike) -> BoolArray:
     array = np.asarray(senses, dtype=np.float64).ravel()
     s = int(table.sensitive.sum())
     if len(array) not in (s, table.n_cells):
@@ -138,3 +152,36 @@ def _given(table: Table, senses: ArrayLike) -> BoolArray:
             hint="every sensitive cell needs a sense.",
         )
     return np.asarray(array > 0)
+
+
+# ---------------------------------------------------------------------- the surplus
+
+
+def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int, *, secret_senses: bool) -> Need:
+    """Return what must be reached with the surplus of each cell, in the room that its known bounds leave.
+
+    The set of possible true values becomes `share` times as wide as both levels together; where nobody can tell which
+    way a cell went, they lie on both sides, half on each. Published values are multiples of the unit, if there is one.
+    """
+    cells = np.flatnonzero(need.cells)
+    open_ = [np.isfinite(level[cells]) for level in (need.lower, need.upper)]
+    levels = [np.where(can, level[cells], 0.0) for can, level in zip(open_, (need.lower, need.upper), strict=True)]
+    ways = np.maximum(1, open_[0].astype(int) + open_[1]) if secret_senses else np.ones(len(cells))
+    widest: FloatArray = share * (levels[0] + levels[1]) / ways
+    names = _identities(table, cells) if share > 0 else []
+    out = []
+    for purpose, level, can, side in zip(("down", "up"), levels, open_, room_of(table), strict=True):
+        room, drawn = np.abs(side[cells]), np.zeros(len(cells))
+        if share > 0:  # a number of [0, 1) for each cell
+            drawn = _keyed_hashes(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64
+        if unit > 0:
+            at_least = np.ceil(in_units(level, unit) - 1e-7)
+            most = np.maximum(np.floor(in_units(widest, unit)), 1.0 if share > 0 else 0.0)
+            most = np.maximum(np.minimum(most, np.floor(in_units(room, unit) + 1e-7) - at_least), 0.0)
+            reached = of_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
+        else:
+            reached = level + drawn * np.maximum(np.minimum(widest, room - level), 0.0)
+        fits = reached <= room * (1 + 1e-12) + 1e-12  # the first multiple beyond the level may lie outside the bounds
+        out.append(np.zeros(table.n_cells))
+        out[-1][cells] = np.where(can & fits, reached, np.inf)
+    return replace(need, lower=out[0], upper=out[1])

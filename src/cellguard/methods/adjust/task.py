@@ -1,42 +1,45 @@
-"""From a task to a release: senses given or chosen, what to do when they leave no table, the check of the result."""
+"""What is to be adjusted, and the release that a movement becomes once it stands its own check."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg  # noqa: F401 - every solve needs it: not loaded while time is counted
-from numpy.typing import ArrayLike
 
 from cellguard import _core  # noqa: F401 - for the same reason
-from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster, Closest
-from cellguard._engine.closest.directions import Choice, Senses, choose
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.numbers.decimals import in_units, of_units
 from cellguard._types import BoolArray, FloatArray
 from cellguard.check import audit as _audit  # noqa: F401 - for the same reason: every release is audited
 from cellguard.exceptions import ReleaseError
-from cellguard.methods.adjust.explain import explain
 from cellguard.methods.adjust.noise import with_noise
-from cellguard.methods.adjust.repair import bounded_totals, flipped, room_of, with_cells_freed
-from cellguard.methods.adjust.senses import Need, fixed_senses
-from cellguard.methods.adjust.surplus import with_surplus
+from cellguard.methods.adjust.senses import Need, room_of, with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
 from cellguard.methods.limits import Limits
 from cellguard.nouns.reconcile import additive
 from cellguard.nouns.release import Adjustment, Status
 from cellguard.nouns.table import Table
 
-__all__ = ["Task", "with_given_senses", "with_optimal_senses"]
+__all__ = ["Bounds", "FoundMovement", "Task", "finished", "no_table"]
 
 Bounds = tuple[FloatArray, FloatArray]
 
 _FINEST = 1e-6
 """Grids are refined down to this unit."""
+_HAIR = 1e-12
+"""Share of its value by which a cell beside a bound, or zero, counts as being there."""
+_BLURRED = 1e-6
+"""Share of its value by which a small cell may be moved so that its relations hold."""
+_REFUSED = (
+    "the table that was found does not stand its own check: its values and levels are of sizes too different, or "
+    "the time was too short, to meet all relations, bounds and levels."
+)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -67,14 +70,9 @@ class Task:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    def left_s(self) -> float:
-        """Seconds left for a search."""
-        return self.limits.deadline.at_least()
-
-    @property
-    def last_moment(self) -> Deadline:
-        """When even the solve that turns what a search found into a table must end."""
-        return self.limits.last_word
+    def immovable(self) -> bool:
+        """Whether a cell that must move cannot, whichever way."""
+        return bool((self.need.cells & self.adjuster.reduction.determined).any())
 
     def draw(self) -> Iterator[Need]:
         """Draw the surplus of each cell; when that leaves no table half of it, then none."""
@@ -96,22 +94,17 @@ class Task:
             self.unit /= 10.0
             self.options["unit"] = self.unit
 
-    @property
-    def less_surplus(self) -> bool:
-        """Whether the surplus had to be smaller than what was asked for."""
-        return self.share < self.surplus
-
     def bounds(self, up: BoolArray) -> Bounds:
         """Bounds of the movements with these senses: on the grid when only that is published."""
-        low, high = self.need.bounds(self.table, up)
-        return self._inside(np.where(self.table.fixed, 0.0, low), np.where(self.table.fixed, 0.0, high))
+        must, (low, high) = self.need.cells & ~self.table.fixed, room_of(self.table)
+        return self._on_grid(np.where(must & up, self.need.upper, low), np.where(must & ~up, -self.need.lower, high))
 
     @property
     def room(self) -> Bounds:
         """Bounds of the movements before senses are chosen: of those that can be published."""
-        return self._inside(*room_of(self.table))
+        return self._on_grid(*room_of(self.table))
 
-    def _inside(self, low: FloatArray, high: FloatArray) -> Bounds:
+    def _on_grid(self, low: FloatArray, high: FloatArray) -> Bounds:
         """Return the outermost movements on the grid between two bounds."""
         if not self.unit:
             return low, high
@@ -120,103 +113,20 @@ class Task:
 
     def closest(self, bounds: Bounds) -> Closest:
         """Return the closest movement within the bounds."""
-        return self.adjuster.solve(Target(*bounds, self.distance), deadline=self.last_moment)
+        return self.adjuster.solve(Target(*bounds, self.distance), deadline=self.limits.last_word)
 
-
-# ---------------------------------------------------------------- the ways to a release
-
-
-def with_given_senses(task: Task, senses: str | ArrayLike, repair: str | None) -> Adjustment:
-    """Adjust with given senses; repair or explain when they leave no table."""
-    up = fixed_senses(task.table, task.need, senses, task.limits.seed, task.adjuster.reduction)
-    for _ in task.draw():
-        bounds = task.bounds(up)
-        found = task.closest(bounds)
-        if found.feasible:
-            return _finished(task, _FoundMovement(up, found, bounds))
-        if repair == "senses":
-            release = _with_flips(task, up)
-            if release is not None:
-                return release
-    text, why = explain(task.table, task.need, up, bounds, time_limit_s=task.left_s)
-    task.details |= why
-    return _with_changed_totals(task, up, bounds, text) if repair == "relations" else _none(task, text)
-
-
-def _with_flips(task: Task, up: BoolArray) -> Adjustment | None:
-    """Adjust with few senses flipped; None when no senses were found that leave a table."""
-    for other in flipped(task.adjuster, task.room, task.need, up, task.distance, task.limits.deadline):
-        bounds = task.bounds(other)
-        found = task.closest(bounds)
-        if found.feasible:
-            changed = int((task.need.cells & (other != up)).sum())
-            task.details["flipped"] = changed
-            note = f"{changed} senses were flipped: "
-            note += "no table satisfies all relations and bounds with the senses as they were."
-            return _finished(task, _FoundMovement(other, found, bounds, note))
-    return None
-
-
-def _with_changed_totals(task: Task, up: BoolArray, bounds: Bounds, text: str) -> Adjustment:
-    """Adjust with totals that may change at a large price: the fixed ones, then beyond the bounds of the others."""
-    table = task.table
-    adjuster = Adjuster(table.relations)
-    for unbounded in (np.zeros(table.n_cells, bool), bounded_totals(table)):
-        target = with_cells_freed(table, bounds, task.distance, unbounded)
-        found = adjuster.solve(target, deadline=task.last_moment)
-        if found.feasible:
-            break
-    else:
-        return _none(task, text)
-    freed = target.lower, target.upper
-    noise = 1e-6 * np.maximum(1.0, np.abs(table.values))
-    x = table.values + found.z
-    given_up = {
-        "changed_fixed": ("fixed cells were changed", table.fixed & (np.abs(found.z) > noise)),
-        "changed_bounds": ("known bounds of totals were given up", (x < table.lb - noise) | (x > table.ub + noise)),
-    }
-    notes = []
-    for name, (words, cells) in given_up.items():
-        task.details[name] = [table.label(int(i)) for i in np.flatnonzero(cells)]
-        if cells.any():
-            notes.append(f"{words} ({_some(task.details[name])})")
-    beyond = given_up["changed_bounds"][1]
-    if beyond.any():  # the release is one of the table without these bounds; the others hold
-        room = {"lb": np.where(beyond, -np.inf, table.lb), "ub": np.where(beyond, np.inf, table.ub)}
-        task.original, task.table = task.original.with_(**room), table.with_(**room)
-        kept = unbounded & ~beyond
-        freed = np.where(kept, bounds[0], freed[0]), np.where(kept, bounds[1], freed[1])
-    # the distance of the repaired table is what it is; nothing is proven about others
-    note = f"{' and '.join(notes)}, because {text}"
-    return _finished(task, _FoundMovement(up, found, freed, note, bound=math.nan, instead=(adjuster, target.distance)))
-
-
-def _some(labels: list[str]) -> str:
-    return ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
-
-
-def with_optimal_senses(task: Task) -> Adjustment:
-    """Choose the senses, too (baena2018 (6))."""
-    if not task.need.cells.any() or (task.need.cells & task.adjuster.reduction.determined).any():
-        return with_given_senses(task, "upper", None)  # nothing to choose
-    for need in task.draw():
-        search = Senses(task.adjuster, task.room, need.lower, need.upper, task.distance, seed=task.limits.seed)
-        choice = choose(search, time_limit_s=task.left_s, gap=task.limits.gap)
-        task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
-        if math.isfinite(choice.objective):
-            bounds = task.bounds(choice.up)
-            found = task.closest(bounds)
-            if found.feasible:
-                bound = found.bound if choice.bound >= choice.objective * (1 - 1e-6) else choice.bound
-                return _finished(task, _FoundMovement(choice.up, found, bounds, bound=bound, in_time=choice.in_time))
-    return _no_choice(task, choice)
+    def release(self, **known: Any) -> Adjustment:
+        """Return a release of the task, with what is known of it."""
+        return Adjustment(
+            table=self.original, details=self.details, options=self.options, seconds=self.seconds, **known
+        )
 
 
 # ---------------------------------------------------------------- results
 
 
 @dataclass(frozen=True, eq=False)
-class _FoundMovement:
+class FoundMovement:
     """The closest movement of a task, and how it came to be."""
 
     up: BoolArray
@@ -230,18 +140,18 @@ class _FoundMovement:
     """The structure and prices, when they are not the task's."""
 
 
-def _finished(task: Task, it: _FoundMovement) -> Adjustment:
+def finished(task: Task, it: FoundMovement) -> Adjustment:
     """Turn what was found into a release; only what is proven is called optimal."""
     table, found, bounds = task.table, it.closest, it.bounds
     bound = found.bound if it.bound is None else it.bound
     task.details |= {"iterations": found.iterations}
     adjuster, prices = it.instead or (task.adjuster, task.distance)
     if task.unit:
-        whole = _on_grid(task, found, bounds, adjuster, prices)
+        whole = _closest_on_grid(task, found, bounds, adjuster, prices)
         if whole is None:
             numbers = "whole numbers" if task.unit == 1 else f"multiples of {task.unit:g}"
             text = f"no table in {numbers}, the grid of the original values, was found near the closest one."
-            return _none(task, text, status=Status.TIME_LIMIT)
+            return no_table(task, text, status=Status.TIME_LIMIT)
         whole = _disturbed(task, adjuster, whole, tuple(in_units(side, task.unit) for side in bounds))
         z = of_units(whole, task.unit)
         values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
@@ -250,51 +160,38 @@ def _finished(task: Task, it: _FoundMovement) -> Adjustment:
         # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
         values = additive(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
     objective = task.distance.value(z)
-    release = Adjustment(
-        table=task.original,
+    release = task.release(
         status=_status(task, found, objective, bound, in_time=it.in_time),
         objective=objective,
         bound=min(bound, objective),
         values=values,
         internal=_internal(task, it.up, found),
         explanation=_remarks(task, it.note),
-        details=task.details,
-        options=task.options,
-        seconds=task.seconds,
     )
-    fault = _fault(release)
-    return release if not fault else _none(task, fault, status=Status.TIME_LIMIT)
+    with suppress(ReleaseError):
+        if release.audit().unsafe == 0:
+            return release
+    return no_table(task, _REFUSED, status=Status.TIME_LIMIT)
 
 
-def _on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: Distance) -> FloatArray | None:
+def _closest_on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjuster, d: Distance) -> FloatArray | None:
     """Return the closest movement in units of the grid, or None."""
     unit = task.unit
     distance = Distance(absolute=d.absolute * unit, square=d.square * unit**2, largest=d.largest * unit, group=d.group)
     target = Target(in_units(bounds[0], unit), in_units(bounds[1], unit), distance)
-    near = in_units(found.z, unit)
-    return whole_movement(adjuster, target, near, bound=found.bound, gap=task.limits.gap, deadline=task.last_moment)
+    near, limits = in_units(found.z, unit), task.limits
+    return whole_movement(adjuster, target, near, bound=found.bound, gap=limits.gap, deadline=limits.last_word)
 
 
 def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[FloatArray, ...]) -> FloatArray:
     """Return the movement with the noise that was asked for, in the units it comes in."""
     if not task.noise:
         return z
-    basis = adjuster.reduction.basis
-    most = task.noise * np.abs(task.table.values)
+    basis, most = adjuster.reduction.basis, task.noise * np.abs(task.table.values)
     if task.unit:
-        columns, _ = whole_columns(basis)
-        if columns is None:
-            return z
-        basis, most = columns, in_units(most, task.unit)
+        basis, most = whole_columns(basis)[0], in_units(most, task.unit)
     rng = np.random.default_rng([task.limits.seed, 1])
-    return with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
-
-
-_HAIR = 1e-12
-"""Share of its value by which a cell beside a bound, or zero, counts as being there."""
-
-_BLURRED = 1e-6
-"""Share of its value by which a small cell may be moved so that its relations hold."""
+    return z if basis is None else with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
 
 
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:
@@ -320,28 +217,15 @@ def _remarks(task: Task, note: str) -> str:
     """Return what a reader must know of the result."""
     if not task.need.cells.any():
         return "no cell needs protection: this is the table itself."
-    if not task.less_surplus:
+    if not task.share < task.surplus:
         return note
     left = "half of the surplus" if task.share else "no surplus"
     more = f"the sensitive cells have {left}: with all of it no table satisfies the relations and bounds."
     return f"{note} {more}".strip()
 
 
-def _fault(release: Adjustment) -> str:
-    """Say why the audit would refuse the release; nothing when it accepts it."""
-    try:
-        if release.audit().unsafe == 0:
-            return ""
-    except ReleaseError:
-        pass
-    return (
-        "the table that was found does not stand its own check: its values and levels are of sizes too different, or "
-        "the time was too short, to meet all relations, bounds and levels."
-    )
-
-
 def _status(task: Task, found: Closest, objective: float, bound: float, *, in_time: bool) -> Status:
-    if "flipped" in task.details or task.less_surplus:  # the closest table, but not of what was asked for
+    if "flipped" in task.details or task.share < task.surplus:  # the closest table, but not of what was asked for
         return Status.FEASIBLE
     close = max(1e-7, task.limits.gap if task.unit or "nodes" in task.details else 0.0)
     if found.proven and objective - bound <= close * objective:
@@ -351,27 +235,12 @@ def _status(task: Task, found: Closest, objective: float, bound: float, *, in_ti
 
 def _internal(task: Task, up: BoolArray, found: Closest) -> dict[str, Any]:
     """What made the release, cell by cell."""
-    d = task.distance
     out = {"sense": np.where(task.need.cells, np.where(up, "upper", "lower"), "")}
-    kinds = {"absolute": d.absolute, "square": d.square, "largest": d.largest}
-    out |= {f"{name}_weight": weight for name, weight in kinds.items() if weight.any()}
+    weights = {kind: getattr(task.distance, kind) for kind in ("absolute", "square", "largest")}
+    out |= {f"{kind}_weight": weight for kind, weight in weights.items() if weight.any()}
     return out | {"lower_multiplier": found.lower, "upper_multiplier": found.upper}
 
 
-def _none(task: Task, text: str, *, status: Status = Status.INFEASIBLE) -> Adjustment:
-    return Adjustment(
-        table=task.original,
-        status=status,
-        objective=math.nan,
-        values=np.full(task.table.n_cells, np.nan),
-        explanation=text,
-        details=task.details,
-        options=task.options,
-        seconds=task.seconds,
-    )
-
-
-def _no_choice(task: Task, choice: Choice) -> Adjustment:
-    if choice.bound == math.inf:
-        return _none(task, "no senses leave a table that satisfies the relations and the bounds.")
-    return _none(task, "no senses were found in time that leave a table.", status=Status.TIME_LIMIT)
+def no_table(task: Task, text: str, *, status: Status = Status.INFEASIBLE) -> Adjustment:
+    """Return a release without a table, and why there is none."""
+    return task.release(status=status, objective=math.nan, values=np.full(task.table.n_cells, np.nan), explanation=text)

@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
+from cellguard.exceptions import InputError, UnknownCodeError, require_known
 from cellguard.methods.adjust import METHOD
 from cellguard.methods.adjust.norms import distance_of
-from cellguard.methods.adjust.repair import REPAIRS
-from cellguard.methods.adjust.senses import needs
-from cellguard.methods.adjust.surplus import with_secret
-from cellguard.methods.adjust.task import Task, with_given_senses, with_optimal_senses
-from cellguard.methods.keep import Keep, kept_cells
+from cellguard.methods.adjust.senses import needs, with_secret
+from cellguard.methods.adjust.solve import with_given_senses, with_optimal_senses
+from cellguard.methods.adjust.task import Task
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
+from cellguard.nouns.kept import Keep, kept_cells
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
@@ -128,10 +127,8 @@ def adjust(
     >>> cg.adjust(table, seed=1).values.tolist()
     [15.0, 10.0, 25.0]
     """
-    if repair is not None and repair not in REPAIRS:
-        raise UnknownCodeError(
-            f"repair {repair!r} is not known; known are {', '.join(REPAIRS)}.", hint=did_you_mean(str(repair), REPAIRS)
-        )
+    if repair is not None:
+        require_known("repair", repair, ("senses", "relations"), UnknownCodeError)
     secret = int(seed or 0)
     limits = Limits(
         time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, threads=threads, progress=progress

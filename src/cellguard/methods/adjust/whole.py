@@ -10,21 +10,19 @@ steps with growing prices, and the relations of two-way tables are totally unimo
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array, hstack
 
 from cellguard._engine.clock import NEVER, Deadline
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.distance import Distance, Target
+from cellguard._engine.closest.distance import Target
 from cellguard._engine.solvers.lp import LinearModel
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._types import BoolArray, FloatArray, IntArray
 
 __all__ = ["apart", "whole_columns", "whole_movement"]
-
 
 _REACH = (0, 1, 4)
 """Whole numbers further out than the two next to the closest movement, tried one after the other."""
@@ -49,60 +47,39 @@ def whole_movement(
 ) -> FloatArray | None:
     """Return a movement in whole numbers within the bounds, close to `near`; None when none was found.
 
-    Parameters
-    ----------
-    adjuster
-        Of the relations and fixed cells.
-    target
-        Bounds of the movements, of which the whole numbers inside are allowed, and the distance that is kept
-        small. Where a largest movement counts, the movement stays near `near` instead.
-    near
-        The closest movement in real numbers.
-    bound, gap
-        What every movement costs at least, and how close to it, relatively, is close enough.
-    deadline
-        When to stop, on the clock of time limits.
+    Its distance is kept small; where a largest movement counts, it stays near the closest one in real numbers, `near`,
+    instead. It is close enough when it costs at most a share `gap` more than `bound`, which every movement costs.
     """
     low, high = np.ceil(target.lower - 1e-7), np.floor(target.upper + 1e-7)
     free = ~adjuster.reduction.determined
     if ((low > high) & free).any():
         return None
-    low, high = np.where(free, low, 0.0), np.where(free, high, 0.0)
-    distance = target.distance
-    wanted = _Wanted(adjuster, low, high, _Loss(distance, near), near, deadline)
-    found = _Descent.of(wanted)
-    close = np.isfinite(bound) and found is not None and distance.value(found) <= (1.0 + gap) * bound
+    d = target.distance
+    loss = _Loss(d.absolute + d.largest, d.square, near if d.largest.any() else np.zeros_like(near))
+    wanted = _Wanted(adjuster, np.where(free, low, 0.0), np.where(free, high, 0.0), loss, near, deadline)
+    found = _by_steps(wanted)
+    close = np.isfinite(bound) and found is not None and d.value(found) <= (1.0 + gap) * bound
     if found is not None and (close or deadline.passed):
         return found
     other = _by_program(wanted, _PROGRAM_S if found is not None else np.inf)
-    if other is None or (found is not None and distance.value(found) <= distance.value(other)):
-        return found
-    return other
+    return found if other is None or (found is not None and d.value(found) <= d.value(other)) else other
 
 
-class _Loss:
+class _Loss(NamedTuple):
     """What each cell's movement costs: its part of the distance; where a maximum counts, how far it leaves the best."""
 
-    def __init__(self, distance: Distance, near: FloatArray) -> None:
-        most = distance.largest.any()
-        self.absolute = distance.absolute + distance.largest
-        self.square = distance.square
-        self.centre = near if most else np.zeros_like(near)
-        self.marginal = self.absolute + self.square * (2.0 * np.abs(near) + 1.0)
+    absolute: FloatArray
+    square: FloatArray
+    centre: FloatArray
 
-    def at(self, cells: IntArray) -> _Loss:
-        """The same of some cells."""
-        out = copy(self)
-        for name in ("absolute", "square", "centre", "marginal"):
-            setattr(out, name, getattr(self, name)[cells])
-        return out
+    def of_cells(self, cells: IntArray) -> _Loss:
+        return _Loss(*(part[cells] for part in self))
 
-    def __call__(self, z: FloatArray, at: IntArray | slice = slice(None)) -> FloatArray:
-        return np.asarray(self.absolute[at] * np.abs(z - self.centre[at]) + self.square[at] * z**2)
+    def at(self, z: FloatArray) -> FloatArray:
+        return np.asarray(self.absolute * np.abs(z - self.centre) + self.square * z**2)
 
 
-@dataclass(frozen=True, eq=False)
-class _Wanted:
+class _Wanted(NamedTuple):
     """A whole movement of one structure, near another movement."""
 
     adjuster: Adjuster
@@ -116,43 +93,45 @@ class _Wanted:
 # ---------------------------------------------------------------------- steps along the basis
 
 
+def _by_steps(wanted: _Wanted) -> FloatArray | None:
+    """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
+    reduction, deadline = wanted.adjuster.reduction, wanted.deadline
+    basis, multiple = whole_columns(reduction.basis)
+    if basis is None:
+        return None
+    search = _Descent(basis, wanted)
+    out = basis @ np.rint(wanted.near[reduction.parameters] / multiple)
+    z = out[search.cells]
+    for _ in range(_KICKS):
+        # where numbers of very different sizes meet, the real optimum misses small cells by many units
+        step = 4.0 ** np.ceil(np.log(max(1.0, float(search.missed(z).max(initial=0.0)))) / np.log(4.0))
+        while step >= 1.0:
+            z = search.descend(z, step, deadline)
+            step /= 4.0
+        missed = search.missed(z) > 0
+        if not missed.any():
+            out[search.cells] = z
+            return np.asarray(out)
+        if deadline.passed:
+            break
+        search.price = np.where(missed, 4.0 * search.price, search.price)
+    return None
+
+
 class _Descent:
     """A whole movement that is improved by unit steps along the columns of the basis."""
 
-    def __init__(self, basis: csr_array, low: FloatArray, high: FloatArray, loss: _Loss) -> None:
-        marginal = loss.marginal
+    def __init__(self, basis: csr_array, wanted: _Wanted) -> None:
+        loss, cells = wanted.loss, np.flatnonzero(np.diff(basis.indptr))
+        marginal = loss.absolute + loss.square * (2.0 * np.abs(wanted.near) + 1.0)
         # so dear that no gain elsewhere pays for missing a bound by one
         typical = float(np.median(marginal[marginal > 0])) if marginal.any() else 1.0
-        self.cells = np.flatnonzero(np.diff(basis.indptr))  # those that move
-        self.price = np.maximum(1e4 * typical, 10.0 * marginal)[self.cells]
-        self.low, self.high, self.loss = low[self.cells], high[self.cells], loss.at(self.cells)
-        self.columns = csc_array(basis[self.cells])
+        self.cells = cells
+        """Those that move."""
+        self.price = np.maximum(1e4 * typical, 10.0 * marginal)[cells]
+        self.low, self.high, self.loss = wanted.low[cells], wanted.high[cells], loss.of_cells(cells)
+        self.columns = csc_array(basis[cells])
         self.by_coefficient = [(c, self._having(c)) for c in np.unique(self.columns.data)]
-
-    @classmethod
-    def of(cls, wanted: _Wanted) -> FloatArray | None:
-        """Return a whole movement within the bounds, or None; also where no multiple of a column is whole."""
-        reduction, deadline = wanted.adjuster.reduction, wanted.deadline
-        basis, multiple = whole_columns(reduction.basis)
-        if basis is None:
-            return None
-        search = cls(basis, wanted.low, wanted.high, wanted.loss)
-        out = basis @ np.rint(wanted.near[reduction.parameters] / multiple)
-        z = out[search.cells]
-        for _ in range(_KICKS):
-            # where numbers of very different sizes meet, the real optimum misses small cells by many units
-            step = 4.0 ** np.ceil(np.log(max(1.0, float(search.missed(z).max(initial=0.0)))) / np.log(4.0))
-            while step >= 1.0:
-                z = search.descend(z, step, deadline)
-                step /= 4.0
-            missed = search.missed(z) > 0
-            if not missed.any():
-                out[search.cells] = z
-                return np.asarray(out)
-            if deadline.passed:
-                return None
-            search.price = np.where(missed, 4.0 * search.price, search.price)
-        return None
 
     def _having(self, coefficient: float) -> csr_array:
         """Columns by cells: where a column has this coefficient."""
@@ -166,7 +145,7 @@ class _Descent:
 
     def cost(self, z: FloatArray) -> FloatArray:
         """What each cell costs."""
-        return self.loss(z) + self.price * self.missed(z)
+        return self.loss.at(z) + self.price * self.missed(z)
 
     def descend(self, z: FloatArray, step: float, deadline: Deadline) -> FloatArray:
         """Take the best steps of this length that do not touch each other, until none helps."""
@@ -246,8 +225,7 @@ def _by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
     cells = np.flatnonzero(~adjuster.reduction.determined)
     A = csr_array(adjuster.relations[adjuster.reduction.rows][:, cells])
     for reach in _REACH if np.isinf(seconds) else _REACH[:1]:
-        limit = min(seconds, deadline.at_least())
-        found = _round(A, wanted, cells, reach, limit)
+        found = _chosen_around(A, wanted, cells, reach, min(seconds, deadline.at_least()))
         if found is not None:
             out = np.zeros(len(wanted.near))
             out[cells] = found
@@ -257,22 +235,24 @@ def _by_program(wanted: _Wanted, seconds: float) -> FloatArray | None:
     return None
 
 
-def _round(A: csr_array, wanted: _Wanted, cells: IntArray, reach: int, time_limit_s: float) -> FloatArray | None:
+def _chosen_around(
+    A: csr_array, wanted: _Wanted, cells: IntArray, reach: int, time_limit_s: float
+) -> FloatArray | None:
     """Choose whole numbers at most `reach` further than the two next to z (for a whole z: than its neighbours)."""
     z, low, high = (x[cells] for x in (wanted.near, wanted.low, wanted.high))
+    loss = wanted.loss.of_cells(cells)
     first = np.clip(np.floor(z) - reach - (z == np.rint(z)), low, high)
     last = np.clip(np.floor(z) + 1 + reach, low, high)
     steps = int((last - first).max(initial=0.0))
-    if steps == 0:
-        return first if not (A @ first).any() else None
-    prices = [wanted.loss(first + k + 1, cells) - wanted.loss(first + k, cells) for k in range(steps)]
-    open_ = [(first + k < last).astype(np.float64) for k in range(steps)]
-    side = -(A @ first)
-    n = len(z)
-    every, zero = csr_array(hstack([A] * steps)), np.zeros(n * steps)
-    model = LinearModel(every, side, side, zero, np.concatenate(open_), np.concatenate(prices))
-    found = solve_mixed(model, Until(time_limit_s=time_limit_s, relative_gap=1e-4, absolute_gap=0.0))
-    if not found.found:
-        return None
-    x = np.asarray(first + found.x.reshape(steps, n).sum(axis=0))
+    x = first
+    if steps:
+        prices = [loss.at(first + k + 1) - loss.at(first + k) for k in range(steps)]
+        open_ = [(first + k < last).astype(np.float64) for k in range(steps)]
+        side, zero = -(A @ first), np.zeros(len(z) * steps)
+        every = csr_array(hstack([A] * steps))
+        model = LinearModel(every, side, side, zero, np.concatenate(open_), np.concatenate(prices))
+        found = solve_mixed(model, Until(time_limit_s=time_limit_s, relative_gap=1e-4, absolute_gap=0.0))
+        if not found.found:
+            return None
+        x = np.asarray(first + found.x.reshape(steps, -1).sum(axis=0))
     return x if not (A @ x).any() else None

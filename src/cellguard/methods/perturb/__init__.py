@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from cellguard.exceptions import InputError
-from cellguard.methods.bases import suggested_base
 from cellguard.methods.method import Method, Option
+from cellguard.methods.options import suggested_base
 
 __all__ = ["METHOD"]
 

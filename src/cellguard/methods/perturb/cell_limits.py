@@ -8,21 +8,23 @@ know the two multiples, half of what was published.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
+from cellguard.exceptions import InputError
 from cellguard.methods.demands import Demand, trivial_limits
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "CellLimits", "Drawn", "both_multiples", "draw_to_multiples", "draw_within", "make_limits", "relaxed_distance",
+    "CellLimits", "Drawn", "both_multiples", "draw_to_multiples", "draw_within", "given_movements", "make_limits",
+    "refuse_given", "relaxed_distance",
 ]  # fmt: skip
-
 
 _APART = (0.1, 0.5)
 """A sensitive cell moves at least this share, drawn between the two, of half the width that it needs."""
@@ -84,19 +86,7 @@ class Drawn:
 
 
 def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Generator) -> CellLimits:
-    """Return the limits of a table.
-
-    Parameters
-    ----------
-    table
-        The table, and what is public of it.
-    demands
-        Levels, attacker by attacker.
-    drawn
-        Where its cells are drawn to.
-    rng
-        Draws the sides and how far sensitive cells must move.
-    """
+    """Return the limits of a table; `rng` draws the sides and how far sensitive cells must move."""
     values, target, other, given, unit = table.values, drawn.target, drawn.other, drawn.given, drawn.unit
     d = np.where(table.fixed, 0.0, drawn.distance)
     low, high = np.maximum(-d, table.lb - values), np.minimum(d, table.ub - values)
@@ -105,9 +95,8 @@ def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Gene
     low, high = np.maximum(low, least - values), np.minimum(high, most - values)
     half, asked = np.zeros(len(values)), np.zeros(len(values), np.bool_)
     for demand in demands:
-        width = np.maximum(demand.sliding, demand.lower + demand.upper)
-        np.maximum.at(half, demand.cells, width / 2)
-        asked[demand.cells[width > 0]] = True
+        np.maximum.at(half, demand.cells, demand.width / 2)
+        asked[demand.cells[demand.width > 0]] = True
     apart = np.where(asked, np.minimum(half * rng.uniform(*_APART, len(values)), d / 4), 0.0)
     if other is not None:  # both multiples stay possible: what rounds the table perturbs it too
         apart = np.minimum(apart, np.minimum(np.abs(target), np.abs(other)))
@@ -194,3 +183,42 @@ def draw_within(distance: FloatArray, unit: float, rng: Generator) -> FloatArray
         return np.asarray((2 * share - 1) * distance)
     steps = np.floor(distance / unit + WHOLE_QUOTIENT)
     return np.asarray((np.floor(share * (2 * steps + 1)) - steps) * unit)
+
+
+# ---------------------------------------------------------------------- prescribed values
+
+
+def given_movements(table: Table, given: Mapping[Any, float] | Sequence[tuple[Any, float]]) -> FloatArray:
+    """Return the movements to prescribed values ("v_p equal to some given values"), NaN for cells without one."""
+    out = np.full(table.n_cells, np.nan)
+    for cell, value in given.items() if isinstance(given, Mapping) else given:
+        if isinstance(cell, int | np.integer):
+            if not 0 <= cell < table.n_cells:
+                raise InputError(f"given: there is no cell {cell}; they are 0 to {table.n_cells - 1}.")
+            index = int(cell)
+        else:
+            codes = (cell,) if isinstance(cell, str) else tuple(cell)
+            if len(codes) != len(table.dimensions):
+                raise InputError(f"given: a cell has {len(table.dimensions)} codes, {len(codes)} are given.")
+            index = table.cell(dict(zip(table.dimensions, codes, strict=True)))
+        if not np.isfinite(value) or (table.integer and value != np.rint(value)):
+            kind = "whole" if table.integer else "finite"
+            raise InputError(f"given: {table.label(index)} needs a {kind} number.")
+        out[index] = value - table.values[index]
+    return out
+
+
+def refuse_given(table: Table, movement: FloatArray, reach: FloatArray, moved: BoolArray) -> None:
+    """Refuse prescribed values that no perturbation may publish: the cell is named, no value shown."""
+    values = table.values + movement  # NaN where nothing is prescribed: no comparison holds
+    near = WHOLE_QUOTIENT * np.maximum(1.0, np.abs(table.values))
+    with np.errstate(invalid="ignore"):
+        faults = {
+            "the table fixes it at another": table.fixed & (np.abs(movement) > near),
+            "it is farther from the truth than its distance": np.abs(movement) > reach + near,
+            "it lies outside the known bounds": (values < table.lb - near) | (values > table.ub + near),
+            "the cell is sensitive and must not be published as it is": moved & (np.abs(movement) <= near),
+        }
+    for why, cells in faults.items():
+        if cells.any():
+            raise InputError(f"given: {table.label(int(np.argmax(cells)))} cannot have this value: {why}.")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack, vstack
 
-from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.ranges.cuts import Cut, Separator
-from cellguard._engine.ranges.sight import AskedRanges
+from cellguard._engine.clock import Deadline
+from cellguard._engine.ranges.cuts import Cut
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
-from cellguard._engine.solvers.rows import Row, matrix
+from cellguard._engine.solvers.rows import matrix
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -21,7 +20,6 @@ from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.nouns.table import Table
 
 __all__ = ["PerturbationOutcome", "solve"]
-
 
 _ROUNDS = 500
 _CUTS_PER_ROUND = 200
@@ -37,7 +35,7 @@ class PerturbationOutcome:
     """Movements of all cells; None if none was found."""
     bound: float = float("nan")
     """Proven: no perturbation with these draws is closer to `start`."""
-    start: FloatArray | None = None
+    start: FloatArray = field(default_factory=lambda: np.zeros(0))
     """The movements from which the bound counts: what was drawn, within what is allowed."""
     infeasible: bool = False
     """Whether there is none."""
@@ -51,37 +49,23 @@ def solve(
     table: Table,
     limits: CellLimits,
     demands: Sequence[Demand],
-    deadline: Deadline = NEVER,
+    deadline: Deadline,
     *,
-    rounded: FloatArray | None = None,
+    rounded: FloatArray | None,
 ) -> PerturbationOutcome:
-    """Find the movements closest to what is drawn that meet every level.
+    """Find the movements closest to what is drawn that meet every level; of counts in whole numbers.
 
     Cells that must not be published as they are stay on the side to which they are drawn; only where
-    the relations leave nothing there, the program chooses the sides.
-
-    Parameters
-    ----------
-    table
-        The table; movements of counts are whole numbers.
-    limits
-        Bounds of the movements, and what they are drawn to.
-    demands
-        Levels, attacker by attacker.
-    deadline
-        When to stop.
-    rounded
-        Two movements for each cell that takes one of them (2 x cells, NaN for the others).
+    the relations leave nothing there, the program chooses the sides. `rounded` has two movements for each cell
+    that takes one of them (2 x cells, NaN for the others).
     """
     chosen = rounded is not None or limits.toward is not None  # the program chooses between the two multiples
     sided = limits if chosen else limits.sided()
     found = PerturbationOutcome(movement=None, infeasible=True)
     if not sided.impossible.any():
-        choices = _choices(sided, rounded)
-        found = _CuttingPlanes(table, sided, demands, choices).solve(deadline)
+        found = _CuttingPlanes(table, sided, demands, _choices(sided, rounded)).solve(deadline)
     if found.infeasible and not chosen and (limits.apart > 0).any() and not limits.impossible.any():
-        choices = _choices(limits, None)
-        return _CuttingPlanes(table, limits, demands, choices).solve(deadline)
+        return _CuttingPlanes(table, limits, demands, _choices(limits, None)).solve(deadline)
     return found
 
 
@@ -120,23 +104,42 @@ class _CuttingPlanes:
     """
 
     def __init__(self, table: Table, limits: CellLimits, demands: Sequence[Demand], choices: _Choices) -> None:
-        relations, values = table.relations, table.values
+        relations, w, n = table.relations, table.weights, table.n_cells
         self.limits, self.choices, self.whole = limits, choices, table.integer
-        self.n = table.n_cells
-        self.A = csr_array(relations[reduce(relations, limits.moving).rows])
-        self.weights = table.weights
-        self.way = None if limits.toward is None else np.sign(limits.toward)
-        self.steps = (2 if self.way is None else 3) * self.n
-        self.cuts: list[Row] = []
+        self.n_cuts = self.rounds = 0
         self.attacked: set[int] = set()
-        self.rounds = 0
-        self.separators = [
-            Separator(
-                relations, AskedRanges(d.cells, d.lower, d.upper, d.sliding),
-                known=(values - d.lb, d.ub - values), free=limits.distance > 0,
-            )
-            for d in demands if len(d.cells)
-        ]  # fmt: skip
+        self.separators = [d.separator(table, limits.distance > 0) for d in demands if len(d.cells)]
+        ways = [(np.ones(n), limits.high - limits.target, w), (-np.ones(n), limits.target - limits.low, w)]
+        if limits.toward is not None and limits.share is not None:
+            ways.append((np.sign(limits.toward), np.abs(limits.toward), w * limits.share))
+        self.ways = [way for way, _, _ in ways]
+        """Direction of each step of each cell."""
+        k = len(choices.cells)
+        self.most = np.concatenate([*(most for _, most, _ in ways), np.ones(k)])
+        self.cost = np.concatenate([*(cost for _, _, cost in ways), np.zeros(k)])
+        A = csr_array(relations[reduce(relations, limits.moving).rows])
+        side = -(A @ limits.target)
+        self.matrix, self.lower, self.upper = self.over_columns(A), side, side
+        """Rows of the program: relations, choices and cuts."""
+        pick = csr_array((np.ones(k), (np.arange(k), choices.cells)), shape=(k, n))
+        open_, shift = np.full(k, np.inf), limits.target[choices.cells]
+        # left_low + (right_low - left_low) x <= z <= left_high + (right_high - left_high) x
+        spans = [
+            csr_array((left - right, (np.arange(k), np.arange(k))), shape=(k, k))
+            for left, right in zip(choices.left, choices.right, strict=True)
+        ]
+        self.append(self.over_columns(pick, spans[0]), choices.left[0] - shift, open_)
+        self.append(self.over_columns(pick, spans[1]), -open_, choices.left[1] - shift)
+
+    def over_columns(self, on_movement: csr_array, on_choice: csr_array | None = None) -> csr_array:
+        """Return rows over movements and choices as rows over the columns."""
+        none = csr_array((on_movement.shape[0], len(self.choices.cells)))
+        steps = [csr_array(on_movement @ diags_array(way)) for way in self.ways]
+        return csr_array(hstack([*steps, none if on_choice is None else on_choice]))
+
+    def append(self, rows: csr_array, lower: FloatArray, upper: FloatArray) -> None:
+        self.matrix = csr_array(vstack([self.matrix, rows]))
+        self.lower, self.upper = np.concatenate([self.lower, lower]), np.concatenate([self.upper, upper])
 
     # ------------------------------------------------------------------ the search
 
@@ -153,73 +156,42 @@ class _CuttingPlanes:
             best = max(best, self.bound(solution, program))
             z = self.movement(solution.x)
             cuts = self.violated(z)
-            if not cuts and self.whole and not integer and (np.abs(z - np.rint(z)) > WHOLE_SOLUTION).any():
+            if cuts:
+                self.add(program, cuts)
+            elif self.whole and not integer and (np.abs(z - np.rint(z)) > WHOLE_SOLUTION).any():
                 if self.most.max() > _WIDE:
-                    return self.outcome(None)
+                    break
                 integer = True
                 program = self.program(integer)
-            elif not cuts:
-                return self.outcome(np.rint(z) if self.whole else z, bound=best)
             else:
-                self.add(program, cuts)
+                return self.outcome(np.rint(z) if self.whole else z, bound=best)
             if deadline.passed:
                 break
         return self.outcome(None)
 
     def outcome(self, movement: FloatArray | None, **known: float) -> PerturbationOutcome:
         cells = np.array(sorted(self.attacked), np.int64)
-        start = self.limits.target
         return PerturbationOutcome(
-            movement=movement, start=start, rounds=self.rounds, cuts=len(self.cuts), cells=cells, **known  # type: ignore[arg-type]
+            movement=movement, start=self.limits.target, rounds=self.rounds, cuts=self.n_cuts, cells=cells,
+            **known,  # type: ignore[arg-type]
         )  # fmt: skip
 
     def movement(self, x: FloatArray) -> FloatArray:
-        limits, n = self.limits, self.n
-        z = limits.target + x[:n] - x[n : 2 * n]
-        if self.way is not None:
-            z = z + self.way * x[2 * n : 3 * n]
+        limits, z = self.limits, self.limits.target
+        for way, steps in zip(self.ways, x[: len(x) - len(self.choices.cells)].reshape(-1, len(z)), strict=True):
+            z = z + way * steps
         return np.clip(z, limits.low, limits.high)
-
-    def columns(self, on_movement: csr_array, on_choice: csr_array) -> csr_array:
-        """Return rows over movements and choices as rows over the columns."""
-        parts = [on_movement, -on_movement]
-        if self.way is not None:
-            parts.append(csr_array(on_movement @ diags_array(self.way)))
-        return csr_array(hstack([*parts, on_choice]))
 
     # ------------------------------------------------------------------ the program
 
     def program(self, integer: bool) -> LinearProgram:
-        """Set up the program, with the cuts that are known."""
-        limits, n, c = self.limits, self.n, self.choices
-        k = len(c.cells)
-        pick = csr_array((np.ones(k), (np.arange(k), c.cells)), shape=(k, n))
+        """Set up the program, with the cuts that are known; choices are whole numbers, movements only if asked."""
+        k = len(self.choices.cells)
+        whole = np.concatenate([np.full(len(self.cost) - k, integer), np.ones(k, bool)])
+        return LinearProgram(replace(self.model(), integer=whole), ONCE)
 
-        rows = self.columns
-        # left_low + (right_low - left_low) x <= z <= left_high + (right_high - left_high) x
-        above, below = ((end[1], end[0]) for end in zip(c.left, c.right, strict=True))
-        spans = [
-            csr_array((-(right - left), (np.arange(k), np.arange(k))), shape=(k, k)) for right, left in (above, below)
-        ]
-        shift = limits.target[c.cells]
-        self.matrix = csr_array(vstack([
-            rows(self.A, csr_array((self.A.shape[0], k))), rows(pick, spans[0]), rows(pick, spans[1]),
-        ]))  # fmt: skip
-        side = -(self.A @ limits.target)
-        self.lower = np.concatenate([side, c.left[0] - shift, np.full(k, -np.inf)])
-        self.upper = np.concatenate([side, np.full(k, np.inf), c.left[1] - shift])
-        most, cost = [limits.high - limits.target, limits.target - limits.low], [self.weights, self.weights]
-        if limits.toward is not None and limits.share is not None:
-            most, cost = [*most, np.abs(limits.toward)], [*cost, self.weights * limits.share]
-        self.most, self.cost = np.concatenate([*most, np.ones(k)]), np.concatenate([*cost, np.zeros(k)])
-        kinds = np.concatenate([np.full(self.steps, integer), np.ones(k, bool)])
-        zero = np.zeros(self.steps + k)
-        program = LinearProgram(
-            LinearModel(self.matrix, self.lower, self.upper, zero, self.most, self.cost, kinds), ONCE
-        )
-        if self.cuts:
-            program.add_rows(*self.cut_rows(0))
-        return program
+    def model(self) -> LinearModel:
+        return LinearModel(self.matrix, self.lower, self.upper, np.zeros(len(self.cost)), self.most, self.cost)
 
     def violated(self, z: FloatArray) -> list[Cut]:
         d = self.limits.distance
@@ -227,29 +199,21 @@ class _CuttingPlanes:
         return [c for s in self.separators for c in s.separate(down, up, max_cuts=_CUTS_PER_ROUND)]
 
     def add(self, program: LinearProgram, cuts: list[Cut]) -> None:
+        """Add cuts ``c z >= rhs``."""
         d = self.limits.distance
-        one, start = np.ones_like(d), len(self.cuts)
+        rows = [cut.row(up=(d, np.ones_like(d)), down=(d, -np.ones_like(d))) for cut in cuts]
+        on_movement = matrix(rows, len(d))
+        sides = np.array([row.rhs for row in rows]) - on_movement @ self.limits.target
+        more = self.over_columns(on_movement), sides, np.full(len(rows), np.inf)
+        program.add_rows(*more)
+        self.append(*more)
+        self.n_cuts += len(cuts)
         self.attacked |= {cut.cell for cut in cuts}
-        self.cuts += [cut.row(up=(d, one), down=(d, -one)) for cut in cuts]
-        program.add_rows(*self.cut_rows(start))
-
-    def cut_rows(self, start: int) -> tuple[csr_array, FloatArray, FloatArray]:
-        """Return cuts ``c z >= rhs`` as rows over the columns."""
-        new = self.cuts[start:]
-        on_movement = matrix(new, self.n)
-        rows = self.columns(on_movement, csr_array((len(new), len(self.choices.cells))))
-        sides = np.array([row.rhs for row in new]) - on_movement @ self.limits.target
-        return rows, sides, np.full(len(new), np.inf)
 
     def bound(self, solution: Solution, program: LinearProgram) -> float:
         """What the multipliers prove of the objective, whatever the solver claims; with choices, what it proved."""
         if program.is_mip:
             return solution.bound
-        rows, low, high = self.matrix, self.lower, self.upper
-        if self.cuts:
-            C, sides, most = self.cut_rows(0)
-            rows = csr_array(vstack([rows, C]))
-            low, high = np.concatenate([low, sides]), np.concatenate([high, most])
-        y = solution.row_dual
+        y, low, high = solution.row_dual, self.lower, self.upper
         y = np.where(np.isinf(high), np.maximum(y, 0.0), np.where(np.isinf(low), np.minimum(y, 0.0), y))
-        return LinearModel(rows, low, high, np.zeros(len(self.cost)), self.most, self.cost).weak_duality_bound(y)
+        return self.model().weak_duality_bound(y)

@@ -11,28 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cellguard._engine.numbers.multiples import decimals, whole_residuals
+from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
+from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
-from cellguard.methods.perturb import METHOD
-from cellguard.methods.perturb.given import given_movements, refuse_given
+from cellguard.methods.perturb import METHOD, cell_limits
+from cellguard.methods.perturb.cell_limits import CellLimits
+from cellguard.methods.perturb.cutting import PerturbationOutcome, solve
 from cellguard.methods.respondents import against_respondents
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
 from cellguard.nouns.table import Table, residuals
-
-if TYPE_CHECKING:
-    from cellguard.methods.demands import Demand
-    from cellguard.methods.perturb.cell_limits import CellLimits
-    from cellguard.methods.perturb.cutting import PerturbationOutcome
 
 __all__ = ["perturb"]
 
@@ -109,13 +109,13 @@ def perturb(
     options = {"draw": draw, "round_sensitive": round_sensitive, "time_limit_s": time_limit_s, "seed": seed}
     name = "distance" if bases is None else "base"
     options[name] = float(room[0]) if len(room) and np.ptp(room) == 0 else room.tolist()
-    prescribed = given_movements(table, given or {})
+    prescribed = cell_limits.given_movements(table, given or {})
     if given:
         which = np.flatnonzero(np.isfinite(prescribed))
         options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
     run = _PerturbationRun(
         table=table,
-        needs=tuple(required_levels(table, attacker) for attacker in attackers_of(table)),
+        needs=needs_of(table),
         distance=room,
         base=bases,
         draw=draw,
@@ -124,8 +124,10 @@ def perturb(
         limits=limits,
         options=options,
     )
-    run.refuse_hopeless()
-    refuse_given(table, run.given, run.reach, run.moved)
+    what = "twice the distance that is published, so no perturbation can meet them."
+    hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
+    refuse_wide_levels(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
+    cell_limits.refuse_given(table, run.given, run.reach, run.moved)
     return run.confirmed()
 
 
@@ -168,57 +170,32 @@ class _PerturbationRun:
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        from cellguard.methods.demands import asked_cells
-
         return asked_cells(self.table.n_cells, self.needs)
 
-    def refuse_hopeless(self) -> None:
-        """Refuse levels wider than the published interval."""
-        from cellguard.methods.demands import refuse_wide_levels
-
-        reach = np.where(self.table.fixed, 0.0, self.reach)
-        what = "twice the distance that is published, so no perturbation can meet them."
-        hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
-        refuse_wide_levels(self.table, self.needs, reach, what, hint)
-
-    def demands(self) -> list[Demand]:
-        """Return what each attacker must not learn, and what he knows."""
-        from cellguard.methods.demands import demands_of
-
-        return demands_of(self.table, self.needs)
-
-    def cell_limits(self, demands: list[Demand]) -> CellLimits:
+    def drawn_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
-        from cellguard.methods.perturb.cell_limits import (
-            Drawn,
-            both_multiples,
-            draw_to_multiples,
-            draw_within,
-            make_limits,
-        )
-
         t, unit = self.table, unit_of_table(self.table)
         rng = np.random.default_rng(self.limits.seed)
         other = None
         if self.draw == "truth":
             target = np.zeros(t.n_cells)
         elif self.draw == "relaxation" and self.base is not None:
-            target, other = both_multiples(t.values, self.base)
+            target, other = cell_limits.both_multiples(t.values, self.base)
         elif self.base is None:
-            target = draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
+            target = cell_limits.draw_within(np.where(t.fixed, 0.0, self.reach), unit, rng)
         else:
-            target = draw_to_multiples(t.values, self.base, self.moved, rng, nearest=self.draw == "nearest")
+            nearest = self.draw == "nearest"
+            target = cell_limits.draw_to_multiples(t.values, self.base, self.moved, rng, nearest=nearest)
             target = np.rint(target / unit) * unit if unit else target
-        drawn = Drawn(distance=self.reach, target=target, unit=unit, other=other, given=self.given)
-        return make_limits(t, demands, drawn, rng)
+        drawn = cell_limits.Drawn(distance=self.reach, target=target, unit=unit, other=other, given=self.given)
+        return cell_limits.make_limits(t, demands, drawn, rng)
 
     def loss(self, limits: CellLimits, movement: FloatArray) -> float:
         """What movements cost: their distance from where cells are drawn, or that of rounding, relaxed."""
-        from cellguard.methods.perturb.cell_limits import both_multiples, relaxed_distance
-
         if self.draw != "relaxation" or self.base is None:
             return float(self.table.weights @ np.abs(movement - limits.target))
-        return float(self.table.weights @ relaxed_distance(movement, *both_multiples(self.table.values, self.base)))
+        both = cell_limits.both_multiples(self.table.values, self.base)
+        return float(self.table.weights @ cell_limits.relaxed_distance(movement, *both))
 
     def rounded(self) -> FloatArray | None:
         """Return the two multiples that sensitive cells may take, as movements; None if they need not."""
@@ -234,28 +211,25 @@ class _PerturbationRun:
 
     def confirmed(self) -> Perturbation:
         """Return the perturbation once the audit accepts it; what it misses is asked for with a margin."""
-        from cellguard.methods.confirm import ATTEMPTS, missed, raised
-        from cellguard.methods.perturb.cutting import solve
-
         run, t = self, self.table
         proven = float("inf")
         for _ in range(ATTEMPTS):
-            demands = run.demands()
-            limits = run.cell_limits(demands)
-            outcome = solve(t, limits, demands, run.limits.deadline, rounded=run.rounded())
+            demands = demands_of(t, run.needs)
+            limits = run.drawn_limits(demands)
+            outcome = solve(t, limits, demands, self.limits.deadline, rounded=run.rounded())
             if outcome.movement is None:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
-                return run.nothing(status, run.explain(limits, outcome), outcome)
-            release = run.release(limits, outcome, outcome.movement, proven)
-            left = missed(release, run.limits)
-            if not any(len(cells) for cells in left):
+                return self.nothing(status, self.explain(limits, outcome), outcome)
+            release = self.release(limits, outcome, outcome.movement, proven)
+            left = missed_cells(release, self.limits)
+            if not left:
                 self.limits.tell(release.objective, release.bound)
                 return release
-            if run.limits.deadline.passed:
+            if self.limits.deadline.passed:
                 break
             proven = release.bound  # of what was asked for; more is asked of what follows
-            run = replace(run, needs=raised(run.needs, left, integer=t.integer))
-        return run.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
+            run = replace(run, needs=raised_levels(run.needs, left, integer=t.integer))
+        return self.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
     def release(
         self, limits: CellLimits, outcome: PerturbationOutcome, movement: FloatArray, proven: float
@@ -264,29 +238,22 @@ class _PerturbationRun:
         t = self.table
         values = _additive(t, limits, movement)
         objective = self.loss(limits, values - t.values)
-        start = limits.target if outcome.start is None else outcome.start
-        bound = min(self.loss(limits, start) + outcome.bound, proven)
+        bound = min(self.loss(limits, outcome.start) + outcome.bound, proven)
         optimal = objective - bound <= 1e-6 * max(1.0, abs(bound))
-        return Perturbation(
-            table=t, status=Status.OPTIMAL if optimal else Status.FEASIBLE, objective=objective,
-            bound=min(bound, objective), seconds=self.seconds(), options=self.options,
-            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, values=values, distance=self.published(),
-            base=self.base,
-        )  # fmt: skip
+        status = Status.OPTIMAL if optimal else Status.FEASIBLE
+        return self._made(outcome, status=status, objective=objective, bound=min(bound, objective), values=values)
 
     def nothing(self, status: Status, why: str, outcome: PerturbationOutcome) -> Perturbation:
+        values = np.full(self.table.n_cells, np.nan)
+        return self._made(outcome, status=status, objective=float("nan"), values=values, explanation=why)
+
+    def _made(self, outcome: PerturbationOutcome, **known: Any) -> Perturbation:
+        """Return a release: the published distance of each cell is 0 for those that had to stay."""
         return Perturbation(
-            table=self.table, status=status, objective=float("nan"), seconds=self.seconds(), options=self.options,
-            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, explanation=why,
-            values=np.full(self.table.n_cells, np.nan), distance=self.published(), base=self.base,
+            table=self.table, seconds={"solve": self.limits.spent_s}, options=self.options,
+            details={"cuts": outcome.cuts, "rounds": outcome.rounds}, base=self.base,
+            distance=np.where(self.table.fixed, 0.0, self.distance), **known,
         )  # fmt: skip
-
-    def published(self) -> FloatArray:
-        """The distance of each cell; 0 for those that had to stay."""
-        return np.where(self.table.fixed, 0.0, self.distance)
-
-    def seconds(self) -> dict[str, float]:
-        return {"solve": self.limits.spent_s}
 
     def explain(self, limits: CellLimits, outcome: PerturbationOutcome) -> str:
         """Name what stands against a perturbation."""
@@ -308,9 +275,6 @@ class _PerturbationRun:
 
 def _additive(table: Table, limits: CellLimits, z: FloatArray) -> FloatArray:
     """Values of the published table: on the grid of the true ones where they are, and additive."""
-    from cellguard._engine.numbers.multiples import decimals, whole_residuals
-    from cellguard._engine.space.reduce import reduce
-
     values = table.values + z
     digits = 0 if table.integer else decimals(table.values, noise=True)
     if digits is not None:  # decimals of the published values tell no more than those of the true ones

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cellguard.methods.bases import read_bases, suggested_base
-from cellguard.methods.keep import keep_option
 from cellguard.methods.method import Method, Option
+from cellguard.methods.options import keep_option, read_bases, suggested_base
 
 __all__ = ["METHOD"]
 

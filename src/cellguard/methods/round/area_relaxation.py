@@ -1,98 +1,78 @@
-"""The relaxation of a few areas that add up: a bound, and a guide for the flows.
+"""The relaxation of a few areas that add up: a bound, and a guide for the flows that decide them one by one.
 
 An interior point without crossover is the right tool: it is fast where the simplex drowns in ties,
 and a point in the middle of the optimal face says which cells are undecided. Its bound is computed
-here from its duals, so that nothing depends on how exactly it ended.
+here from its duals, so that nothing depends on how exactly it ended. While areas are decided one by one,
+it follows what is decided, and guides what comes next; the area with the fewest undecided cells goes first:
+rounding it moves the others least.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array, vstack
 
+from cellguard._core.areas import halve
+from cellguard._core.saddle import saddle_steps
+from cellguard._engine.clock import Deadline, OutOfTimeError
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.round.grid import AreaGrid
+from cellguard.methods.round.grid import AreaGrid, Prices
 from cellguard.methods.round.model import Pieces, make_pieces
 
-__all__ = ["AreaRelaxation", "make_whole"]
-
+__all__ = ["AreaRelaxation", "decide_one_by_one", "make_whole"]
 
 _IMPRECISE = 1e-4
 """A relaxed solution that misses a relation by so much is not used."""
+_UNDECIDED = 0.02
+"""A relaxed cell this far from a whole number is undecided."""
 
 
-class _Program(NamedTuple):
-    A: csr_array
-    rhs: FloatArray
-    pieces: Pieces
-    shape: tuple[int, ...]
-
-
-def _program(grid: AreaGrid, areas: IntArray, target: IntArray, parent: int | None) -> _Program:
+def _program(
+    grid: AreaGrid, areas: IntArray, target: IntArray, members: IntArray
+) -> tuple[csr_array, FloatArray, Pieces]:
     """Rows: relations of codes per area and line; sums of lines per area; sums of areas per line."""
-    members = areas if parent is None else np.append(areas, parent)
-    low, high = grid.low[members], grid.high[members]
-    p = grid.prices
+    low, high, p = grid.low[members], grid.high[members], grid.prices
     pieces = make_pieces(low.ravel(), high.ravel(), p.slope[members].ravel(), p.outer[members].ravel())
-    n, n_lines, _ = low.shape
-    n_rel, n_leaf = grid.blocks.n_relations, len(grid.leaf_codes)
-    area, line, code = np.unravel_index(pieces.cell, low.shape)
-    column = np.arange(len(pieces.cell))
-    of_leaf = np.where(grid.blocks.total_of < 0, np.cumsum(grid.blocks.total_of < 0) - 1, -1)
+    n, n_lines, n_codes = low.shape
+    n_rel, leaves, n_leaf = grid.blocks.n_relations, grid.leaf_codes, len(grid.leaf_codes)
+    of_leaf = np.full(n_codes, -1)
+    of_leaf[leaves] = np.arange(n_leaf)
+    area, line, code = (index.ravel() for index in np.indices(low.shape))
     part, total, leaf = grid.blocks.part_of[code], grid.blocks.total_of[code], of_leaf[code]
-    own = area < len(areas)
     lines_at, areas_at = n * n_lines * n_rel, n * n_lines * n_rel + n * n_leaf
-    entries = [  # which columns, their row, their coefficient
-        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(len(column))),
-        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(len(column))),
+    entries = [  # which cells, their row, their coefficient
+        (part >= 0, (area * n_lines + line) * n_rel + part, np.ones(low.size)),
+        (total >= 0, (area * n_lines + line) * n_rel + total, -np.ones(low.size)),
         (leaf >= 0, lines_at + area * n_leaf + leaf, np.where(line == n_lines - 1, -1.0, 1.0)),
-        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(own, 1.0, -1.0)),
+        (leaf >= 0, areas_at + line * n_leaf + leaf, np.where(area < len(areas), 1.0, -1.0)),
     ]
     row = np.concatenate([r[which] for which, r, _ in entries])
-    col = np.concatenate([column[which] for which, _, _ in entries])
-    value = np.concatenate([(v * pieces.sign)[which] for which, _, v in entries])
-    A = csr_array(coo_array((value, (row, col)), shape=(areas_at + n_lines * n_leaf, len(column))))
-    return _Program(A, _sides(grid, members, len(areas), target, pieces.start.reshape(low.shape)), pieces, low.shape)
-
-
-def _sides(grid: AreaGrid, members: IntArray, n: int, target: IntArray, start: IntArray) -> FloatArray:
-    """Right-hand sides once every cell is at its start."""
-    b, leaves = grid.blocks, grid.leaf_codes
-    moved = np.zeros((*start.shape[:2], b.n_relations), np.int64)
-    part, total = np.flatnonzero(b.part_of >= 0), np.flatnonzero(b.total_of >= 0)
-    np.add.at(moved.T, b.part_of[part], start[..., part].T)
-    np.subtract.at(moved.T, b.total_of[total], start[..., total].T)
-    lines = start[:, :-1].sum(axis=1) - start[:, -1]
-    areas = start[:n].sum(axis=0) - start[n:].sum(axis=0)
-    sides = [
-        (grid.code_sums[members] - moved).ravel(),
-        (grid.line_sums[members] - lines)[:, leaves].ravel(),
-        (target - areas)[:, leaves].ravel(),
-    ]
-    return np.concatenate(sides).astype(np.float64)
+    cell = np.concatenate([np.flatnonzero(which) for which, _, _ in entries])
+    value = np.concatenate([v[which] for which, _, v in entries])
+    T = csr_array(coo_array((value, (row, cell)), shape=(areas_at + n_lines * n_leaf, low.size)))
+    A = csr_array(T[:, pieces.cell])
+    A.sort_indices()
+    A.data = A.data * pieces.sign[A.indices]
+    sums = grid.code_sums[members], grid.line_sums[members][:, leaves], target[:, leaves]
+    return A, np.concatenate([each.ravel() for each in sums]) - T @ pieces.start, pieces
 
 
 class AreaRelaxation:
     """The relaxation of areas that add up: solved once, then followed while area after area is decided.
 
-    Parameters
-    ----------
-    grid, areas
-        Which areas.
-    target
-        Their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
+    `target` is their sum, lines by codes; with a `parent`, their sum minus the parent's x, which is free.
     """
 
     def __init__(self, grid: AreaGrid, areas: IntArray, target: IntArray, *, parent: int | None = None) -> None:
         self.grid, self.areas = grid, areas
         members = areas if parent is None else np.append(areas, parent)
-        A, rhs, self.pieces, self.shape = _program(grid, areas, target, parent)
+        self.shape = (len(members), *grid.shape[1:])
+        A, rhs, self.pieces = _program(grid, areas, target, members)
         rows = reduce(A).rows
         self.A, self.rhs = csc_array(A[rows]), rhs[rows]
         self.constant = grid.price(members, self.pieces.start.reshape(self.shape))
@@ -103,7 +83,7 @@ class AreaRelaxation:
 
     def solve(self, *, time_limit_s: float = float("inf")) -> bool:
         """Solve by interior point; returns whether that gave something usable."""
-        y, dual = np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs))
+        y, dual = np.zeros(self.pieces.n_columns), np.zeros(len(self.rhs))
         if len(y):
             program = LinearProgram(
                 LinearModel(self.A, self.rhs, self.rhs, y, self.pieces.upper, self.pieces.cost),
@@ -120,16 +100,14 @@ class AreaRelaxation:
 
     def restart(self) -> None:
         """Go back to the solution with nothing decided."""
-        y, dual = self.solved or (np.zeros(len(self.pieces.cell)), np.zeros(len(self.rhs)))
+        y, dual = self.solved or (np.zeros(self.pieces.n_columns), np.zeros(len(self.rhs)))
         self.y, self.dual, self.sides = y.copy(), dual.copy(), self.rhs.copy()
         self.open = np.ones(len(y), np.bool_)
 
     @property
     def x(self) -> FloatArray:
         """Areas by lines by codes, the parent last if there is one."""
-        x = self.pieces.start.astype(np.float64)
-        np.add.at(x, self.pieces.cell, self.pieces.sign * self.y)
-        return x.reshape(self.shape)
+        return self.pieces.x_relaxed(self.y).reshape(self.shape)
 
     @property
     def bound(self) -> float:
@@ -150,8 +128,6 @@ class AreaRelaxation:
 
     def follow(self, steps: int) -> None:
         """Let what is open follow what was decided."""
-        from cellguard._core.saddle import saddle_steps
-
         A, columns = self.A, np.flatnonzero(self.open)
         last, mean = self.y.copy(), self.y.copy()
         saddle_steps(
@@ -182,31 +158,58 @@ def make_whole(
 ) -> IntArray | None:
     """Find the cheapest rounding of a few areas that add up to the target, exactly; None if none was found.
 
-    Parameters
-    ----------
-    grid, areas, target
-        As in :class:`AreaRelaxation`.
-    more
-        Rows and sides of more conditions ``rows x >= sides`` on the areas' cells, in their order.
-    time_limit_s
-        Of the solver.
+    `more` has the rows and sides of more conditions ``rows x >= sides`` on the areas' cells, in their order.
     """
-    A, rhs, pieces, shape = _program(grid, areas, target, None)
+    A, rhs, pieces = _program(grid, areas, target, areas)
     lower, upper = rhs, rhs
     if more is not None:
-        from scipy.sparse import vstack
-
         rows, sides = more
         A = csr_array(vstack([A, rows[:, pieces.cell] * pieces.sign]))
         lower = np.concatenate([lower, sides - rows @ pieces.start])
         upper = np.concatenate([upper, np.full(len(sides), np.inf)])
     found = solve_mixed(
-        LinearModel(A, lower, upper, np.zeros(len(pieces.cell)), pieces.upper, pieces.cost),
+        LinearModel(A, lower, upper, np.zeros(pieces.n_columns), pieces.upper, pieces.cost),
         Until(time_limit_s=time_limit_s, relative_gap=1e-4),
         seed=0,
     )
-    if not found.found:
-        return None
-    x = pieces.start.copy()
-    np.add.at(x, pieces.cell, np.rint(pieces.sign * found.x).astype(np.int64))
-    return x.reshape(shape)
+    return pieces.x(found.x).reshape(len(areas), *grid.shape[1:]) if found.found else None
+
+
+def decide_one_by_one(
+    relaxation: AreaRelaxation, target: IntArray, x: IntArray, *, steps: int, deadline: Deadline
+) -> None:
+    """Decide the areas of a relaxation that must add up to the target, lines by codes, and write them to x.
+
+    The relaxation is led along: after every decision it takes so many steps.
+    """
+    grid, areas = relaxation.grid, relaxation.areas
+    left = np.arange(len(areas))
+    while len(left) > 2:
+        if deadline.passed:
+            raise OutOfTimeError
+        relaxation.follow(steps)
+        guide = relaxation.x[left]
+        undecided = (np.abs(guide - np.rint(guide)) > _UNDECIDED).sum(axis=(1, 2))
+        first = int(np.argmin(undecided))
+        part = _decided_part(grid, areas[left], first, target, guide)
+        x[areas[left[first]]] = part
+        relaxation.settle(int(left[first]), part)
+        left, target = np.delete(left, first), target - part
+    if len(left) == 2:  # the cheapest split of two is one flow
+        x[areas[left[0]]] = part = _decided_part(grid, areas[left], 0, target, None)
+        target = target - part
+    x[areas[left[-1]]] = target
+
+
+def _decided_part(grid: AreaGrid, areas: IntArray, first: int, target: IntArray, guide: FloatArray | None) -> IntArray:
+    """Decide one of some areas so that the others can add up to the rest: near the guide, or at the true price."""
+    shape = (len(areas), target.size)
+    prices = grid.prices.of(areas) if guide is None else Prices.towards(guide)
+    cells = prices.within(grid.low[areas], grid.high[areas], shape)
+    others = np.delete(np.arange(len(areas)), first)
+    answer = np.empty(target.size, np.int64)
+    halve(
+        grid.network, np.array([first]), others, target.ravel(), cells,
+        grid.area_needs[areas[first]], grid.soft.ravel(), answer,
+    )  # fmt: skip
+    return answer.reshape(target.shape)

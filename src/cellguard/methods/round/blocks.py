@@ -3,8 +3,13 @@
 Every area holds the same columns, and areas add up to larger areas, column by column. The columns of
 an area form a two-way table themselves: lines that add up to a total line, crossed with codes of a
 hierarchy. So the table has coordinates (area, line, code), and what lies across any of the first two
-directions is a network. That is the structure which rounding by flows needs; it is found from the
-relations (:mod:`cellguard.methods.round.factors`) and checked exactly here.
+directions is a network. That is the structure which rounding by flows needs, found from the relations alone:
+
+In a table over several dimensions every relation runs along one of them. Two relations that share a
+cell run along different dimensions if they span a square: next to the cell, each finds a parallel of
+the other. Relations that share a cell without a square run along the same dimension, and so do
+parallel ones (the classic factorisation of Cartesian products, on relations instead of edges).
+Whatever this finds is checked exactly before it is used.
 """
 
 from __future__ import annotations
@@ -16,8 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
+from cellguard._core.factors import classes as connected_relations
 from cellguard._engine.space.groups import groups
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import BoolArray, IntArray
@@ -47,10 +53,7 @@ class Blocks:
 def find_blocks(relations: csr_array) -> Blocks | None:
     """Return the coordinates of a table, with the smallest areas if there is a choice; None if it has none.
 
-    Parameters
-    ----------
-    relations
-        One row per relation, with right-hand sides of 0.
+    The right-hand sides of its relations are 0.
     """
     T = csr_array(relations)
     if T.shape[0] == 0 or not (np.abs(T.data) == 1).all():
@@ -67,6 +70,22 @@ def find_blocks(relations: csr_array) -> Blocks | None:
     return best
 
 
+def relation_classes(relations: csr_array) -> IntArray:
+    """Return for every relation the number of the dimension along which it runs, from 0.
+
+    >>> inner = np.arange(9).reshape(3, 3)  # a two-way table, the last row and column are totals
+    >>> T = np.zeros((6, 9))
+    >>> for row, line in enumerate([*inner, *inner.T]):
+    ...     T[row, line] = 1, 1, -1
+    >>> relation_classes(csr_array(T)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    T, C = csr_array(relations), csc_array(relations)
+    rows, columns = ((M.indptr.astype(np.int64), M.indices.astype(np.int64)) for M in (T, C))
+    root = connected_relations(*rows, T.data, *columns)
+    return np.unique(root, return_inverse=True)[1].astype(np.int64)
+
+
 class _Factoring(NamedTuple):
     """A table as a product of areas and columns."""
 
@@ -79,13 +98,13 @@ class _Factoring(NamedTuple):
 
 
 def _factorings(T: csr_array) -> Iterator[_Factoring]:
-    from cellguard.methods.round.factors import relation_classes
-
+    """Try as relations between areas those of one dimension, then of two: a dimension may fall apart."""
     classes = relation_classes(T)
-    for between in _candidates(classes):
-        found = _factoring(T, between)
-        if found is not None:
-            yield found
+    k = int(classes.max()) + 1
+    if 2 <= k <= 8:
+        chosen = [*combinations(range(k), 1), *(combinations(range(k), 2) if k > 2 else ())]
+        found = (_factoring(T, np.isin(classes, some)) for some in chosen)
+        yield from (factoring for factoring in found if factoring is not None)
 
 
 def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
@@ -95,7 +114,7 @@ def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
     if len(lines) != len(inner.parent):
         return None
     M = inner.relations
-    rows = np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
+    rows = _row_of_each_entry(M)
     total = M.data < 0
     part_of, total_of = np.full(M.shape[1], -1, np.int64), np.full(M.shape[1], -1, np.int64)
     part_of[M.indices[~total]] = rows[~total]
@@ -107,49 +126,37 @@ def _coordinates(outer: _Factoring, inner: _Factoring) -> Blocks | None:
     return Blocks(cells=outer.cells[:, inner.cells[lines]], parent=outer.parent, part_of=part_of, total_of=total_of)
 
 
-def _candidates(classes: IntArray) -> Iterator[BoolArray]:
-    """Which relations may run between areas: those of one dimension, or of two (a dimension may fall apart)."""
-    k = int(classes.max()) + 1
-    if k < 2 or k > 8:
-        return
-    for size in (1, 2):
-        for chosen in combinations(range(k), size):
-            if size < k:
-                yield np.isin(classes, chosen)
-
-
-def _areas(T: csr_array, between: BoolArray) -> IntArray:
-    """Number the areas: cells that relations within areas connect."""
-    within = T[~between]
-    first = np.repeat(within.indices[within.indptr[:-1]], np.diff(within.indptr))
-    return groups(first, within.indices, T.shape[1])
+def _row_of_each_entry(M: csr_array) -> IntArray:
+    return np.repeat(np.arange(M.shape[0]), np.diff(M.indptr))
 
 
 def _factoring(T: csr_array, between: BoolArray) -> _Factoring | None:
-    area = _areas(T, between)
+    """Return the table as a product, if cells that relations within areas connect are areas all alike."""
+    B, within = T[between], T[~between]
+    area = groups(within.indices[within.indptr[:-1]][_row_of_each_entry(within)], within.indices, T.shape[1])
     sizes = np.bincount(area)
     width = int(sizes[0])
     if len(sizes) < 3 or width < 2 or (sizes != width).any():
         return None
-    parent = _tree(T[between], area, len(sizes))
+    parent = _tree(B, area, len(sizes))
     if parent is None:
         return None
-    column = _align(T, between, area, parent, width)
+    column = _aligned_columns(B, within, area, parent, width)
     if column is None:
         return None
     cells = np.full((len(sizes), width), -1, np.int64)
     cells[area, column] = np.arange(T.shape[1])
     if (cells < 0).any():
         return None
-    M = _block_relations(T[~between], area, column, width, len(sizes))
-    if M is None or not _sums_follow(T[between], column, M, parent):
+    M = _block_relations(within, area, column, width, len(sizes))
+    if M is None or not _sums_follow(B, column, M, parent):
         return None
     return _Factoring(cells, parent, M)
 
 
 def _tree(B: csr_array, area: IntArray, n_areas: int) -> IntArray | None:
     """Return the parent of each area, if the relations between areas say the same of every column."""
-    rows = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+    rows = _row_of_each_entry(B)
     total = B.data < 0
     if (np.bincount(rows[total], minlength=B.shape[0]) != 1).any():
         return None
@@ -164,26 +171,20 @@ def _tree(B: csr_array, area: IntArray, n_areas: int) -> IntArray | None:
     parts = np.bincount(parent[parent >= 0], minlength=n_areas)
     if (np.diff(B.indptr) - 1 != parts[of_row]).any():
         return None
-    depth = np.zeros(n_areas, np.int64)
-    at = parent.copy()
+    above = parent
     for _ in range(n_areas):
-        if (at < 0).all():
-            break
-        depth[at >= 0] += 1
-        at = np.where(at >= 0, parent[at], -1)
-    else:
-        return None
-    return parent if (parent < 0).sum() == 1 else None
+        if (above < 0).all():  # from every area upward there is an end
+            return parent if (parent < 0).sum() == 1 else None
+        above = np.where(above >= 0, parent[above], -1)
+    return None
 
 
-def _align(T: csr_array, between: BoolArray, area: IntArray, parent: IntArray, width: int) -> IntArray | None:
+def _aligned_columns(B: csr_array, within: csr_array, area: IntArray, parent: IntArray, width: int) -> IntArray | None:
     """Number the columns of the largest area, and carry the numbers to all others."""
-    n = T.shape[1]
-    column = np.full(n, -1, np.int64)
+    column = np.full(B.shape[1], -1, np.int64)
     root = int(np.flatnonzero(parent < 0)[0])
     column[area == root] = np.arange(width)
-    B, within = T[between], T[~between]
-    rows = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+    rows = _row_of_each_entry(B)
     total = np.zeros(B.shape[0], np.int64)
     total[rows[B.data < 0]] = B.indices[B.data < 0]
     rng = np.random.default_rng(0)
@@ -195,16 +196,15 @@ def _align(T: csr_array, between: BoolArray, area: IntArray, parent: IntArray, w
         known = column[total[rows]]
         fill = (column[B.indices] < 0) & (known >= 0)
         column[B.indices[fill]] = known[fill]
-        _by_relations(within, column, area == root, code)
+        _number_by_relations(within, column, area == root, code)
         if int((column < 0).sum()) == before:
             return None
     return None
 
 
-def _by_relations(within: csr_array, column: IntArray, in_root: BoolArray, code: NDArray[np.uint64]) -> None:
+def _number_by_relations(within: csr_array, column: IntArray, in_root: BoolArray, code: NDArray[np.uint64]) -> None:
     """Number a cell that is the only unnumbered one in a relation, as in the same relation of the largest area."""
-    m = within.shape[0]
-    rows = np.repeat(np.arange(m), np.diff(within.indptr))
+    m, rows = within.shape[0], _row_of_each_entry(within)
     c = column[within.indices]
     sign = within.data.astype(np.int64).astype(np.uint64)  # -1 wraps, as sums of codes do
     term = np.where(c >= 0, code[c], np.uint64(0)) * sign
@@ -246,11 +246,8 @@ def _block_relations(within: csr_array, area: IntArray, column: IntArray, width:
 def _sums_follow(B: csr_array, column: IntArray, M: csr_array, parent: IntArray) -> bool:
     """Whether columns add up from area to area by relations between areas, or because others do."""
     has_parts = np.unique(parent[parent >= 0])
-    linked = np.zeros(M.shape[1], np.bool_)
-    totals = column[B.indices[B.data < 0]]
-    count = np.bincount(totals, minlength=M.shape[1])
-    linked = count == len(has_parts)
-    if ((count > 0) & ~linked).any():
+    count = np.bincount(column[B.indices[B.data < 0]], minlength=M.shape[1])
+    rest = count != len(has_parts)
+    if ((count > 0) & rest).any():
         return False
-    rest = ~linked
     return not rest.any() or reduce(M, rest).degrees_of_freedom == 0

@@ -21,12 +21,11 @@ from cellguard._engine.clock import OutOfTimeError
 from cellguard._engine.standing import Standing
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.limits import Limits
-from cellguard.methods.round.area_relaxation import AreaRelaxation, make_whole
-from cellguard.methods.round.exact import UNLIMITED, RoundingOutcome
+from cellguard.methods.round.area_relaxation import AreaRelaxation, decide_one_by_one, make_whole
+from cellguard.methods.round.exact import RoundingOutcome
 from cellguard.methods.round.grid import AreaGrid, Prices
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
 from cellguard.methods.round.moves import Moves
-from cellguard.methods.round.one_by_one import decide_one_by_one
 from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["solve_by_areas"]
@@ -40,15 +39,13 @@ _LEVEL_ROUNDS = 12
 """Rounds of mending levels."""
 
 
-def solve_by_areas(
-    problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None = None, limits: Limits = UNLIMITED
-) -> RoundingOutcome:
-    """Round a table that has coordinates. Parameters as in :func:`cellguard.methods.round.exact.solve_exactly`."""
+def solve_by_areas(problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts, limits: Limits) -> RoundingOutcome:
+    """Round a table that has coordinates, as :func:`cellguard.methods.round.exact.solve_exactly` does any other."""
     return _AreaSearch(problem, grid, cuts, limits).run()
 
 
 class _AreaSearch(Standing[IntArray]):
-    def __init__(self, problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts | None, limits: Limits) -> None:
+    def __init__(self, problem: RoundingProblem, grid: AreaGrid, cuts: LevelCuts, limits: Limits) -> None:
         super().__init__(gap=limits.gap, rounding=1e-6)
         self.problem, self.grid, self.cuts, self.limits = problem, grid, cuts, limits
         self.moves = Moves(grid, np.random.default_rng(limits.seed))
@@ -67,14 +64,11 @@ class _AreaSearch(Standing[IntArray]):
 
     def offer(self, x: IntArray) -> None:
         """Keep a rounding that is better than the best so far and meets every level."""
-        if self.grid.outside(slice(None), x).any():
-            return
-        protected = self.protect(x)
-        if protected is None:
-            return
-        loss = self.constant + self.grid.price(slice(None), protected)
-        if self.take(protected.copy(), loss):
-            self.limits.tell(loss, min(self.bound, loss))
+        protected = None if self.grid.outside(slice(None), x).any() else self.protect(x)
+        if protected is not None:
+            loss = self.constant + self.grid.price(slice(None), protected)
+            if self.take(protected, loss):
+                self.limits.tell(loss, min(self.bound, loss))
 
     # ------------------------------------------------------------------ the phases
 
@@ -94,11 +88,11 @@ class _AreaSearch(Standing[IntArray]):
 
     def from_the_top(self, prices: Prices) -> IntArray:
         """Decide the largest area, its parts, their parts, ...; mend what lies outside its bounds on the way."""
-        grid, flat = self.grid, self.moves.flat
-        x = np.zeros(flat, np.int64)
+        grid = self.grid
+        x = np.zeros(grid.flat, np.int64)
         full = x.reshape(grid.shape)
-        cells, soft = prices.within(grid.low, grid.high, flat), grid.soft.ravel()
-        top, need, net = grid.top, grid.area_needs, self.moves.net
+        cells, soft = grid.priced(prices), grid.soft.ravel()
+        top, need, net = grid.top, grid.area_needs, grid.network
         decide_one(net, top, cells, need[top], soft, x[top])
         for g, parts in grid.parts.items():
             target = x[g] + grid.area_sums[g].ravel()
@@ -124,18 +118,14 @@ class _AreaSearch(Standing[IntArray]):
             guide[parts], guide[g] = relaxation.x[:-1], relaxation.x[-1]
             alone[parts] = alone[g] = False
         bound += sum(self.alone(int(g)) for g in np.flatnonzero(alone))
-        unit = self.problem.unit
-        if unit > 0:
-            bound = self.constant + unit * float(np.ceil((bound - self.constant) / unit - 1e-4))
-        self.prove(bound)
+        self.prove(self.problem.attainable(bound, self.constant))
         return None if self.late else guide
 
     def alone(self, g: int) -> float:
         """Least price of one area when all others are left out."""
-        grid, flat = self.grid, self.moves.flat
-        x = np.empty(flat[1], np.int64)
-        cells = grid.prices.within(grid.low, grid.high, flat)
-        decide_one(self.moves.net, g, cells, grid.area_needs[g], grid.soft.ravel(), x)
+        grid = self.grid
+        x = np.empty(grid.flat[1], np.int64)
+        decide_one(grid.network, g, grid.priced(grid.prices), grid.area_needs[g], grid.soft.ravel(), x)
         return grid.price(np.array([g]), x.reshape(1, *grid.shape[1:]))
 
     def improve(self) -> None:
@@ -173,8 +163,6 @@ class _AreaSearch(Standing[IntArray]):
 
     def protect(self, x: IntArray) -> IntArray | None:
         """Mend a rounding until it meets every level; None if that does not succeed."""
-        if self.cuts is None:
-            return x
         x = x.copy()
         for _ in range(_LEVEL_ROUNDS):
             try:

@@ -8,10 +8,13 @@ import numpy as np
 
 from cellguard._engine.clock import now
 from cellguard._engine.standing import Standing
+from cellguard.exceptions import InputError
 from cellguard.methods.demands import Demand
 from cellguard.methods.limits import Limits
-from cellguard.methods.round.exact import PROVEN, UNLIMITED, RoundingOutcome, solve_exactly
-from cellguard.methods.round.grid import AreaGrid, make_grid
+from cellguard.methods.round.blocks import find_blocks
+from cellguard.methods.round.by_areas import solve_by_areas
+from cellguard.methods.round.exact import PROVEN, RoundingOutcome, solve_exactly
+from cellguard.methods.round.grid import make_grid
 from cellguard.methods.round.level_cuts import LevelCuts
 from cellguard.methods.round.problem import RoundingProblem
 
@@ -25,35 +28,28 @@ _PROOF_TIME_S = 60.0
 """How long that is tried, at least, unless the deadline comes first."""
 
 
-def solve(
-    problem: RoundingProblem, demands: list[Demand], limits: Limits = UNLIMITED, *, method: str = "auto"
-) -> RoundingOutcome | None:
-    """Round; None if `method` is ``"areas"`` and the table has no coordinates.
+def solve(problem: RoundingProblem, demands: list[Demand], limits: Limits, *, method: str) -> RoundingOutcome:
+    """Round by a method.
 
-    Parameters
-    ----------
-    problem
-        What to round.
-    demands
-        Levels, attacker by attacker.
-    limits
-        As in :func:`cellguard.methods.round.exact.solve_exactly`.
-    method
-        ``exact``: relaxation and branch-and-bound; ``areas``: flows and relaxations of parts of the table; ``auto``.
+    ``exact``: relaxation and branch-and-bound; ``areas``: flows and relaxations of parts of the table; ``auto``.
     """
     if len(problem.impossible):
         return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
     begin = now()
-    cuts = LevelCuts(problem, demands, limits.deadline) if any(len(d.cells) for d in demands) else None
+    cuts = LevelCuts(problem, demands, limits.deadline)
     # flows know no holes: coins tell on which side of them the cells go
     drawn = problem.with_coins(np.random.default_rng([limits.seed, 1])) if problem.hole.any() else problem
-    grid = _coordinates(drawn) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
+    blocks = (
+        find_blocks(drawn.table.relations) if method == "areas" or (method == "auto" and _is_hard(problem)) else None
+    )
+    grid = None if blocks is None else make_grid(drawn, blocks)
     if grid is None:
         if method == "areas":
-            return None
+            raise InputError(
+                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
+                hint="leave the method to 'auto'.",
+            )
         return solve_exactly(problem, cuts, limits)
-    from cellguard.methods.round.by_areas import solve_by_areas
-
     found = solve_by_areas(drawn, grid, cuts, limits)
     free = int(problem.free.sum())
     if method == "areas" or not found.limit or (found.x is not None and free > _PROVABLE):
@@ -72,12 +68,5 @@ def _is_hard(problem: RoundingProblem) -> bool:
     free = problem.free
     if int(free.sum()) <= _EASY:
         return False
-    count = np.bincount(problem.relations.indices, minlength=problem.n_cells)
+    count = np.bincount(problem.table.relations.indices, minlength=problem.n_cells)
     return float(np.median(count[free])) >= 3
-
-
-def _coordinates(problem: RoundingProblem) -> AreaGrid | None:
-    from cellguard.methods.round.blocks import find_blocks
-
-    blocks = find_blocks(problem.relations)
-    return None if blocks is None else make_grid(problem, blocks)

@@ -22,13 +22,11 @@ from cellguard._engine.standing import Standing
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.limits import Limits
 from cellguard.methods.round.level_cuts import LevelCuts, LevelsOpenError
-from cellguard.methods.round.model import Model, make_model
+from cellguard.methods.round.model import make_model
 from cellguard.methods.round.problem import RoundingProblem
 
-__all__ = ["PROVEN", "UNLIMITED", "RoundingOutcome", "solve_exactly"]
+__all__ = ["PROVEN", "RoundingOutcome", "solve_exactly"]
 
-UNLIMITED = Limits(time_limit_s=float("inf"))
-"""Search until it is proven."""
 PROVEN = 2e-6
 """A gap below this is what programs leave of zero: prices are multiples of much larger units."""
 _SMALL = 3000
@@ -65,70 +63,46 @@ class RoundingOutcome:
 
 
 def solve_exactly(
-    problem: RoundingProblem,
-    cuts: LevelCuts | None = None,
-    limits: Limits = UNLIMITED,
-    *,
-    start: IntArray | None = None,
+    problem: RoundingProblem, cuts: LevelCuts, limits: Limits, *, start: IntArray | None = None
 ) -> RoundingOutcome:
-    """Find a cheapest rounding that meets every level.
-
-    Parameters
-    ----------
-    problem
-        What to round.
-    cuts
-        Finds violated levels; None when there are none.
-    limits
-        When to stop; seed and threads are the solver's.
-    start
-        A rounding to begin with.
-    """
-    if len(problem.impossible):
-        return RoundingOutcome(x=None, objective=np.inf, bound=np.inf)
+    """Find a cheapest rounding that meets every level; `start` is one to begin with."""
     search = _TreeSearch(problem, cuts, limits)
     with suppress(LevelsOpenError):
         if start is not None:
             search.accept(start)
         search.run()
-    return search.outcome()
+    return RoundingOutcome(
+        x=search.best,
+        objective=search.cost,
+        bound=min(search.bound, search.cost),
+        limit=not search.closed(),
+        fractional=search.fractional,
+        cuts=len(search.sides) - len(search.model.link_sides),
+    )
 
 
 class _TreeSearch(Standing[IntArray]):
-    def __init__(self, problem: RoundingProblem, cuts: LevelCuts | None, limits: Limits) -> None:
+    def __init__(self, problem: RoundingProblem, cuts: LevelCuts, limits: Limits) -> None:
         super().__init__(gap=limits.gap, rounding=PROVEN)
         self.problem, self.cuts, self.limits = problem, cuts, limits
-        self.model: Model = make_model(problem)
-        m = self.model
+        self.model = m = make_model(problem)
         self.lift = csr_array((m.sign, (m.cell, np.arange(m.n_columns))), shape=(problem.n_cells, m.n_columns))
-        self.rows = m.links
+        self.rows = m.link_rows
         """Rows of holes and cuts so far, over the columns."""
         self.sides = m.link_sides
-        self.prove(self.nearest())
+        self.prove(m.constant + float(np.minimum(m.cost, 0.0) @ m.upper))  # every cell where it likes best to be
         self.fractional = 0
 
     # ------------------------------------------------------------------ bookkeeping
-
-    def nearest(self) -> float:
-        """Price of every cell at the multiple it likes best: a bound before anything is solved."""
-        return self.model.constant + float(np.minimum(self.model.cost, 0.0) @ self.model.upper)
-
-    def raise_bound(self, bound: float) -> None:
-        """Take a proven bound, up to the next value that the objective can take."""
-        unit, constant = self.problem.unit, self.model.constant
-        if unit > 0 and np.isfinite(bound):
-            bound = constant + unit * float(np.ceil((bound - constant) / unit - 1e-4))
-        self.prove(bound)
 
     def accept(self, x: IntArray) -> bool:
         """Keep x if it is a rounding that meets every level; otherwise add the cuts that it violates."""
         if not self.problem.holds(x):
             return False
-        if self.cuts is not None:
-            C, sides = self.cuts.violated(x.astype(np.float64), max_cuts=_CUTS)
-            if len(sides):
-                self.add(C, sides)
-                return False
+        C, sides = self.cuts.violated(x.astype(np.float64), max_cuts=_CUTS)
+        if len(sides):
+            self.add(C, sides)
+            return False
         if self.take(x, self.problem.loss(x)):
             self.limits.tell(self.cost, min(self.bound, self.cost))
         return True
@@ -150,23 +124,12 @@ class _TreeSearch(Standing[IntArray]):
                 self.bound = np.inf
             if not relaxed.optimal:
                 break
-            self.raise_bound(self.model.constant + relaxed.objective)
+            self.prove(self.problem.attainable(self.model.constant + relaxed.objective, self.model.constant))
             if self.closed():
                 break
             known = len(self.sides)
             self.decide(relaxed)
             again = len(self.sides) > known  # a rounding missed a level that the relaxation had met
-
-    def outcome(self) -> RoundingOutcome:
-        """What was found so far."""
-        return RoundingOutcome(
-            x=self.best,
-            objective=self.cost,
-            bound=min(self.bound, self.cost),
-            limit=not self.closed(),
-            fractional=self.fractional,
-            cuts=len(self.sides) - self.model.n_links,
-        )
 
     def relax(self) -> Solution:
         """Solve the relaxation and cut off what misses a level, until nothing does."""
@@ -187,8 +150,6 @@ class _TreeSearch(Standing[IntArray]):
                 break
             if attempt == 0:
                 self.fractional = int((np.abs(solution.x - np.rint(solution.x)) > 1e-6).sum())
-            if self.cuts is None:
-                break
             C, sides = self.cuts.violated(m.x_relaxed(np.clip(solution.x, 0.0, m.upper)), max_cuts=_CUTS)
             if len(sides) == 0:
                 break
@@ -222,7 +183,7 @@ class _TreeSearch(Standing[IntArray]):
             free = reduced <= threshold * (1 + 1e-9) + 1e-9
             found = self.whole(relaxed, free)
             beyond = np.inf if free.all() else lowest + float(reduced[~free].min())
-            self.raise_bound(min(m.constant + found.bound, beyond))
+            self.prove(self.problem.attainable(min(m.constant + found.bound, beyond), m.constant))
             if found.found and not self.accept(m.x(found.x)):
                 return
             if found.status not in (SolveStatus.OPTIMAL, SolveStatus.INFEASIBLE) or self.closed() or free.all():
@@ -235,15 +196,14 @@ class _TreeSearch(Standing[IntArray]):
         # the others stay at the bound that their reduced cost prefers: the proof counts from there
         rest = np.where(free, 0.0, np.where(relaxed.reduced_cost > 0, 0.0, m.upper))
         A = csr_array(vstack([m.A, self.rows]))
-        offset = A @ rest
-        keep = np.diff(csr_array(A[:, np.flatnonzero(free)]).indptr) > 0
+        offset, columns, base = A @ rest, np.flatnonzero(free), float(m.cost @ rest)
+        rows = csr_array(A[:, columns])
+        keep = np.diff(rows.indptr) > 0
         lower = np.concatenate([m.rhs, self.sides]) - offset
         upper = np.concatenate([m.rhs, np.full(len(self.sides), np.inf)]) - offset
-        columns = np.flatnonzero(free)
-        rows = A[keep][:, columns]
-        base = float(m.cost @ rest)
+        zero = np.zeros(len(columns))
         found = solve_mixed(
-            LinearModel(rows, lower[keep], upper[keep], np.zeros(len(columns)), m.upper[columns], m.cost[columns]),
+            LinearModel(rows[keep], lower[keep], upper[keep], zero, m.upper[columns], m.cost[columns]),
             Until(time_limit_s=self.limits.deadline.left, absolute_gap=self.absolute_gap()),
             start=self.start(rest, free),
             seed=self.limits.seed,
@@ -251,7 +211,7 @@ class _TreeSearch(Standing[IntArray]):
         )
         y = rest.copy()
         y[columns] = found.x
-        return MixedSolution(status=found.status, objective=found.objective + base, bound=found.bound + base, x=y)
+        return replace(found, objective=found.objective + base, bound=found.bound + base, x=y)
 
     def start(self, rest: FloatArray, free: BoolArray) -> FloatArray | None:
         """The best so far as a point to begin with, if it agrees with what is left where it is."""

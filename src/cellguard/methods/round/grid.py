@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,7 @@ Cells = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]
 """Low, high, kink, slope and outer price of each cell."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Prices:
+class Prices(NamedTuple):
     """Price of a step of each cell: ``-outer`` below the kink, ``slope`` from it, ``outer`` above."""
 
     kink: IntArray
@@ -31,7 +31,7 @@ class Prices:
 
     def of(self, areas: IntArray) -> Prices:
         """Return the prices of some areas."""
-        return Prices(kink=self.kink[areas], slope=self.slope[areas], outer=self.outer[areas])
+        return Prices(self.kink[areas], self.slope[areas], self.outer[areas])
 
     def within(self, low: IntArray, high: IntArray, shape: tuple[int, int]) -> Cells:
         """Return bounds and prices, areas by columns."""
@@ -62,7 +62,6 @@ class AreaGrid:
     """Areas by codes: lines minus the total line, in x."""
     area_sums: IntArray
     """Areas by lines by codes: the parts of an area add up to its x plus this; 0 for areas without parts."""
-    _networks: dict[tuple[int, bool], Network] = field(default_factory=dict, repr=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -112,26 +111,27 @@ class AreaGrid:
         soft[:, self.blocks.total_of >= 0] = True
         return soft
 
-    def network(self, n: int, *, total: bool) -> Network:
-        """Return the network of columns (line, code) for n lines; the last may be the total of the others."""
-        if (n, total) not in self._networks:
-            self._networks[n, total] = cross_section(n, self.blocks.part_of, self.blocks.total_of, total=total)
-        return self._networks[n, total]
+    @property
+    def flat(self) -> tuple[int, int]:
+        """Numbers of areas, and of columns (line, code) of an area."""
+        return self.shape[0], self.shape[1] * self.shape[2]
 
-    def need(self, code_sums: IntArray, line_sums: IntArray, *, total: bool) -> IntArray:
-        """Return what each node of the network must receive, from sums per line and relation, and per code."""
-        relations = code_sums.copy()
-        if total:
-            relations[..., -1, :] *= -1
-        flat = relations.reshape(*relations.shape[:-2], -1)
-        sums = -line_sums[..., self.leaf_codes]
-        outside = np.zeros((*sums.shape[:-1], 1), np.int64)
-        return np.concatenate([flat, sums, outside], axis=-1)
+    def priced(self, prices: Prices) -> Cells:
+        """Return bounds and prices of all cells, areas by columns."""
+        return prices.within(self.low, self.high, self.flat)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network of the columns (line, code) of an area."""
+        return cross_section(self.shape[1], self.blocks.part_of, self.blocks.total_of, total=True)
 
     @cached_property
     def area_needs(self) -> IntArray:
-        """Needs of every area for the network of all its lines."""
-        return self.need(self.code_sums, self.line_sums, total=True)
+        """What each node of the network must receive, area by area: from sums per line and relation, and per code."""
+        relations = self.code_sums.copy()
+        relations[:, -1] *= -1
+        outside = np.zeros((len(relations), 1), np.int64)
+        return np.hstack([relations.reshape(len(relations), -1), -self.line_sums[:, self.leaf_codes], outside])
 
     def price(self, areas: IntArray | slice, x: IntArray) -> float:
         """True price of x in some areas, up to a constant: 0 for x = 0."""
@@ -174,7 +174,7 @@ def cross_section(n: int, part_of: IntArray, total_of: IntArray, *, total: bool)
 def make_grid(problem: RoundingProblem, blocks: Blocks) -> AreaGrid | None:
     """Put a problem on the coordinates of its table; None if its bases differ."""
     p, cells = problem, np.ascontiguousarray(blocks.cells)  # the compiled core takes rows as they lie
-    if (p.base != p.base[0]).any() or (p.rhs != 0).any():
+    if (p.base != p.base[0]).any() or (p.table.rhs != 0).any():
         return None
     units = p.lattice.quotient[cells]
     n_codes = cells.shape[2]

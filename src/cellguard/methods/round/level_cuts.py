@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from cellguard._engine.clock import NEVER, Deadline
+from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cuts import Separator
-from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
+from cellguard._engine.ranges.ranges import Sight, ranges
 from cellguard._engine.solvers.rows import Row, matrix
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
@@ -15,11 +15,8 @@ from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["LevelCuts", "LevelsOpenError"]
 
-
 _MANY = 100
 """Of so many cells only those are attacked one by one that the range engine's joint attacks leave open."""
-
-
 _GRACE_S = 3.0
 """Even after the deadline so many seconds are spent on a table before its levels are left open."""
 
@@ -31,23 +28,21 @@ class LevelsOpenError(Exception):
 class LevelCuts:
     """Finds the capacity constraints that a table violates, until a deadline."""
 
-    def __init__(self, problem: RoundingProblem, demands: list[Demand], deadline: Deadline = NEVER) -> None:
+    def __init__(self, problem: RoundingProblem, demands: list[Demand], deadline: Deadline) -> None:
         self.problem, self.deadline = problem, deadline
         self.demands = [demand for demand in demands if len(demand.cells)]
         self._kept: dict[int, Separator] = {}
 
-    def violated(self, x: FloatArray, *, max_cuts: int | None = None) -> tuple[csr_array, FloatArray]:
+    def violated(self, x: FloatArray, *, max_cuts: int) -> tuple[csr_array, FloatArray]:
         """Return cuts ``C x >= c`` that x, whole or not, violates; none when every level is met."""
         p = self.problem
-        room = p.floor - p.values  # v - a = floor - a + base x
+        room = p.floor - p.table.values  # v - a = floor - a + base x
         movement = room + p.base * x
         down, up = p.distance - movement, p.distance + movement
         rows: list[Row] = []
         for number in range(len(self.demands)):
             separator = self._separator(number, down, up)
-            if separator is None:
-                continue
-            for cut in separator.separate(down, up, max_cuts=max_cuts):
+            for cut in () if separator is None else separator.separate(down, up, max_cuts=max_cuts):
                 row = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
                 rows.append(strengthen(row, p.low[row.columns], p.high[row.columns]))
         return matrix(rows, p.n_cells), np.array([row.rhs for row in rows])
@@ -57,13 +52,13 @@ class LevelCuts:
         demand = self.demands[number]
         if len(demand.cells) <= _MANY:
             if number not in self._kept:
-                self._kept[number] = self._attacks(demand, np.arange(len(demand.cells)))
+                self._kept[number] = self._attacks(demand, slice(None))
             return self._kept[number]
-        a = self.problem.values
+        table, a = self.problem.table, self.problem.table.values
         lo, hi = np.maximum(demand.lb, a - np.maximum(down, 0.0)), np.minimum(demand.ub, a + np.maximum(up, 0.0))
         found = ranges(
-            Sight(self.problem.relations, lo, hi, a),
-            AskedRanges(demand.cells, demand.lower, demand.upper, demand.sliding),
+            Sight(table.relations, lo, hi, a),
+            demand.asked(),
             time_limit_s=self.deadline.at_least(_GRACE_S),
         )
         open_ = np.flatnonzero(~found.safe)
@@ -71,14 +66,9 @@ class LevelCuts:
             raise LevelsOpenError
         return self._attacks(demand, open_) if len(open_) else None
 
-    def _attacks(self, demand: Demand, which: IntArray) -> Separator:
+    def _attacks(self, demand: Demand, which: IntArray | slice) -> Separator:
         p = self.problem
-        return Separator(
-            p.relations,
-            AskedRanges(demand.cells[which], demand.lower[which], demand.upper[which], demand.sliding[which]),
-            known=(p.values - demand.lb, demand.ub - p.values),
-            free=(p.distance > 0) & (demand.ub > demand.lb),
-        )
+        return demand.separator(p.table, (p.distance > 0) & (demand.ub > demand.lb), which)
 
 
 def strengthen(row: Row, low: IntArray, high: IntArray) -> Row:

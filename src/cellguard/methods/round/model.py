@@ -11,7 +11,6 @@ independent ones stay.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -24,29 +23,19 @@ __all__ = ["Model", "Pieces", "make_model", "make_pieces"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Model:
-    """``min constant + cost y`` subject to ``A y = rhs`` and ``0 <= y <= upper``; ``x = start + sign y``."""
+class Pieces:
+    """Columns for cells with a convex price: ``x = start + sign y``, ``0 <= y <= upper``."""
 
-    A: csr_array
-    """Independent relations between the columns."""
-    rhs: FloatArray
-    """Right-hand sides."""
-    cost: FloatArray
-    """Price of a step of each column."""
+    cell: IntArray
+    """The cell that each column moves; the columns of a cell follow each other: below, 0 to 1, above."""
     upper: FloatArray
     """Most steps of each column."""
-    cell: IntArray
-    """The cell that each column moves."""
+    cost: FloatArray
+    """Price of a step of each column."""
     sign: FloatArray
     """1 for steps up, -1 for steps down, 2 across a hole."""
     start: IntArray
     """x of every cell when no column moves."""
-    constant: float
-    """Price of `start`."""
-    links: csr_array
-    """Rows over the columns: a hole is crossed before steps above it, and not after steps below it."""
-    link_sides: FloatArray
-    """What these rows are at least."""
 
     @property
     def n_columns(self) -> int:
@@ -66,43 +55,14 @@ class Model:
         return x
 
     def y(self, x: IntArray) -> FloatArray:
-        """Return the columns that give x."""
-        return Pieces(self.cell, self.upper, self.cost, self.sign, self.start).y(x)
-
-    @property
-    def n_links(self) -> int:
-        """Number of rows that holes need."""
-        return len(self.link_sides)
-
-
-class Pieces(NamedTuple):
-    """Columns for cells with a convex price: ``x = start + sign y``, ``0 <= y <= upper``."""
-
-    cell: IntArray
-    """The cell that each column moves; the columns of a cell follow each other: below, 0 to 1, above."""
-    upper: FloatArray
-    """Most steps of each column."""
-    cost: FloatArray
-    """Price of a step of each column."""
-    sign: FloatArray
-    """1 for steps up, -1 for steps down, 2 across a hole."""
-    start: IntArray
-    """x of every cell when no column moves."""
-
-    def y(self, x: IntArray) -> FloatArray:
         """Return the columns that give x: the step from 0 to 1 (or across a hole) first, since it is the cheapest."""
         left = (x - self.start)[self.cell] / self.sign
         y = np.clip(np.floor(left), 0.0, self.upper)
-        # a cell's columns follow each other in this order: 0 to 1, above 1
-        first, again = self.before
+        # a cell's columns follow each other: one that leads to 1, one above 1
+        first = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0))
+        again = first + 1
         y[again] = np.clip(left[again] - self.sign[first] * self.upper[first], 0.0, self.upper[again])
         return np.asarray(y)
-
-    @property
-    def before(self) -> tuple[IntArray, IntArray]:
-        """Columns that lead to 1, and the columns above 1 of the same cells."""
-        first = np.flatnonzero((self.sign[1:] > 0) & (self.cell[1:] == self.cell[:-1]) & (self.sign[:-1] > 0))
-        return first, first + 1
 
     def links(self) -> tuple[csr_array, FloatArray]:
         """Return the rows of holes: ``y_below <= upper (1 - y_across)`` and ``y_above <= upper y_across``."""
@@ -119,6 +79,22 @@ class Pieces(NamedTuple):
         return C, np.where(side < 0, -size, 0.0)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model(Pieces):
+    """``min constant + cost y`` subject to ``A y = rhs`` and the rows of holes."""
+
+    A: csr_array
+    """Independent relations between the columns."""
+    rhs: FloatArray
+    """Right-hand sides."""
+    constant: float
+    """Price of `start`."""
+    link_rows: csr_array
+    """Rows over the columns: a hole is crossed before steps above it, and not after steps below it."""
+    link_sides: FloatArray
+    """What these rows are at least."""
+
+
 def make_pieces(
     low: IntArray, high: IntArray, slope: FloatArray, outer: FloatArray, hole: BoolArray | None = None
 ) -> Pieces:
@@ -132,25 +108,26 @@ def make_pieces(
         (((low <= 0) & (high > 0)).astype(np.int64), np.where(hole, slope - outer, slope), np.where(hole, 2.0, 1.0)),
         (high - kink, outer, np.ones(len(low))),
     ]
-    cell = np.concatenate([np.flatnonzero(steps > 0) for steps, _, _ in parts])
-    upper = np.concatenate([steps[steps > 0] for steps, _, _ in parts]).astype(np.float64)
-    cost = np.concatenate([price[steps > 0] for steps, price, _ in parts])
-    sign = np.concatenate([s[steps > 0] for steps, _, s in parts])
+    there = [np.flatnonzero(steps > 0) for steps, _, _ in parts]
+    cell = np.concatenate(there)
     order = np.argsort(cell, kind="stable")
-    return Pieces(cell[order], upper[order], cost[order], sign[order], start)
+    upper, cost, sign = (
+        np.concatenate([part[which] for part, which in zip(kind, there, strict=True)])[order]
+        for kind in zip(*parts, strict=True)
+    )
+    return Pieces(cell=cell[order], upper=upper.astype(np.float64), cost=cost, sign=sign, start=start)
 
 
 def make_model(problem: RoundingProblem) -> Model:
     """Write the problem as a program."""
     p = problem
     pieces = make_pieces(p.low, p.high, p.slope, p.weights * p.base, p.hole)
-    cell, upper, cost, sign, start = pieces
     # a cell without a choice that is not at its true value takes part in the relations as well
-    moving = p.free | (p.published(start) != p.values)
-    rows = reduce(p.relations, moving).rows
-    A = csr_array(p.relations[rows][:, cell])
-    A.data = A.data * (p.base[cell] * sign)[A.indices]
-    rhs = -p.residuals(start)[rows]
+    moving = p.free | (p.published(pieces.start) != p.table.values)
+    rows = reduce(p.table.relations, moving).rows
+    A = csr_array(p.table.relations[rows][:, pieces.cell])
+    A.data = A.data * (p.base[pieces.cell] * pieces.sign)[A.indices]
+    rhs = -p.residuals(pieces.start)[rows]
     if len(np.unique(p.base[moving])) == 1:  # one base: whole numbers all over
         unit = p.base[moving][0]
         A.data, rhs = _snap(A.data / unit), _snap(rhs / unit)
@@ -159,10 +136,8 @@ def make_model(problem: RoundingProblem) -> Model:
         scale[scale == 0] = 1.0
         A.data, rhs = A.data / np.repeat(scale, np.diff(A.indptr)), rhs / scale
     links, sides = pieces.links()
-    return Model(
-        A=A, rhs=rhs, cost=cost, upper=upper, cell=cell, sign=sign, start=start, constant=p.loss(start),
-        links=links, link_sides=sides,
-    )  # fmt: skip
+    constant = p.loss(pieces.start)
+    return Model(**vars(pieces), A=A, rhs=rhs, constant=constant, link_rows=links, link_sides=sides)
 
 
 def _snap(numbers: FloatArray) -> FloatArray:

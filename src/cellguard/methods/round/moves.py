@@ -29,10 +29,7 @@ class Moves:
 
     def __init__(self, grid: AreaGrid, rng: Generator) -> None:
         self.grid, self.rng = grid, rng
-        n, n_lines, n_codes = grid.shape
-        self.flat = (n, n_lines * n_codes)
-        self.net = grid.network(n_lines, total=True)
-        self.leaves = np.setdiff1d(np.arange(n), np.array(list(grid.parts)))
+        self.leaves = np.setdiff1d(np.arange(grid.shape[0]), np.array(list(grid.parts)))
 
     def pairs(self, areas: IntArray) -> IntArray:
         """Return pairs of areas in random order: all, or a good number of them."""
@@ -42,9 +39,9 @@ class Moves:
 
     def cancel(self, x: IntArray, pairs: IntArray, prices: Prices) -> float:
         """Cancel negative cycles over pairs of areas; sums of only one of both move along. Returns the gain."""
-        grid, flat = self.grid, self.flat
-        cells = prices.within(grid.low, grid.high, flat)
-        return cancel_pairs(self.net, pairs, grid.parent, cells, grid.soft.ravel(), x.reshape(flat))
+        grid = self.grid
+        soft, flat = grid.soft.ravel(), x.reshape(grid.flat)
+        return cancel_pairs(grid.network, pairs, grid.parent, grid.priced(prices), soft, flat)
 
     def sweep(self, x: IntArray, prices: Prices, rounds: int) -> None:
         """Cancel cycles in families, between them, in single areas, and across lines and codes, while that helps."""
@@ -85,7 +82,7 @@ class Moves:
         axes: tuple[int, int, int],
     ) -> float:
         """Cancel cycles along another direction, the last position of which is the total of the others."""
-        grid, p = self.grid, self.grid.prices
+        grid = self.grid
 
         def view(a: NDArray[Any]) -> NDArray[Any]:
             return np.ascontiguousarray(a[parts][:, :, codes].transpose(axes))
@@ -96,7 +93,7 @@ class Moves:
         parent[-1] = -1
         single = np.stack([np.arange(n - 1), np.full(n - 1, -1)], axis=1)
         pairs = np.concatenate([self.pairs(np.arange(n - 1)), single])
-        turned = Prices(kink=view(p.kink), slope=view(p.slope), outer=view(p.outer))
+        turned = Prices(*(view(part) for part in grid.prices))
         cells = turned.within(view(grid.low), view(grid.high), (n, m))
         soft = np.tile(total_of >= 0, y.shape[1])
         net = cross_section(y.shape[1], part_of, total_of, total=False)

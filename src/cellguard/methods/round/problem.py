@@ -16,11 +16,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
+from cellguard.methods.demands import Demand, trivial_limits
 from cellguard.nouns.table import Table
 
 __all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
@@ -30,12 +30,8 @@ __all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
 class RoundingProblem:
     """Choose ``low <= x <= high``, whole, with ``T (floor + base x) = b``, close to the target."""
 
-    relations: csr_array
-    """``T``, one row per relation."""
-    rhs: FloatArray
-    """``b``."""
-    values: FloatArray
-    """The true table (confidential)."""
+    table: Table
+    """The true table (confidential), with ``T`` and ``b``."""
     target: FloatArray
     """What the published table should be close to: the true one, or ``xi(a)`` of (13)."""
     base: FloatArray
@@ -50,15 +46,13 @@ class RoundingProblem:
     """Greatest x of each cell; below `low` where no multiple is allowed."""
     hole: BoolArray
     """Cells between whose least and greatest x 0 is not allowed."""
-    moved: BoolArray
-    """Cells that must not be published as they are."""
     weights: FloatArray
     """Price of a unit of distance from the target."""
 
     @property
     def n_cells(self) -> int:
         """Number of cells."""
-        return len(self.base)
+        return self.table.n_cells
 
     @cached_property
     def free(self) -> BoolArray:
@@ -99,23 +93,26 @@ class RoundingProblem:
             return 0.0
         return float(np.gcd.reduce(np.abs(whole).astype(np.int64)))
 
+    def attainable(self, bound: float, constant: float) -> float:
+        """Return the least objective from a bound on that a rounding can have; `constant` is one that it can."""
+        if not self.unit or not np.isfinite(bound):
+            return bound
+        return constant + self.unit * float(np.ceil((bound - constant) / self.unit - 1e-4))
+
     def residuals(self, x: IntArray) -> FloatArray:
         """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
-        v = self.published(x)
-        exact = whole_residuals(self.relations, self.rhs, v, self.lattice.digits)
-        return self.relations @ v - self.rhs if exact is None else exact
-
-    def additive(self, x: IntArray) -> bool:
-        """Whether the published table satisfies every relation."""
-        size = abs(self.relations) @ np.abs(self.published(x)) + np.abs(self.rhs)
-        # relations hold exactly, or their coefficients are no decimals and hold as well as those can
-        allowed = 4 * np.finfo(np.float64).eps * np.maximum(size, 1.0)
-        return bool((np.abs(self.residuals(x)) <= allowed).all())
+        t, v = self.table, self.published(x)
+        exact = whole_residuals(t.relations, t.rhs, v, self.lattice.digits)
+        return t.relations @ v - t.rhs if exact is None else exact
 
     def holds(self, x: IntArray) -> bool:
         """Whether x is a rounding: within its bounds, and additive."""
-        inside = (x >= self.low) & (x <= self.high) & ~(self.hole & (x == 0))
-        return bool(inside.all()) and self.additive(x)
+        if not ((x >= self.low) & (x <= self.high) & ~(self.hole & (x == 0))).all():
+            return False
+        size = abs(self.table.relations) @ np.abs(self.published(x)) + np.abs(self.table.rhs)
+        # relations hold exactly, or their coefficients are no decimals and hold as well as those can
+        allowed = 4 * np.finfo(np.float64).eps * np.maximum(size, 1.0)
+        return bool((np.abs(self.residuals(x)) <= allowed).all())
 
     def with_coins(self, rng: np.random.Generator) -> RoundingProblem:
         """Return the problem without holes: a coin tells on which side of its hole a cell goes."""
@@ -151,52 +148,39 @@ def make_problem(
     table: Table,
     bases: Bases,
     weights: FloatArray,
-    allowed: tuple[FloatArray, FloatArray],
+    demands: list[Demand],
     moved: BoolArray,
     target: FloatArray | None = None,
 ) -> RoundingProblem:
-    """Set up the problem, with the fixings of salazar2004 section 3.1.
+    """Set up the problem, with the trivial fixings of salazar2004 section 3.1.
 
-    Parameters
-    ----------
-    table
-        The table. Of what is known of a cell no multiple outside is published, unless there is no other.
-    bases
-        A base for each cell, and the step.
-    weights
-        Price of a unit of distance.
-    allowed
-        Published values outside cannot meet the levels (the trivial fixings of section 3.1).
-    moved
-        Cells that must not be published as they are.
-    target
-        What to be close to; the values unless given.
+    Of what is known of a cell no multiple outside is published, unless there is no other. Cells in `moved` must
+    not be published as they are; the target is the values unless given.
     """
     values, fixed, base, step = table.values, table.fixed, bases.base, bases.step
     floor, is_multiple = bases.lattice.floor, bases.lattice.is_multiple
-    low = np.where(fixed, 0, np.full(len(values), 1 - step)).astype(np.int64)
+    low = np.where(fixed, 0, 1 - step).astype(np.int64)
     high = np.where(fixed, 0, np.where(is_multiple, step - 1, step)).astype(np.int64)
-    known_low, known_high = _steps_up(table.lb - floor, base), _steps_down(table.ub - floor, base)
+    known_low, known_high = _least_steps(table.lb - floor, base), -_least_steps(floor - table.ub, base)
     plausible = np.maximum(low, known_low) <= np.minimum(high, known_high)
     low = np.where(plausible, np.maximum(low, known_low), low)
     high = np.where(plausible, np.minimum(high, known_high), high)
-    low = np.maximum(low, _steps_up(allowed[0] - floor, base))
-    high = np.minimum(high, _steps_down(allowed[1] - floor, base))
+    distance = np.where(fixed, 0.0, bases.reach)
+    least, most = trivial_limits(demands, values, distance)
+    low = np.maximum(low, _least_steps(least - floor, base))
+    high = np.minimum(high, -_least_steps(floor - most, base))
     stuck = moved & is_multiple & ~fixed
     high = np.where(stuck & (high == 0), -1, high)
     low = np.where(stuck & (low == 0), 1, low)
     return RoundingProblem(
-        relations=table.relations,
-        rhs=table.rhs,
-        values=values,
+        table=table,
         target=values if target is None else target,
         base=base,
         lattice=bases.lattice,
-        distance=np.where(fixed, 0.0, bases.reach),
+        distance=distance,
         low=low,
         high=high,
         hole=stuck & (low < 0) & (high > 0),
-        moved=moved,
         weights=weights,
     )
 
@@ -210,13 +194,7 @@ _FAR = 2**40
 """Stands for an infinite number of steps."""
 
 
-def _steps_up(room: FloatArray, base: FloatArray) -> IntArray:
-    """Least whole number of bases that is not below the room."""
+def _least_steps(room: FloatArray, base: FloatArray) -> IntArray:
+    """Return the least whole number of bases that is not below the room."""
     quotient = np.clip(room / base, -_FAR, _FAR)
     return np.ceil(quotient - WHOLE_QUOTIENT * np.maximum(1.0, np.abs(quotient))).astype(np.int64)
-
-
-def _steps_down(room: FloatArray, base: FloatArray) -> IntArray:
-    """Greatest whole number of bases that is not above the room."""
-    quotient = np.clip(room / base, -_FAR, _FAR)
-    return np.floor(quotient + WHOLE_QUOTIENT * np.maximum(1.0, np.abs(quotient))).astype(np.int64)

@@ -77,9 +77,7 @@ def _mixture(share: FloatArray, k: int) -> tuple[int, int, float]:
     wanted = k / base
     residue = np.arange(1, base)
     low, high = residue[share[1:] <= wanted], residue[share[1:] >= wanted]
-    if not len(low) or not len(
-        high
-    ):  # every residue is rounded up too often, or too rarely: the farthest comes closest
+    if not len(low) or not len(high):  # all are rounded up too often, or too rarely: the farthest comes closest
         end = 1 if share[1] > wanted else base - 1
         return end, end, 0.0
     span = share[high][None, :] - share[low][:, None]

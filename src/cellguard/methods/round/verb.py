@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,21 +25,21 @@ from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
+from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.demands import asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
-from cellguard.methods.round import METHOD
+from cellguard.methods.round import METHOD, unbiased
+from cellguard.methods.round.choose import solve
+from cellguard.methods.round.exact import RoundingOutcome
+from cellguard.methods.round.problem import Bases, RoundingProblem, make_problem, reach
 from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Rounding, Status, unit_of_table
 from cellguard.nouns.table import Table
-
-if TYPE_CHECKING:
-    from cellguard.methods.demands import Demand
-    from cellguard.methods.round.exact import RoundingOutcome
-    from cellguard.methods.round.problem import RoundingProblem
 
 __all__ = ["round"]
 
@@ -127,7 +127,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     METHOD.require_choices(objective=objective, method=method)
     bases = _bases(table, base)
     table = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
-    needs = tuple(required_levels(table, attacker) for attacker in attackers_of(table))
+    needs = needs_of(table)
     _check_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
@@ -143,16 +143,12 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     if objective == "unbiased":
         return _unbiased(run, steps, shares_up)
     if objective == "coins":
-        from cellguard.methods.round.unbiased import tossed
-
-        run = replace(run, target=np.where(table.fixed, table.values, tossed(table.values, bases, seed)))
+        run = replace(run, target=np.where(table.fixed, table.values, unbiased.tossed(table.values, bases, seed)))
     return run.first_of(steps)
 
 
 def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
     """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
-    from cellguard.methods.round import unbiased
-
     base, values = int(run.base[0]), run.table.values
     if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
         raise InputError("the unbiased objective is for counts and one whole base of at least 2.")
@@ -183,10 +179,8 @@ def _steered(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Genera
 
     A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
     """
-    from cellguard.methods.round.unbiased import steered
-
     t = run.table
-    drawn = steered(t.values, probabilities, rng)
+    drawn = unbiased.steered(t.values, probabilities, rng)
     side = np.where(rng.random(t.n_cells) < 0.5, -1.0, 1.0)
     return np.where(t.fixed, t.values, np.where(run.moved & run.lattice.is_multiple, t.values + side, drawn))
 
@@ -211,8 +205,7 @@ class _RoundingRun:
         """Round with the least step that has a solution."""
         why = ""
         for step in steps:
-            problem, demands = self.problem(step)
-            outcome = self.solve(problem, demands)
+            problem, outcome = self.search(step)
             if outcome.x is not None:
                 return self.confirmed(step, problem, outcome)
             if not outcome.infeasible:
@@ -231,59 +224,41 @@ class _RoundingRun:
             return f"no additive table with every cell moved by less than {reach} meets every level."
         cell = int(problem.impossible[0])
         more = f" (and {len(problem.impossible) - 1} more)" if len(problem.impossible) > 1 else ""
-        if problem.moved[cell] and self.lattice.is_multiple[cell]:
+        if self.moved[cell] and self.lattice.is_multiple[cell]:
             return (
                 f"{t.label(cell)}{more}: the cell is sensitive, so it must not stay as it is, and no other multiple of "
                 f"its base less than {step} bases away leaves its levels open; a larger step, or keep_multiples, does."
             )
         return f"{t.label(cell)}{more}: no multiple of its base less than {step} bases away leaves its levels open."
 
-    def problem(self, step: int) -> tuple[RoundingProblem, list[Demand]]:
-        """Set up the problem for a step, with what each attacker knows and must not learn."""
-        from cellguard.methods.demands import demands_of, trivial_limits
-        from cellguard.methods.round.problem import Bases, make_problem
-
+    def search(self, step: int) -> tuple[RoundingProblem, RoundingOutcome]:
+        """Set up the problem for a step, with what each attacker knows and must not learn, and solve it."""
         t = self.table
         bases = Bases(base=self.base, lattice=self.lattice, step=step, unit=unit_of_table(t))
         demands = demands_of(t, self.needs)
-        allowed = trivial_limits(demands, t.values, np.where(t.fixed, 0.0, bases.reach))
-        return make_problem(t, bases, self.weights, allowed, self.moved, self.target), demands
+        problem = make_problem(t, bases, self.weights, demands, self.moved, self.target)
+        return problem, solve(problem, demands, self.limits, method=self.method)
 
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        from cellguard.methods.demands import asked_cells
-
         return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
-
-    def solve(self, problem: RoundingProblem, demands: list[Demand]) -> RoundingOutcome:
-        from cellguard.methods.round.choose import solve
-
-        outcome = solve(problem, demands, self.limits, method=self.method)
-        if outcome is None:
-            raise InputError(
-                "method 'areas' needs one base and a table over areas (or slices), lines and a hierarchy.",
-                hint="leave the method to 'auto'.",
-            )
-        return outcome
 
     def confirmed(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome) -> Rounding:
         """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
-        from cellguard.methods.confirm import ATTEMPTS, missed, raised
-
         run = self
         for _ in range(ATTEMPTS):
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            left = missed(release, self.limits)
-            if not any(len(cells) for cells in left):
+            left = missed_cells(release, self.limits)
+            if not left:
                 return release
             if self.limits.deadline.passed:
                 break
-            run = replace(run, needs=raised(run.needs, left, integer=self.table.integer))
+            run = replace(run, needs=raised_levels(run.needs, left, integer=self.table.integer))
             proven = outcome.bound  # of what was asked for; more was asked of what follows
-            outcome = run.solve(*run.problem(step))
+            _, outcome = run.search(step)
             outcome = replace(outcome, bound=min(proven, outcome.bound))
         return self.nothing(step, Status.TIME_LIMIT, "no rounding was found that the audit accepts.")
 
@@ -294,25 +269,20 @@ class _RoundingRun:
             status = Status.OPTIMAL
         elif outcome.limit and self.limits.deadline.passed:
             status = Status.TIME_LIMIT
-        return Rounding(
-            table=self.table, status=status, objective=outcome.objective, bound=outcome.bound,
-            values=values, base=self.base, step=step, keep_multiples=self.keep_multiples, seconds=self.seconds(),
-            options=self.options,
-            details={
-                "distance": float(np.abs(values - self.table.values).sum()),
-                "fractional": outcome.fractional, "cuts": outcome.cuts,
-            },
-        )  # fmt: skip
+        moved = float(np.abs(values - self.table.values).sum())
+        details = {"distance": moved, "fractional": outcome.fractional, "cuts": outcome.cuts}
+        cost, bound = outcome.objective, outcome.bound
+        return self._made(step, status=status, objective=cost, bound=bound, values=values, details=details)
 
     def nothing(self, step: int, status: Status, why: str, bound: float = float("nan")) -> Rounding:
-        return Rounding(
-            table=self.table, status=status, objective=float("nan"), bound=bound,
-            values=np.full(self.table.n_cells, np.nan), base=self.base, step=step,
-            keep_multiples=self.keep_multiples, seconds=self.seconds(), options=self.options, explanation=why,
-        )  # fmt: skip
+        values = np.full(self.table.n_cells, np.nan)
+        return self._made(step, status=status, objective=float("nan"), bound=bound, values=values, explanation=why)
 
-    def seconds(self) -> dict[str, float]:
-        return {"solve": self.limits.spent_s}
+    def _made(self, step: int, **known: Any) -> Rounding:
+        return Rounding(
+            table=self.table, base=self.base, step=step, keep_multiples=self.keep_multiples,
+            seconds={"solve": self.limits.spent_s}, options=self.options, **known,
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- what the user gave
@@ -366,9 +336,6 @@ def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
 
 def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
     """Refuse levels that no rounding with this base can meet."""
-    from cellguard.methods.demands import refuse_wide_levels
-    from cellguard.methods.round.problem import reach
-
     what = (
         f"rounding can leave: max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}"
     )

@@ -13,8 +13,7 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance
-from cellguard.methods.adjust.repair import room_of
-from cellguard.methods.adjust.senses import needs
+from cellguard.methods.adjust.senses import needs, room_of
 
 
 def search_of(table, weights=None):

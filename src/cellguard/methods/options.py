@@ -1,4 +1,4 @@
-"""Bases of rounding and perturbation: read from the command line, or suggested by a table."""
+"""Options that several methods have: the base of rounding and perturbation, and totals and margins that are kept."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cellguard.exceptions import FormatError, InputError
+from cellguard.methods.method import Option
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["read_bases", "suggested_base"]
+__all__ = ["keep_option", "margins", "read_bases", "suggested_base"]
 
 
 def suggested_base(table: Table) -> float:
     """Return the least of 5, 10, 50, 100, ... that is no smaller than any cell's lower and upper level together."""
-    from cellguard.nouns.levels import attackers_of, required_levels
+    from cellguard.methods.demands import needs_of
 
-    need = 5.0
-    for attacker in attackers_of(table):
-        level = required_levels(table, attacker)
-        need = max(need, float(level.width.max(initial=0.0)))
+    need = max(float(levels.width.max(initial=0.0)) for levels in needs_of(table))
     base = 5.0
     while base < need:
         base *= 2.0 if f"{base:e}".startswith("5") else 5.0
@@ -43,3 +41,17 @@ def read_bases(text: str) -> float | list[float]:
             except ValueError:
                 raise FormatError.at(path, number, "a base is needed, one number per line.") from None
     return out
+
+
+def margins(typed: list[str] | None) -> list[list[str]]:
+    """Read margins as they are typed: dimensions with commas."""
+    return [entry.split(",") for entry in typed or []]
+
+
+def keep_option(what: str) -> Option:
+    """Return the option by which totals and margins are kept; `what` says how."""
+    return Option(
+        name="keep", kind=list[str], metavar="MARGIN", read=margins,
+        job_kind=list[str | list[str] | dict[str, str]], job_default=(),
+        help=f"{what}: total, a dimension, or several with commas (in a job a list); may be repeated.",
+    )  # fmt: skip
