@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, vstack
 from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import IntArray
 from cellguard.nouns.clusters import run_clusters
-from cellguard.nouns.distinct_cells import clusters, restricted, restricted_attacker
+from cellguard.nouns.distinct_cells import clusters, restricted
 from cellguard.nouns.levels import Levels, attackers_of
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
@@ -68,7 +68,7 @@ def _of_cluster(release: Release, cells: IntArray) -> Release:
     part = restricted(table, cells)
     place = np.full(table.n_cells, -1, np.int64)
     place[cells] = np.arange(len(cells))
-    known = (restricted_attacker(a, place) for a in table.attackers)
+    known = (a.moved(place) for a in table.attackers)
     people = tuple(a for a in known if not a.derived or len(a.cells))
     # whoever is not among them knows nothing here: nobody is looked for again
     part = part.with_(attackers=people, insiders=any(a.derived for a in people))

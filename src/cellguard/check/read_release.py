@@ -16,11 +16,12 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.checks import residuals
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
-from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.table import Table
 from cellguard.nouns.trees import nearest_codes
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, r
 from cellguard._engine.space.groups import groups
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
-from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.assemble import cell_name
+from cellguard.nouns.checks import CELL_ARRAYS, residuals
 from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.publication import Equation, Part, Publication
 
-__all__ = ["assemble", "clusters", "restricted", "restricted_attacker"]
+__all__ = ["assemble", "clusters", "restricted"]
 
 
 def assemble(
@@ -48,7 +48,7 @@ def assemble(
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
-        return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
+        return cell_name(codes, cells[cell])
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
@@ -206,15 +206,14 @@ def restricted(table: Table, cells: IntArray) -> Table:
     place[cells] = np.arange(len(cells))
     rows = np.flatnonzero(np.diff(T.indptr) > 0)
     rows = rows[place[T.indices[T.indptr[rows]]] >= 0]
-    arrays = ("values", "lb", "ub", "weights", "fixed", "sensitive", "lower", "upper", "sliding")
-    changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in arrays}
+    changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in CELL_ARRAYS}
     changes |= {
         "relations": T[rows][:, cells],
         "rhs": table.rhs[rows],
         "coordinates": table.coordinates[cells],
         "counts": None if table.counts is None else table.counts[cells],
         "statistics": None if table.statistics is None else table.statistics.take(cells),
-        "attackers": tuple(restricted_attacker(a, place) for a in table.attackers if not a.derived),
+        "attackers": tuple(a.moved(place) for a in table.attackers if not a.derived),
         "insiders": False if table.insiders is False else None,
         "flags": None,
         "parts": None,
@@ -223,16 +222,3 @@ def restricted(table: Table, cells: IntArray) -> Table:
     # a tenth of the values around: where those of the part are zeros, of the whole
     keep_widths(smallest_width(table)[cells], part)
     return part
-
-
-def restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:
-    """Return what somebody knows of some cells; `place` is where they stand, -1 for the others."""
-    known = place[attacker.cells] >= 0
-    changes: dict[str, Any] = {
-        "cells": place[attacker.cells[known]], "lb": attacker.lb[known], "ub": attacker.ub[known],
-    }  # fmt: skip
-    if attacker.sensitive is not None:
-        mine = place[attacker.sensitive] >= 0
-        changes |= {"sensitive": place[attacker.sensitive[mine]]}
-        changes |= {n: getattr(attacker, n)[mine] for n in ("lower", "upper", "sliding")}
-    return replace(attacker, **changes)

@@ -48,9 +48,8 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "coordinates": cells,
         "library": next((t.library for t in tables if t.library is not None), None),
     }
-    label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     values, wrong = shared_values(
-        tables, place, len(cells), lambda cell: cell_name(label, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
+        tables, place, len(cells), lambda cell: cell_name(codes, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
     )
     PublicationError.refuse(wrong)
     fields = merged_fields(tables, place, values)
@@ -172,9 +171,5 @@ def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tup
                 raise InputError(
                     f"attacker {a.name!r} occurs in two tables.", hint="link the tables first, then add the attacker."
                 )
-            sensitive = None if a.sensitive is None else p[a.sensitive]
-            out[a.name] = Attacker(
-                name=a.name, cells=p[a.cells], lb=a.lb, ub=a.ub,
-                sensitive=sensitive, lower=a.lower, upper=a.upper, sliding=a.sliding,
-            )  # fmt: skip
+            out[a.name] = a.moved(p)
     return tuple(out.values())

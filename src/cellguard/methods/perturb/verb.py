@@ -24,10 +24,11 @@ from cellguard.methods.method import in_any_case
 from cellguard.methods.perturb import METHOD
 from cellguard.methods.perturb.given import given_movements, refuse_given
 from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.checks import residuals
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
-from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from cellguard.methods.demands import Demand
