@@ -130,8 +130,8 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     from cellguard._io.frames import columns_of, library_of
 
     missing, repair = reading.missing, reading.repair
-    _one_of("missing", missing, ("zero", "error", "unpublished"))
-    _one_of("repair", repair, (None, "leaves"))
+    _require_option("missing", missing, ("zero", "error", "unpublished"))
+    _require_option("repair", repair, (None, "leaves"))
     given = columns_of(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
     hierarchies, rows = _read_codes(given, named, reading.total)
@@ -164,7 +164,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     return table.with_known_zeros(read.empty(table, given_values)) if reading.known_zeros else table
 
 
-def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
+def _require_option(option: str, given: object, allowed: tuple[object, ...]) -> None:
     if given not in allowed:
         raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.publication import Equation, Part, Publication
 
-__all__ = ["assemble", "clusters", "restricted"]
+__all__ = ["assemble", "cells_of_clusters", "clusters", "restricted"]
 
 
 def assemble(
@@ -43,7 +43,7 @@ def assemble(
     indicators = list(dict.fromkeys(part.indicator for part in parts))
     codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
     sizes = [len(c) for c in codes.values()]
-    own = [_coordinates(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
+    own = [_coordinates_of_part(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
     cells, place = distinct_cells(own, sizes)
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
@@ -53,11 +53,11 @@ def assemble(
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
     moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
-    joint = _equations(equations, codes["indicator"], sizes, cells) if equations else []
-    wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
+    joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
+    wrong += _false_equations(joint, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
-    across = _across(meanings, codes, sizes, cells)
+    across = _relations_across_tables(meanings, codes, sizes, cells)
     residual, allowed = residuals(across, np.zeros(across.shape[0]), values)
     across = across[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
@@ -94,7 +94,7 @@ def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
     return replace(flags[0], names=tuple(n for n, _ in cells), reasons=tuple(r for _, r in cells), flagged=flagged)
 
 
-def _coordinates(
+def _coordinates_of_part(
     part: Part, names: dict[str, dict[str, str]], codes: dict[str, tuple[str, ...]], indicators: Sequence[str]
 ) -> Coordinates:
     """Return a table's cells in the publication's codes; a dimension it lacks is at its total, or at its population."""
@@ -114,7 +114,7 @@ def _coordinates(
     return out
 
 
-def _across(
+def _relations_across_tables(
     meanings: Meanings, codes: dict[str, tuple[str, ...]], sizes: Sequence[int], cells: Coordinates
 ) -> csr_array:
     """Return what the trees of all tables imply between cells of different tables."""
@@ -129,7 +129,7 @@ def _across(
     return relations_between(cells, sizes, families)[0]
 
 
-def _equations(
+def _relations_of_equations(
     equations: Sequence[Equation], indicators: tuple[str, ...], sizes: Sequence[int], cells: Coordinates
 ) -> list[tuple[Equation, csr_array]]:
     """Return one relation for every cell in which all indicators of an equation are published."""
@@ -153,7 +153,7 @@ def _equations(
     return out
 
 
-def _stands(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
+def _place_of_cell(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
     """Return where a cell stands, as messages say it: the first table that has it, with file and line."""
     for part, cells in zip(parts, place, strict=True):
         at = np.flatnonzero(cells == cell)
@@ -197,8 +197,17 @@ def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple
     return cluster_of.astype(np.int64), names
 
 
-def restricted(table: Table, cells: IntArray) -> Table:
-    """Return the table of some cells that share no relation with the others."""
+def cells_of_clusters(table: Table) -> list[IntArray]:
+    """Return the cells of each cluster of a publication's system."""
+    cluster_of, names = clusters(table, table.parts or ())
+    return [np.flatnonzero(cluster_of == number) for number in range(len(names))]
+
+
+def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> Table:
+    """Return the table of some cells that share no relation with the others.
+
+    Respondents are found again when they are needed, unless those who are known here are to be kept.
+    """
     if len(cells) == table.n_cells:
         return table.with_(parts=None)
     T = table.relations
@@ -206,6 +215,8 @@ def restricted(table: Table, cells: IntArray) -> Table:
     place[cells] = np.arange(len(cells))
     rows = np.flatnonzero(np.diff(T.indptr) > 0)
     rows = rows[place[T.indices[T.indptr[rows]]] >= 0]
+    known = (a.moved(place) for a in table.attackers if respondents or not a.derived)
+    people = tuple(a for a in known if not a.derived or len(a.cells))
     changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in CELL_ARRAYS}
     changes |= {
         "relations": T[rows][:, cells],
@@ -213,8 +224,8 @@ def restricted(table: Table, cells: IntArray) -> Table:
         "coordinates": table.coordinates[cells],
         "counts": None if table.counts is None else table.counts[cells],
         "statistics": None if table.statistics is None else table.statistics.take(cells),
-        "attackers": tuple(a.moved(place) for a in table.attackers if not a.derived),
-        "insiders": False if table.insiders is False else None,
+        "attackers": people,
+        "insiders": any(a.derived for a in people) if respondents else False if table.insiders is False else None,
         "flags": None,
         "parts": None,
     }

@@ -33,7 +33,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
     hierarchies, codes = _joined_dimensions(tables)
     sizes = [len(c) for c in codes.values()]
-    cells, place = distinct_cells([_recoded(t, codes) for t in tables], sizes)
+    cells, place = distinct_cells([_coordinates_in_common_codes(t, codes) for t in tables], sizes)
     pieces = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides
@@ -78,7 +78,7 @@ def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], d
     return joined, {name: h.codes for name, h in joined.items()}
 
 
-def _recoded(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
+def _coordinates_in_common_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
     """Return the table's cells in the codes of all tables; a dimension it lacks is at its total."""
     out = np.zeros((table.n_cells, len(codes)), np.int32)
     for d, (name, known) in enumerate(codes.items()):

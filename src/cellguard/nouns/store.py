@@ -52,10 +52,10 @@ def columns(table: Table) -> dict[str, Any]:
             out[name[field]] = column
     if table.counts is not None:
         out[name["counts"]] = table.counts
-    return out | _contributions(table)
+    return out | _contribution_columns(table)
 
 
-def _contributions(table: Table) -> dict[str, Any]:
+def _contribution_columns(table: Table) -> dict[str, Any]:
     """Return the largest contributions as columns top1, top2, ..., where they say all that rules look at."""
     cells = table.statistics
     if cells is None or not table.dimensions or cells.shadow or table.counts is None:
@@ -121,7 +121,7 @@ def _write_described(table: Table, path: Path) -> None:
         for d, name in enumerate(table.dimensions)
     }
     entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
-    if not _implied(table):
+    if not _relations_are_implied(table):
         file = _file_beside(path, f".relations{_stem_and_ending(path)[1]}")
         T = table.relations
         row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
@@ -140,7 +140,7 @@ def _zeros_are_known(table: Table) -> bool:
     return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
 
 
-def _implied(table: Table) -> bool:
+def _relations_are_implied(table: Table) -> bool:
     """Whether the hierarchies imply exactly the table's relations."""
     if not table.hierarchies or table.rhs.any():
         return False
