@@ -54,10 +54,11 @@ class Proof:
     high_share: Sequence[Fraction] | None = None
     """How much of the way from the true table to `high` it is."""
 
-    def shares(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
-        """Return both shares, written out."""
+    def ends(self) -> tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]:
+        """Return the table of each cell and how much of the way to it, for the lower and for the upper level."""
         every = [Fraction(1)] * len(self.cells)
-        return self.low_share or every, self.high_share or every
+        low, high = self.low_share or every, self.high_share or every
+        return list(zip(self.low, low, strict=True)), list(zip(self.high, high, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,8 +204,8 @@ class _Check:
     def knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
         """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does."""
         known = list(zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True))
-        used = {*zip(proof.low, proof.shares()[0], strict=True), *zip(proof.high, proof.shares()[1], strict=True)}
-        for row, share in sorted(used):
+        low, high = proof.ends()
+        for row, share in sorted({*low, *high}):
             if not -1 < row < len(proof.tables):
                 continue
             values = proof.tables[row]
@@ -232,9 +233,7 @@ class _Check:
 
     def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
         """Say which cells are not shown to reach their levels."""
-        low_share, high_share = proof.shares()
-        low, high = zip(proof.low, low_share, strict=True), zip(proof.high, high_share, strict=True)
-        rows = dict(zip(proof.cells, zip(low, high, strict=True), strict=True))
+        rows = dict(zip(proof.cells, zip(*proof.ends(), strict=True), strict=True))
         keep, asked = 1 - LEVEL_TOLERANCE, need.any()
         for k, cell in enumerate(need.cells.tolist()):
             if cell not in rows or not all(-1 <= row < len(proof.tables) for row, _ in rows[cell]):

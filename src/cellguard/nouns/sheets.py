@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "check_place", "file_name", "linked_sheets", "refuse_ending", "sheet_of_part", "sheets_of",
+    "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "sheet_of_part", "sheets_of",
     "write_columns", "write_release", "write_sheets",
 ]  # fmt: skip
 
@@ -60,12 +60,29 @@ class Sheet(NamedTuple):
         return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
 
 
-def sheets_of(release: Release, name: str, *, mark_primary: bool = False, unsafe: bool = False) -> dict[str, Sheet]:
-    """Return what is written, by table: of a publication each in the layout it came in."""
+def sheets_of(
+    release: Release,
+    name: str,
+    views: Sequence[tuple[str, Sequence[str]]] = (),
+    *,
+    mark_primary: bool = False,
+    unsafe: bool = False,
+) -> dict[str, Sheet]:
+    """Return what is written, by table: of a publication each in the layout it came in.
+
+    Linked tables, named with their dimensions by `views`, follow the sheet of all cells, each with those that are at
+    the total of all other dimensions.
+    """
+    from cellguard.nouns.exchange import tables_of
+
     published = release.columns(mark_primary=mark_primary)
-    if not release.table.parts:
-        return {name: Sheet(release.table.cell_codes(), published, unsafe)}
-    return {part.name: sheet_of_part(part, published, unsafe=unsafe) for part in release.table.parts}
+    if release.table.parts:
+        return {part.name: sheet_of_part(part, published, unsafe=unsafe) for part in release.table.parts}
+    sheets = {name: Sheet(release.table.cell_codes(), published, unsafe)}
+    for title, view in tables_of(release, name, views).items() if len(views) > 1 else ():
+        own = {column: x[view.cells] for column, x in published.items()}
+        sheets.setdefault(title, Sheet(view.codes(), own, unsafe))
+    return sheets
 
 
 def sheet_of_part(part: Part, published: Mapping[str, Any], *, unsafe: bool = False) -> Sheet:
@@ -73,22 +90,6 @@ def sheet_of_part(part: Part, published: Mapping[str, Any], *, unsafe: bool = Fa
     rows = part.rows()
     own = {name: column[part.cells[rows]] for name, column in published.items()}
     return Sheet(part.table.cell_codes(rows), own, unsafe)
-
-
-def linked_sheets(
-    release: Release, views: Sequence[tuple[str, Sequence[str]]], *, mark_primary: bool = False, unsafe: bool = False
-) -> dict[str, Sheet]:
-    """Return the linked tables of a release apart: those of its cells that are at the total of all other dimensions.
-
-    `views` are their names and dimensions.
-    """
-    from cellguard.nouns.exchange import tables_of
-
-    published = release.columns(mark_primary=mark_primary)
-    return {
-        name: Sheet(view.codes(), {n: x[view.cells] for n, x in published.items()}, unsafe)
-        for name, view in tables_of(release, release.table.name, views).items()
-    }
 
 
 def write_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:

@@ -60,9 +60,8 @@ def _contribution_columns(table: Table) -> dict[str, Any]:
     cells = table.statistics
     if cells is None or not table.dimensions or cells.shadow or table.counts is None:
         return {}
-    if any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request)):
-        return {}
-    if not np.array_equal(cells.total, np.abs(table.values)):
+    more = any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request))
+    if more or not np.array_equal(cells.total, np.abs(table.values)):
         return {}
     return {f"top{k + 1}": cells.top[:, k] for k in range(min(cells.units, cells.top.shape[1]))}
 

@@ -151,23 +151,16 @@ def rule_of(table: Table) -> CountRule:
     that separates sensitive cells from the others, or the only number that does; cells are lost by
     their counts when those are the table's weights.
     """
-    s = table.sensitive
+    s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
-    inner = ~table.fixed
+    hint = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
     if not s.any() or len(widths) != 1 or widths[0] < 1:
-        raise InputError(
-            f"{table.name}: the rule cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
-        )
-    least, most = table.values[s].max() + 1, table.values[inner & ~s].min(initial=np.inf)
-    zeros = not (table.values[inner & ~s] == 0).any()
-    if not zeros:
-        most = table.values[inner & ~s & (table.values > 0)].min(initial=np.inf)
+        raise InputError(f"{table.name}: the rule cannot be told from the table.", hint=hint)
+    shown = table.values[inner & ~s]
+    zeros = not (shown == 0).any()
+    least, most = table.values[s].max() + 1, shown[(shown > 0) | zeros].min(initial=np.inf)
     if not least <= 5 <= most and least != most:
-        raise InputError(
-            f"{table.name}: the minimum frequency cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
-        )
+        raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=hint)
     counts = bool((table.weights[inner] == table.values[inner]).all())
     return CountRule(
         minimum=5 if least <= 5 <= most else int(least),
