@@ -12,8 +12,9 @@ from dataclasses import fields
 
 import numpy as np
 
+from cellguard.nouns.checks import residuals
 from cellguard.nouns.release import Release
-from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.table import Table
 
 __all__ = ["assert_additive", "assert_releases_equal", "assert_safe", "assert_tables_equal"]
 

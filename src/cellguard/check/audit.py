@@ -26,14 +26,7 @@ from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
 from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import (
-    LEAST_WIDTH,
-    Levels,
-    attackers_of,
-    movement_levels,
-    required_levels,
-    with_respondents,
-)
+from cellguard.nouns.levels import LEAST_WIDTH, Levels, attackers_of, movement_levels, required_levels, with_respondents
 from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.table import Table
 
@@ -95,18 +88,12 @@ class Finding:
 
         Attackers may share witnesses: give their tables, once made by :meth:`tables`, to each.
         """
-        columns = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
-        cells, low, high = columns
-        shares = [None if x is None else _as_printed(x[self.safe]) for x in self.shares]
+        cells, low, high = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
+        low_share, high_share = (None if x is None else _as_printed(x[self.safe]) for x in self.shares)
         return Proof(
-            attacker=self.attacker.name,
-            cells=cells,
-            low=low,
-            high=high,
+            attacker=self.attacker.name, cells=cells, low=low, high=high, low_share=low_share, high_share=high_share,
             tables=self.tables(table) if tables is None else tables,
-            low_share=shares[0],
-            high_share=shares[1],
-        )
+        )  # fmt: skip
 
     def tables(self, table: Table) -> list[dict[int, Fraction]]:
         """Return the witnesses as tables of fractions: the cells that differ from the true table."""
@@ -215,14 +202,9 @@ class Audit:
     @property
     def witnesses(self) -> dict[str, Proof]:
         """The tables that prove safety, by the attacker's name (confidential)."""
-        tables: dict[int, list[dict[int, Fraction]]] = {}
-        out = {}
-        for f in self.findings:
-            key = id(f.witnesses)
-            if key not in tables:
-                tables[key] = f.tables(self.release.table)
-            out[f.attacker.name] = f.proof(self.release.table, tables[key])
-        return out
+        distinct = {id(f.witnesses): f for f in self.findings}
+        tables = {key: f.tables(self.release.table) for key, f in distinct.items()}
+        return {f.attacker.name: f.proof(self.release.table, tables[id(f.witnesses)]) for f in self.findings}
 
     def midpoints(self) -> dict[str, float]:
         """Say where the middle of the ranges lies, as shares of the cells with a bounded range (baena2018 table 4).
@@ -320,54 +302,43 @@ def audit(
     if integer and not (table.values == np.rint(table.values)).all():
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     exact = exact or (integer and table.n_cells <= WHOLE_CELLS)
-    options: dict[str, Any] = {"exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs}
-    options["time_limit_s"] = deadline.left
+    options: dict[str, Any] = {
+        "exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs, "time_limit_s": deadline.left,
+    }  # fmt: skip
     if isinstance(release, Adjustment):
         findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of(table)]
     elif cells_of := several_clusters(table):
-        findings = audited_by_clusters(release, cells_of, _judged, options)
+        findings = audited_by_clusters(release, cells_of, _findings, options)
     else:
-        findings = _judged(release, **options)
-    return Audit(
-        release=release,
-        findings=tuple(findings),
-        ranges_exact=exact,
-        integer=integer,
-        seconds=now() - begin,
-    )
+        findings = _findings(release, **options)
+    return Audit(release=release, findings=tuple(findings), ranges_exact=exact, integer=integer, seconds=now() - begin)
 
 
 @on_one_blas_thread
-def _judged(
+def _findings(
     release: Release, *, exact: bool, integer: bool, everywhere: bool, jobs: int | None, time_limit_s: float
 ) -> list[Finding]:
-    """Find what the attackers can compute from a release whose tables hang together."""
+    """Find what the attackers can compute from a release whose tables hang together.
+
+    Of respondents these are verdicts, of the others ranges when they are asked for.
+    """
     deadline = Deadline.after(time_limit_s)
-    return _findings(release, asked_of(release, everywhere=everywhere), exact, integer, jobs, deadline)
-
-
-def _findings(
-    release: Release,
-    asked: Sequence[tuple[Attacker, Levels]],
-    exact: bool,
-    integer: bool,
-    jobs: int | None,
-    deadline: Deadline,
-) -> list[Finding]:
-    """Find what the attackers can compute: of respondents verdicts, of the others ranges when they are asked for."""
+    asked = asked_of(release, everywhere=everywhere)
     single = [(a, need) for a, need in asked if exact and not a.derived]
     many = [(a, need) for a, need in asked if a.derived or not exact]
     if len(many) == 1 and not integer:
         single, many = [*single, *many], []
-    options: dict[str, Any] = {"exact": exact, "jobs": jobs}
-    findings = _apart(release, single, integer, options | {"time_limit_s": deadline.left}) if single else []
+    findings = []
+    for attacker, need in single:
+        options = {"exact": exact, "jobs": jobs, "time_limit_s": deadline.left}
+        findings.append(_finding_of_ranges(release, attacker, need, integer, options))
     with remembering():  # what shows a level kept from one group of attackers is tried for the next
-        for group in _groups(many):
-            findings += _together(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
+        for group in _groups_of_attackers(many):
+            findings += _findings_of_many(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings
 
 
-def _groups(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
+def _groups_of_attackers(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
     """Put attackers together whose questions fit into memory: thousands of respondents have thousands each."""
     out: list[list[tuple[Attacker, Levels]]] = []
     questions = 0
@@ -380,28 +351,20 @@ def _groups(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacke
     return out
 
 
-def _apart(
-    release: Release, asked: Sequence[tuple[Attacker, Levels]], integer: bool, options: dict[str, Any]
-) -> list[Finding]:
-    """Find what each attacker can compute, one after the other."""
+def _finding_of_ranges(
+    release: Release, attacker: Attacker, need: Levels, integer: bool, options: dict[str, Any]
+) -> Finding:
+    """Find what one attacker can compute."""
     from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 
-    table, shown = release.table, release.as_it_is()
-    deadline = Deadline.after(options["time_limit_s"])
-    findings = []
-    for attacker, need in asked:
-        lo, hi = release.published_bounds(attacker)
-        found = ranges(
-            Sight(table.relations, lo, hi, table.values, integer),
-            AskedRanges(need.cells, need.lower, need.upper, need.sliding),
-            certify=True,
-            **options | {"time_limit_s": deadline.left},
-        )
-        findings.append(_range_finding(release, attacker, need, found, np.flatnonzero(found.disclosed), shown))
-    return findings
+    table, (lo, hi) = release.table, release.published_bounds(attacker)
+    sight = Sight(table.relations, lo, hi, table.values, integer)
+    asked = AskedRanges(need.cells, need.lower, need.upper, need.sliding)
+    found = ranges(sight, asked, certify=True, **options)
+    return _judged_attacker(release, attacker, need, found, np.flatnonzero(found.disclosed), release.as_it_is())
 
 
-def _together(
+def _findings_of_many(
     release: Release, asked: Sequence[tuple[Attacker, Levels]], integer: bool, options: dict[str, Any]
 ) -> list[Finding]:
     """Find what many attackers can compute, with everything shared that they have in common."""
@@ -429,12 +392,12 @@ def _together(
     for k, (attacker, need) in enumerate(asked):
         part = found.of(slice(end[k], end[k + 1]))
         disclosed = np.concatenate([found.disclosed, found.disclosed_to[1][told[k] : told[k + 1]]])
-        finding = _range_finding(release, attacker, need, part, disclosed, shown)
+        finding = _judged_attacker(release, attacker, need, part, disclosed, shown)
         findings.append(replace(finding, shares=(part.low_share, part.high_share)))
     return findings
 
 
-def _range_finding(
+def _judged_attacker(
     release: Release,
     attacker: Attacker,
     need: Levels,
@@ -443,8 +406,7 @@ def _range_finding(
     as_it_is: BoolArray,
 ) -> Finding:
     """Judge one attacker by what he can compute; `disclosed` are the cells that are not published and still known."""
-    table = release.table
-    least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[need.cells]))
+    least = LEAST_WIDTH * np.maximum(1.0, np.abs(release.table.values[need.cells]))
     known = found.high_bound - found.low_bound < least
     shown = as_it_is[need.cells] & need.any()  # never published as it is, whatever range is claimed
     if isinstance(release, Suppression):

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, vstack
 from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import IntArray
 from cellguard.nouns.clusters import run_clusters
-from cellguard.nouns.distinct_cells import clusters, restricted, restricted_attacker
+from cellguard.nouns.distinct_cells import cells_of_clusters, restricted
 from cellguard.nouns.levels import Levels, attackers_of
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
@@ -34,12 +34,8 @@ Judge = Callable[..., "Sequence[Finding]"]
 
 def several_clusters(table: Table) -> list[IntArray]:
     """Return the cells of each cluster; none where there are not several."""
-    if table.parts is None:
-        return []
-    cluster_of, names = clusters(table, table.parts)
-    if len(names) < 2:
-        return []
-    return [np.flatnonzero(cluster_of == number) for number in range(len(names))]
+    found = [] if table.parts is None else cells_of_clusters(table)
+    return found if len(found) > 1 else []
 
 
 def audited_by_clusters(
@@ -57,32 +53,22 @@ def audited_by_clusters(
     order = sorted(range(len(cells_of)), key=lambda k: (-work[k], k))
     with nullcontext() if jobs is None else parallel_config(n_jobs=jobs):  # None is what somebody around us says
         inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
-        tasks = ((k, _of_cluster(release, cells_of[k]), dict(inner)) for k in order)
+        tasks = ((k, _release_of_cluster(release, cells_of[k]), dict(inner)) for k in order)
         found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))
-    return _put_together(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
+    return _findings_of_whole_table(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
 
 
-def _of_cluster(release: Release, cells: IntArray) -> Release:
+def _release_of_cluster(release: Release, cells: IntArray) -> Release:
     """Return what is published of one cluster, with those who know something of it."""
-    table = release.table
-    part = restricted(table, cells)
-    place = np.full(table.n_cells, -1, np.int64)
-    place[cells] = np.arange(len(cells))
-    known = (restricted_attacker(a, place) for a in table.attackers)
-    people = tuple(a for a in known if not a.derived or len(a.cells))
-    # whoever is not among them knows nothing here: nobody is looked for again
-    part = part.with_(attackers=people, insiders=any(a.derived for a in people))
-    changed: dict[str, Any] = {"table": part}
-    for f in fields(release):
-        given = getattr(release, f.name)
-        if isinstance(given, np.ndarray) and given.shape[:1] == (table.n_cells,):
-            changed[f.name] = given[cells]
+    # whoever is not among the attackers of a cluster knows nothing of it: nobody is looked for again
+    changed: dict[str, Any] = {"table": restricted(release.table, cells, respondents=True)}
+    changed |= {name: array[cells] for name, array in release.cell_arrays().items()}
     if hasattr(release, "internal"):
         changed["internal"] = {}
     return replace(release, **changed)
 
 
-def _put_together(table: Table, found: Sequence[tuple[Sequence[Finding], IntArray]]) -> list[Finding]:
+def _findings_of_whole_table(table: Table, found: Sequence[tuple[Sequence[Finding], IntArray]]) -> list[Finding]:
     """Return a finding for each attacker, in the table's cells, all with the same list of witnesses."""
     movements: dict[int, tuple[ExactMovements, IntArray, int]] = {}
     first = 0
@@ -91,17 +77,17 @@ def _put_together(table: Table, found: Sequence[tuple[Sequence[Finding], IntArra
             if f.witnesses is not None and id(f.witnesses) not in movements:
                 movements[id(f.witnesses)] = (f.witnesses, cells, first)
                 first += f.witnesses.numerators.shape[0]
-    whole = _stacked(list(movements.values()), table.n_cells) if movements else None
+    whole = _stacked_movements(list(movements.values()), table.n_cells) if movements else None
     mine: dict[str, list[Finding]] = {}
     for findings, cells in found:
         for f in findings:
             start = 0 if f.witnesses is None else movements[id(f.witnesses)][2]
-            mine.setdefault(f.attacker.name, []).append(_moved(f, cells, start, whole))
+            mine.setdefault(f.attacker.name, []).append(_finding_in_whole_table(f, cells, start, whole))
     # in the table's order, and whole: a cluster knows what he knows of it
-    return [replace(_joined(mine[a.name]), attacker=a) for a in attackers_of(table) if a.name in mine]
+    return [replace(_joined_findings(mine[a.name]), attacker=a) for a in attackers_of(table) if a.name in mine]
 
 
-def _moved(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:
+def _finding_in_whole_table(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:
     """Return a finding of a cluster in the cells of the whole table."""
     return replace(
         f,
@@ -113,7 +99,7 @@ def _moved(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None
     )
 
 
-def _joined(several: Sequence[Finding]) -> Finding:
+def _joined_findings(several: Sequence[Finding]) -> Finding:
     """Return what one attacker can compute of all clusters, in the order of the cells."""
     first = several[0]
     if len(several) == 1:
@@ -139,7 +125,7 @@ def _joined(several: Sequence[Finding]) -> Finding:
     )
 
 
-def _stacked(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> ExactMovements:
+def _stacked_movements(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> ExactMovements:
     """Return the movements of all clusters, one after the other, as movements of the whole table."""
     rows: list[csr_array] = []
     careful: dict[int, dict[int, Any]] = {}
@@ -150,14 +136,14 @@ def _stacked(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> E
         # several lists of one cluster may count in different fractions: those that differ are written out
         taken = np.isin(np.arange(len(cells)), k.indices)
         if (taken & counted[cells] & (denominator[cells] != own)).any():
-            careful |= {start + r: _renamed(made.row(r), cells) for r in range(k.shape[0])}
+            careful |= {start + r: _in_whole_table(made.row(r), cells) for r in range(k.shape[0])}
             rows.append(csr_array((k.shape[0], n), dtype=np.int64))
             continue
         denominator[cells[taken]], counted[cells[taken]] = own[taken], True
-        careful |= {start + r: _renamed(moved, cells) for r, moved in made.careful.items()}
+        careful |= {start + r: _in_whole_table(moved, cells) for r, moved in made.careful.items()}
         rows.append(csr_array((k.data, cells[k.indices], k.indptr), shape=(k.shape[0], n)))
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator, careful=careful)
 
 
-def _renamed(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
+def _in_whole_table(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
     return {int(cells[cell]): by for cell, by in moved.items()}

@@ -40,9 +40,8 @@ def coverage(audit: Audit) -> Coverage:
     elif isinstance(audit.release, Adjustment):
         holds = ["No sensitive cell is published as it is, and each is published at least its protection level away."]
     else:
-        holds = [
-            "No sensitive cell is published as it is, known exactly, or known more closely than its protection levels."
-        ]
+        closely = "known exactly, or known more closely than its protection levels."
+        holds = [f"No sensitive cell is published as it is, {closely}"]
     holds.append("The attacker knows everything that is published, all sums of the table, and how the method works.")
     if audit.integer:
         holds.append("He also knows that only whole numbers are possible.")
@@ -53,7 +52,7 @@ def coverage(audit: Audit) -> Coverage:
         holds.append("Attackers are also others whose knowledge the office has described.")
     left_out = ["Other releases of the same data: two tables that were protected apart can be subtracted."]
     if not respondents:
-        left_out.append(_why_no_respondents(audit, chosen=table.insiders is False))
+        left_out.append(_why_no_respondents(audit))
     if not audit.integer and not isinstance(audit.release, Adjustment):
         why = "the audit was told so." if table.integer else "the table is not one of counts."
         left_out.append(f"That values may be known to be whole numbers: {why}")
@@ -63,8 +62,8 @@ def coverage(audit: Audit) -> Coverage:
     return Coverage(holds=tuple(holds), left_out=tuple(left_out))
 
 
-def _why_no_respondents(audit: Audit, *, chosen: bool) -> str:
-    if chosen:
+def _why_no_respondents(audit: Audit) -> str:
+    if audit.release.table.insiders is False:
         return "Respondents as attackers: the office has chosen to leave them out."
     if isinstance(audit.release, Adjustment):
         return "Ranges: nothing is published about how far a number is from the truth; the attacks of the manual apply."

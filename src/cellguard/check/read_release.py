@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +16,12 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
+from cellguard.nouns.checks import refuse_cells, residuals
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
-from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.table import Table
 from cellguard.nouns.trees import nearest_codes
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = ["check_release", "read_release"]
 _HIDDEN = {"withheld", "primary", "secondary", "suppressed", "u", "x", "m", "a", "b", "c", "d", "true", "yes", "1"}
 """Marks of withheld cells: ours, tau-ARGUS's and sdcTable's."""
 _SHOWN = {"published", "safe", "s", "v", "z", "p", "false", "no", "0", ""}
+_refuse = partial(refuse_cells, kind=ReleaseError)
 _PUBLISHED = "what stands in the file is published: leave the value out, or write x in its place"
 
 
@@ -83,17 +85,14 @@ def read_release(
     how = Told(method=method, base=base, step=step, distance=distance, keep_multiples=keep_multiples, keep=keep)
     if not isinstance(path, Mapping):
         how = how.completed(Path(path))
-    release = _read(table, path, partial(_read_file, how=how, ignore=ignore, marks_only=marks_only))
-    return _with_kept(release, how.keep) if isinstance(release, Rounding) else release
-
-
-def _read(table: Table, path: str | Path | Mapping[str, str | Path], read: Callable[[Table, Path], Release]) -> Release:
-    """Read one file, or of a publication one for each table."""
+    read = partial(_read_file, how=how, ignore=ignore, marks_only=marks_only)
     if isinstance(path, Mapping) or (table.parts and Path(path).is_dir()):
         from cellguard.check.read_tables import files_of_tables, read_tables
 
-        return read_tables(table, files_of_tables(table.parts or (), path), read)
-    return read(table, Path(path))
+        release = read_tables(table, files_of_tables(table.parts or (), path), read)
+    else:
+        release = read(table, Path(path))
+    return _with_kept(release, how.keep) if isinstance(release, Rounding) else release
 
 
 def _read_file(table: Table, path: Path, *, how: Told, ignore: Collection[str], marks_only: bool) -> Release:
@@ -102,8 +101,8 @@ def _read_file(table: Table, path: Path, *, how: Told, ignore: Collection[str], 
         from cellguard._io.release_columns import read_columns
 
         columns = read_columns(path, read_frame(path), table.dimensions, ignore=ignore)
-        return _Reader(table, path, columns, marks_only).release(how)
-    return _release(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
+        return _PublishedFile(table, path, columns, marks_only).release(how)
+    return _release_of_method(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
 
 
 def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
@@ -117,14 +116,9 @@ def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
     return replace(release, table=known_nearest(table, release.base, kept), options=options)
 
 
-def _release(table: Table, method: str, **published: Any) -> Release:
-    kinds: dict[str, type[Release]] = {
-        "suppress": Suppression,
-        "intervals": Intervals,
-        "round": Rounding,
-        "perturb": Perturbation,
-        "adjust": Adjustment,
-    }
+def _release_of_method(table: Table, method: str, **published: Any) -> Release:
+    made = (Suppression, Intervals, Rounding, Perturbation, Adjustment)
+    kinds: dict[str, type[Release]] = {kind.method: kind for kind in made}
     if method not in kinds:
         raise InputError(
             f"unknown method {method!r}.", hint=did_you_mean(method, kinds) or f"known: {', '.join(kinds)}."
@@ -149,12 +143,12 @@ def _answer_of_a_solver(table: Table, path: Path) -> BoolArray:
 # ---------------------------------------------------------------------- columns
 
 
-class _Reader:
+class _PublishedFile:
     """The columns of a published file, brought into the order of the table's cells."""
 
     def __init__(self, table: Table, path: Path, columns: PublishedColumns, marks_only: bool) -> None:
         self.table, self.path, self.marks_only = table, path, marks_only
-        cells = _cells(table, path, columns)
+        cells = _cells_of_rows(table, path, columns)
 
         def ordered(column: list[str] | None, unlisted: str) -> list[str] | None:
             if column is None:
@@ -172,14 +166,14 @@ class _Reader:
         method = how.method
         if self.lower is not None or self.upper is not None:
             return self._intervals(method)
-        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank(self.value)
+        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank_values(self.value)
         if method is None:
-            method = "suppress" if self.status is not None or blank.any() else _guess(how)
+            method = "suppress" if self.status is not None or blank.any() else _method_told(how)
         if method == "suppress":
             return self._suppression(blank)
         if self.value is None or blank.any():
             raise ReleaseError(f"{self.path}: every cell needs a value when the method is {method!r}.")
-        return _moved(self.table, method, _numbers(self.table, self.path, self.value, np.nan), how)
+        return _changed_release(self.table, method, _read_numbers(self.table, self.path, self.value, np.nan), how)
 
     def _intervals(self, method: str | None) -> Release:
         if self.lower is None or self.upper is None or method not in (None, "intervals"):
@@ -188,12 +182,12 @@ class _Reader:
                 hint="intervals have both; another release has neither: leave the columns out of the file.",
             )  # fmt: skip
         low, high = (
-            _numbers(self.table, self.path, x, end) for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
+            _read_numbers(self.table, self.path, x, end) for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
         )
         if self.value is not None:
-            _refuse(self.table, ~_blank(self.value) & (low != high), "has an interval, and a value beside it.",
+            _refuse(self.table, ~_blank_values(self.value) & (low != high), "has an interval, and a value beside it.",
                     f"{_PUBLISHED}.")  # fmt: skip
-        return _release(self.table, "intervals", lower=low, upper=high)
+        return _release_of_method(self.table, "intervals", lower=low, upper=high)
 
     def _suppression(self, blank: BoolArray) -> Release:
         hidden = blank
@@ -203,10 +197,10 @@ class _Reader:
             if self.value is not None and not self.marks_only:
                 _refuse(self.table, hidden & ~blank, "is marked as withheld, and a value stands beside the mark.",
                         f"{_PUBLISHED}; say marks_only of an internal file.")  # fmt: skip
-        release = _release(self.table, "suppress", suppressed=hidden)
+        release = _release_of_method(self.table, "suppress", suppressed=hidden)
         if self.value is not None:
             shown = ["nan" if h else v for h, v in zip(hidden.tolist(), self.value, strict=True)]
-            published = _numbers(self.table, self.path, shown, np.nan)
+            published = _read_numbers(self.table, self.path, shown, np.nan)
             slack = ROUNDED_TRUTH * np.maximum(1.0, np.abs(self.table.values))
             wrong = ~hidden & ~(np.abs(published - self.table.values) <= slack)
             _refuse(
@@ -225,13 +219,13 @@ class _Reader:
         return np.array([mark.lower() in _HIDDEN for mark in status])
 
 
-def _blank(words: list[str]) -> BoolArray:
+def _blank_values(words: list[str]) -> BoolArray:
     from cellguard._io.release_columns import BLANKS
 
     return np.array([word.lower() in BLANKS for word in words])
 
 
-def _guess(how: Told) -> str:
+def _method_told(how: Told) -> str:
     if how.base is not None:
         return "round"
     if how.distance is not None:
@@ -242,22 +236,22 @@ def _guess(how: Told) -> str:
     )
 
 
-def _moved(table: Table, method: str, values: FloatArray, how: Told) -> Release:
+def _changed_release(table: Table, method: str, values: FloatArray, how: Told) -> Release:
     """Make a release of values that differ from the true ones; `how` is what was published with them."""
     if method == "adjust":
-        return _release(table, method, values=values)
+        return _release_of_method(table, method, values=values)
     if method == "round":
-        base = _per_cell(table, how.base, "a rounded table needs its base")
+        base = _number_per_cell(table, how.base, "a rounded table needs its base")
         step = 1 if how.step is None else how.step
         if step < 1:
             raise InputError(f"step {step!r}: a whole number of at least 1 is needed.")
-        return _release(table, method, values=values, base=base, step=step, keep_multiples=how.keep_multiples)
+        return _release_of_method(table, method, values=values, base=base, step=step, keep_multiples=how.keep_multiples)
     room = how.distance if how.distance is not None else how.base
-    room = _per_cell(table, room, "a perturbed table needs the distance that was published with it")
-    return _release(table, method, values=values, distance=room)
+    room = _number_per_cell(table, room, "a perturbed table needs the distance that was published with it")
+    return _release_of_method(table, method, values=values, distance=room)
 
 
-def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
+def _number_per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
     """Return one positive number per cell."""
     numbers = np.asarray(np.nan if given is None else given, np.float64)
     if numbers.ndim and numbers.shape != (table.n_cells,):
@@ -267,11 +261,11 @@ def _per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
     return np.broadcast_to(numbers, table.n_cells).copy()
 
 
-def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
+def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
     """Return the cell of each row, by codes, by index, or by order; every cell once, unless known to be empty."""
     rows = columns.rows
     if columns.codes is not None:
-        cells = _by_codes(table, path, columns.codes)
+        cells = _cells_by_codes(table, path, columns.codes)
     elif columns.cell is not None:
         bad = next((i for i, w in enumerate(columns.cell) if not (w.isdecimal() and len(w) < 19)), None)
         if bad is not None:
@@ -290,11 +284,10 @@ def _cells(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
     return cells
 
 
-def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
+def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
     from cellguard._io.frames import guarded
 
-    shape = [len(c) for c in table.codes]
-    place = np.zeros(len(codes[0]), np.int64)
+    place = np.zeros((len(codes[0]), len(codes)), np.int64)
     for d, column in enumerate(codes):
         # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
         index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
@@ -306,20 +299,16 @@ def _by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
                 f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
                 hint=nearest_codes(unknown, table.codes[d]),
             )
-        place = place * shape[d] + np.array([index[c] for c in column], np.int64)
-    mine = np.ravel_multi_index(tuple(table.coordinates.T.astype(np.int64)), shape)
-    order = np.argsort(mine)
-    found = np.searchsorted(mine[order], place)
-    found = np.minimum(found, len(mine) - 1)
-    missing = mine[order][found] != place
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
+        place[:, d] = [index[c] for c in column]
+    cells = table.cells_at(place)
+    if (cells < 0).any():
+        row = int(np.argmax(cells < 0))
         shown = ", ".join(f"{d}={column[row]}" for d, column in zip(table.dimensions, codes, strict=True))
         raise ReleaseError(f"{path}: the table has no cell ({shown}).")
-    return order[found].astype(np.int64)
+    return cells
 
 
-def _numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
+def _read_numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
     from cellguard._io.release_columns import BLANKS
 
     out = np.empty(len(words))
@@ -338,10 +327,9 @@ def _numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatA
 def check_release(release: Release) -> None:
     """Refuse a release that does not fit its table or contradicts it (:class:`ReleaseError`)."""
     table = release.table
-    for f in fields(release):
-        value = getattr(release, f.name)
-        if isinstance(value, np.ndarray) and value.shape != (table.n_cells,):
-            raise ReleaseError(f"the release has {value.size} cells in {f.name!r}, its table {table.n_cells}.")
+    for name, array in release.cell_arrays().items():
+        if array.shape != (table.n_cells,):
+            raise ReleaseError(f"the release has {array.size} cells in {name!r}, its table {table.n_cells}.")
     published = release.point_values()
     if isinstance(release, Suppression):
         protected = np.maximum(table.lower, np.maximum(table.upper, table.sliding)) > 0
@@ -352,7 +340,9 @@ def check_release(release: Release) -> None:
             "suppress every sensitive cell, or take it off the list of sensitive ones.",
         )
         return
-    _refuse(table, np.isnan(published) & ~_open_interval(release), "there is no value.")
+    # cells published as (-inf, inf) have no middle
+    open_ = isinstance(release, Intervals) and np.isinf(release.lower) & np.isinf(release.upper)
+    _refuse(table, np.isnan(published) & ~np.asarray(open_), "there is no value.")
     slack = ROUNDED_TRUTH * np.maximum(1.0, np.abs(table.values))
     if isinstance(release, Adjustment):
         bad = (published < table.lb - slack) | (published > table.ub + slack)
@@ -369,13 +359,6 @@ def check_release(release: Release) -> None:
         _check_additive(table, published)
     elif isinstance(release, Intervals):
         _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
-
-
-def _open_interval(release: Release) -> BoolArray:
-    """Cells published as (-inf, inf), which have no middle."""
-    if isinstance(release, Intervals):
-        return np.isinf(release.lower) & np.isinf(release.upper)
-    return np.zeros(release.table.n_cells, bool)
 
 
 def _check_multiples(release: Rounding) -> None:
@@ -407,11 +390,3 @@ def _refuse_relations(table: Table, bad: BoolArray, worst: int) -> None:
         f"the worst is {table.relation_label(worst)}.",
         hint="was the release made from this table, and were all its cells read?",
     )
-
-
-def _refuse(table: Table, bad: BoolArray, what: str, hint: str | None = None) -> None:
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        more = int(bad.sum()) - 1
-        also = f" (and {more} more)" if more else ""
-        raise ReleaseError(f"{table.label(first)}{also}: {what}", hint=hint)

@@ -6,7 +6,7 @@ A cell that one table withholds and another prints is printed; intervals of one 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +69,16 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
         raise ReleaseError(f"the tables were made by different methods: {', '.join(sorted(kinds))}.")
     first = pairs[0][1]
     if isinstance(first, Suppression):
-        return replace(first, table=table, suppressed=_withheld(table, pairs))
-    _refuse_unlisted(table, pairs)
+        return replace(first, table=table, suppressed=_withheld_everywhere(table, pairs))
+    if len(np.unique(np.concatenate([part.cells for part, _ in pairs]))) < table.n_cells:
+        raise InputError("cells that no table shows are known to whoever made the release only: they cannot be read.")
     if isinstance(first, Intervals):
-        return replace(first, table=table, lower=_cut(table, pairs, "lower"), upper=_cut(table, pairs, "upper"))
-    changed = {name: _one_value(table, pairs, name) for name in _columns(first)}
+        return replace(first, table=table, **_cut_intervals(table, pairs))
+    changed = {name: _agreed_numbers(table, pairs, name) for name in first.cell_arrays()}
     return replace(first, table=table, **changed)
 
 
-def _withheld(table: Table, pairs: Sequence[Pair]) -> Any:
+def _withheld_everywhere(table: Table, pairs: Sequence[Pair]) -> Any:
     """Return which cells stand in no table; a sensitive one that a table prints is refused with both places."""
     hidden = np.ones(table.n_cells, bool)
     hides, shows = np.full(table.n_cells, -1), np.full(table.n_cells, -1)
@@ -95,21 +96,7 @@ def _withheld(table: Table, pairs: Sequence[Pair]) -> Any:
     return hidden
 
 
-def _refuse_unlisted(table: Table, pairs: Sequence[Pair]) -> None:
-    seen = np.zeros(table.n_cells, bool)
-    for part, _ in pairs:
-        seen[part.cells] = True
-    if not seen.all():
-        raise InputError("cells that no table shows are known to whoever made the release only: they cannot be read.")
-
-
-def _columns(release: Release) -> list[str]:
-    """Return what a release says cell by cell."""
-    names = (f.name for f in fields(release) if f.init)
-    return [name for name in names if isinstance(getattr(release, name), np.ndarray)]
-
-
-def _one_value(table: Table, pairs: Sequence[Pair], name: str) -> Any:
+def _agreed_numbers(table: Table, pairs: Sequence[Pair], name: str) -> Any:
     """Return what is published of each cell; two tables that say different things are refused."""
     out, said = np.full(table.n_cells, np.nan), np.full(table.n_cells, -1)
     for k, (part, release) in enumerate(pairs):
@@ -123,9 +110,10 @@ def _one_value(table: Table, pairs: Sequence[Pair], name: str) -> Any:
     return out
 
 
-def _cut(table: Table, pairs: Sequence[Pair], name: str) -> Any:
-    join, start = (np.maximum, -np.inf) if name == "lower" else (np.minimum, np.inf)
-    out = np.full(table.n_cells, start)
+def _cut_intervals(table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Return the ends of what the intervals of each cell have in common."""
+    out = {"lower": np.full(table.n_cells, -np.inf), "upper": np.full(table.n_cells, np.inf)}
     for part, release in pairs:
-        out[part.cells] = join(out[part.cells], getattr(release, name))
+        for name, join in (("lower", np.maximum), ("upper", np.minimum)):
+            out[name][part.cells] = join(out[name][part.cells], getattr(release, name))
     return out

@@ -64,14 +64,14 @@ def told_beside(path: Path) -> Told:
         if not path.is_dir() and path.name not in content["outputs"]["."]:
             return Told()
         said = content.get("published_with", {})
-        return _checked(content.get("method"), said) if said else Told()
+        return _told_by_manifest(content.get("method"), said) if said else Told()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError.at(
             manifest, None, "is damaged, and should tell how the release was made.", hint="remove it, or mend it."
         ) from None
 
 
-def _checked(method: Any, said: dict[str, Any]) -> Told:
+def _told_by_manifest(method: Any, said: dict[str, Any]) -> Told:
     """Return what is told as it is needed; a list of different bases says not which cell has which."""
     numbers = {name: said[name] for name in ("base", "distance") if isinstance(said.get(name), int | float)}
     step, keep = said.get("step"), said.get("keep", [])

@@ -25,13 +25,7 @@ from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
 from cellguard.exceptions import FormatError, ReleaseError
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import (
-    Levels,
-    attackers_of,
-    movement_levels,
-    required_levels,
-    with_respondents,
-)
+from cellguard.nouns.levels import Levels, attackers_of, movement_levels, required_levels, with_respondents
 from cellguard.nouns.release import Adjustment, Release
 
 __all__ = ["Proof", "Verification", "asked_of", "read_proofs", "verify", "write_proofs"]
@@ -60,10 +54,11 @@ class Proof:
     high_share: Sequence[Fraction] | None = None
     """How much of the way from the true table to `high` it is."""
 
-    def shares(self) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
-        """Return both shares, written out."""
+    def ends(self) -> tuple[list[tuple[int, Fraction]], list[tuple[int, Fraction]]]:
+        """Return the table of each cell and how much of the way to it, for the lower and for the upper level."""
         every = [Fraction(1)] * len(self.cells)
-        return self.low_share or every, self.high_share or every
+        low, high = self.low_share or every, self.high_share or every
+        return list(zip(self.low, low, strict=True)), list(zip(self.high, high, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +91,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of(table)]
     if not everywhere or not any(a.derived for a, _ in asked):
         return asked
-    part = _parts(release)
+    part = _connected_parts(release)
     out = []
     for attacker, need in asked:
         if attacker.derived:
@@ -107,7 +102,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     return out
 
 
-def _parts(release: Release) -> IntArray:
+def _connected_parts(release: Release) -> IntArray:
     """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
     table = release.table
     lo, hi = release.published_bounds()
@@ -175,7 +170,7 @@ class _Check:
         self._truth_inside: dict[int, bool] = {}
 
     def truth(self, cell: int) -> Fraction:
-        return _exact(self.table.values[cell])
+        return _as_fraction(self.table.values[cell])
 
     def tables(self, tables: Sequence[Mapping[int, Fraction]]) -> None:
         """Check tables against what everybody knows, once however many attackers share them."""
@@ -194,14 +189,14 @@ class _Check:
             if not 0 <= cell < self.table.n_cells:
                 yield f"there is no cell {cell}."
                 continue
-            if not _inside(value, self.lo[cell], self.hi[cell]):
+            if not _in_interval(value, self.lo[cell], self.hi[cell]):
                 yield f"{self.table.label(cell)} is not in the interval that everybody knows."
             if self.integer and value.denominator != 1:
                 yield f"{self.table.label(cell)} is not a whole number."
             movement = value - self.truth(cell)
             span = slice(T.indptr[cell], T.indptr[cell + 1])
             for relation, coefficient in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True):
-                sums[relation] += _exact(coefficient) * movement
+                sums[relation] += _as_fraction(coefficient) * movement
         for relation, residual in sums.items():
             if residual:
                 yield f"{self.table.relation_label(relation)} does not hold."
@@ -209,8 +204,8 @@ class _Check:
     def knowledge(self, attacker: Attacker, proof: Proof) -> Iterator[str]:
         """Say what is wrong with tables in the eyes of an attacker: those he uses, as much of the way as he does."""
         known = list(zip(attacker.cells.tolist(), attacker.lb.tolist(), attacker.ub.tolist(), strict=True))
-        used = {*zip(proof.low, proof.shares()[0], strict=True), *zip(proof.high, proof.shares()[1], strict=True)}
-        for row, share in sorted(used):
+        low, high = proof.ends()
+        for row, share in sorted({*low, *high}):
             if not -1 < row < len(proof.tables):
                 continue
             values = proof.tables[row]
@@ -220,7 +215,7 @@ class _Check:
                 yield from self._between(values, share)
             for cell, lo, hi in known:
                 a = self.truth(cell)
-                if cell in values and not _inside(a + share * (values[cell] - a), lo, hi):
+                if cell in values and not _in_interval(a + share * (values[cell] - a), lo, hi):
                     yield f"{self.table.label(cell)} is not in the interval that he knows, in table {row}."
 
     def _between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
@@ -230,7 +225,7 @@ class _Check:
         """
         if id(values) not in self._truth_inside:
             cells = (cell for cell in values if 0 <= cell < self.table.n_cells)
-            self._truth_inside[id(values)] = all(_inside(self.truth(c), self.lo[c], self.hi[c]) for c in cells)
+            self._truth_inside[id(values)] = all(_in_interval(self.truth(c), self.lo[c], self.hi[c]) for c in cells)
         if not self._truth_inside[id(values)]:
             yield "a true value is not in its interval: nothing is known of the tables between."
         if self.integer and any((share * (v - self.truth(c))).denominator != 1 for c, v in values.items()):
@@ -238,9 +233,7 @@ class _Check:
 
     def levels(self, proof: Proof, need: Levels) -> Iterator[str]:
         """Say which cells are not shown to reach their levels."""
-        low_share, high_share = proof.shares()
-        low, high = zip(proof.low, low_share, strict=True), zip(proof.high, high_share, strict=True)
-        rows = dict(zip(proof.cells, zip(low, high, strict=True), strict=True))
+        rows = dict(zip(proof.cells, zip(*proof.ends(), strict=True), strict=True))
         keep, asked = 1 - LEVEL_TOLERANCE, need.any()
         for k, cell in enumerate(need.cells.tolist()):
             if cell not in rows or not all(-1 <= row < len(proof.tables) for row, _ in rows[cell]):
@@ -252,13 +245,13 @@ class _Check:
             down, up = (share * (proof.tables[row].get(cell, a) - a) if row >= 0 else 0 for row, share in rows[cell])
             reached = (("lower", -down, need.lower[k]), ("upper", up, need.upper[k]))
             for name, distance, level in (*reached, ("sliding", up - down, need.sliding[k])):
-                if distance < _exact(level) * keep:
+                if distance < _as_fraction(level) * keep:
                     yield f"{self.table.label(cell)} does not reach its {name} level."
 
 
-def _inside(value: Fraction, lo: float, hi: float) -> bool:
+def _in_interval(value: Fraction, lo: float, hi: float) -> bool:
     """Whether a number is in an interval; infinite ends hold everything."""
-    return not ((np.isfinite(lo) and value < _exact(lo)) or (np.isfinite(hi) and value > _exact(hi)))
+    return not ((np.isfinite(lo) and value < _as_fraction(lo)) or (np.isfinite(hi) and value > _as_fraction(hi)))
 
 
 def _verify_adjustment(release: Adjustment) -> Verification:
@@ -270,17 +263,17 @@ def _verify_adjustment(release: Adjustment) -> Verification:
         need = movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):
-            moved = _exact(release.values[cell]) - _exact(table.values[cell])
+            moved = _as_fraction(release.values[cell]) - _as_fraction(table.values[cell])
             ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
-            if not any(np.isfinite(level) and distance >= _exact(level) * keep for distance, level in ways):
+            if not any(np.isfinite(level) and distance >= _as_fraction(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
 
 
-def _exact(number: float) -> Fraction:
+def _as_fraction(number: float) -> Fraction:
     """Return the number as it is printed.
 
-    >>> _exact(0.1)
+    >>> _as_fraction(0.1)
     Fraction(1, 10)
     """
     return Fraction(repr(float(number)))
@@ -293,15 +286,15 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
     """Write witnesses (``.json`` or ``.json.gz``), atomically: confidential, for :func:`verify` only."""
     from cellguard._io.files import atomic_writer
 
-    tables, begins = _distinct(proofs)
+    tables, begins = _tables_of_proofs(proofs)
     content = {
         "format": _FORMAT,
         "confidential": True,
         "method": release.method,
         "cells": release.table.n_cells,
         "integer": integer,
-        "tables": [{str(cell): _text(value) for cell, value in t.items()} for t in tables],
-        "attackers": [_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
+        "tables": [{str(cell): _fraction_text(value) for cell, value in t.items()} for t in tables],
+        "attackers": [_proof_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
     }
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
@@ -310,7 +303,7 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
         stream.write(packed)
 
 
-def _distinct(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
+def _tables_of_proofs(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
     """Return all tables, those that attackers share once, and where the tables of each proof begin."""
     tables: list[Mapping[int, Fraction]] = []
     place: dict[int, int] = {}
@@ -321,20 +314,20 @@ def _distinct(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], li
     return tables, [place[id(proof.tables)] for proof in proofs]
 
 
-def _entry(proof: Proof, first: int) -> dict[str, Any]:
+def _proof_entry(proof: Proof, first: int) -> dict[str, Any]:
     """Write a proof whose tables begin at the given place; shares only where one is not the whole way."""
     entry: dict[str, Any] = {"name": proof.attacker, "cells": list(proof.cells)}
     for name, rows, share in (("low", proof.low, proof.low_share), ("high", proof.high, proof.high_share)):
         entry[name] = [row + first if row >= 0 else row for row in rows]
         if share is not None and any(x != 1 for x in share):
-            entry[f"{name}_share"] = [_text(x) for x in share]
+            entry[f"{name}_share"] = [_fraction_text(x) for x in share]
     return entry
 
 
-def _text(value: Fraction) -> str:
+def _fraction_text(value: Fraction) -> str:
     """Write a fraction exactly: as a decimal where it is one.
 
-    >>> _text(Fraction(25, 2)), _text(Fraction(1, 3)), _text(Fraction(-7))
+    >>> _fraction_text(Fraction(25, 2)), _fraction_text(Fraction(1, 3)), _fraction_text(Fraction(-7))
     ('12.5', '1/3', '-7')
     """
     denominator = value.denominator
@@ -355,8 +348,8 @@ def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[P
         kind = content.get("format") if isinstance(content, dict) else None
         if kind not in (_FORMAT, _OLDER):
             raise FormatError.at(path, None, "is not a file of witnesses.", hint=f"its format must be {_FORMAT!r}.")
-        shared = None if kind == _OLDER else _tables(content["tables"])
-        proofs = [_proof(entry, shared) for entry in content["attackers"]]
+        shared = None if kind == _OLDER else _read_witness_tables(content["tables"])
+        proofs = [_read_proof(entry, shared) for entry in content["attackers"]]
         integer, cells = bool(content["integer"]), int(content["cells"])
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, FormatError):
@@ -367,11 +360,11 @@ def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[P
     return proofs, integer
 
 
-def _proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
+def _read_proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
     lists = [entry[name] for name in ("cells", "low", "high")]
     if len({len(x) for x in lists}) != 1 or not all(type(i) is int for x in lists for i in x):
         raise ValueError
-    shares = [[_number(x) for x in entry[name]] if name in entry else None for name in ("low_share", "high_share")]
+    shares = [[_fraction(x) for x in entry[name]] if name in entry else None for name in ("low_share", "high_share")]
     if any(x is not None and len(x) != len(lists[0]) for x in shares):
         raise ValueError
     return Proof(
@@ -379,17 +372,17 @@ def _proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
         cells=lists[0],
         low=lists[1],
         high=lists[2],
-        tables=_tables(entry["tables"]) if shared is None else shared,
+        tables=_read_witness_tables(entry["tables"]) if shared is None else shared,
         low_share=shares[0],
         high_share=shares[1],
     )
 
 
-def _tables(entries: Any) -> list[dict[int, Fraction]]:
-    return [{int(cell): _number(text) for cell, text in t.items()} for t in entries]
+def _read_witness_tables(entries: Any) -> list[dict[int, Fraction]]:
+    return [{int(cell): _fraction(text) for cell, text in t.items()} for t in entries]
 
 
-def _number(text: Any) -> Fraction:
+def _fraction(text: Any) -> Fraction:
     """Read a decimal or a fraction of reasonable length: ``1e999999999`` would fill the memory."""
     if not isinstance(text, str) or len(text) > 400 or "e" in text.lower():
         raise ValueError

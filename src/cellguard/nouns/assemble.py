@@ -65,9 +65,8 @@ def derive_relations(
     hierarchies: Sequence[Hierarchy], cells: Coordinates, *, absent_is_zero: bool = False
 ) -> csr_array:
     """Return every relation that the hierarchies imply between the cells."""
-    families = [tuple(h.relations()) for h in hierarchies]
-    sizes = [len(h) for h in hierarchies]
-    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]  # type: ignore[arg-type]
+    sizes, families = [len(h) for h in hierarchies], [h.relations() for h in hierarchies]
+    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
 
 
 def _fields_of_cells(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
@@ -131,28 +130,29 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     from cellguard._io.frames import columns_of, library_of
 
     missing, repair = reading.missing, reading.repair
-    _one_of("missing", missing, ("zero", "error", "unpublished"))
-    _one_of("repair", repair, (None, "leaves"))
+    _require_option("missing", missing, ("zero", "error", "unpublished"))
+    _require_option("repair", repair, (None, "leaves"))
     given = columns_of(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
     hierarchies, rows = _read_codes(given, named, reading.total)
-    sizes = [len(h) for h in hierarchies.values()]
+    codes = {name: h.codes for name, h in hierarchies.items()}
+    sizes = [len(own) for own in codes.values()]
     keys = keys_of(rows, sizes)
     listed, first = np.unique(keys, return_index=True)
     if len(listed) != len(keys):
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
-        raise InputError(f"{cell_name(hierarchies, rows[again])} is listed twice.", hint="each cell has one row.")
+        raise InputError(f"{cell_name(codes, rows[again])} is listed twice.", hint="each cell has one row.")
     cells = rows if missing == "unpublished" else coordinates(hierarchies, reading.crossings)
     place = locate(keys_of(cells, sizes), keys, sizes)
     if (place < 0).any():
         raise InputError(
-            f"{cell_name(hierarchies, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
+            f"{cell_name(codes, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
             hint="leave the row out, or publish its crossing.",
         )
     T, rhs = reading.relations or (derive_relations(tuple(hierarchies.values()), cells), None)
     if T.shape[1] != len(cells):
         raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
-    read = _FrameReader(given, hierarchies, cells, place)
+    read = _FrameReader(given, codes, cells, place)
     given_values = read.required(reading.value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
@@ -164,14 +164,14 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     return table.with_known_zeros(read.empty(table, given_values)) if reading.known_zeros else table
 
 
-def _one_of(option: str, given: object, allowed: tuple[object, ...]) -> None:
+def _require_option(option: str, given: object, allowed: tuple[object, ...]) -> None:
     if given not in allowed:
         raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
 
 
-def cell_name(hierarchies: Mapping[str, Hierarchy], row: Coordinates) -> str:
-    """Return how messages call a cell."""
-    return "(" + ", ".join(f"{d}={h.codes[i]}" for (d, h), i in zip(hierarchies.items(), row, strict=True)) + ")"
+def cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> str:
+    """Return how messages call a cell, from the codes of each dimension and the places of its own among them."""
+    return "(" + ", ".join(f"{d}={own[i]}" for (d, own), i in zip(codes.items(), row, strict=True)) + ")"
 
 
 def _column_named(given: Mapping[str, Any], name: str) -> Any:
@@ -208,9 +208,9 @@ class _FrameReader:
     """Columns of a frame, brought into the order of the table's cells."""
 
     def __init__(
-        self, given: Mapping[str, Any], hierarchies: Mapping[str, Hierarchy], cells: Coordinates, place: IntArray
+        self, given: Mapping[str, Any], codes: Mapping[str, Sequence[str]], cells: Coordinates, place: IntArray
     ) -> None:
-        self.given, self.hierarchies, self.cells, self.place = given, hierarchies, cells, place
+        self.given, self.codes, self.cells, self.place = given, codes, cells, place
 
     def numbers(self, name: str, default: float | FloatArray) -> FloatArray:
         """Return a column of numbers; cells without one have the default."""
@@ -231,7 +231,7 @@ class _FrameReader:
     def _refuse(self, cells: IntArray, what: str, hint: str | None = None) -> None:
         if len(cells):
             more = f" (and {len(cells) - 1} more)" if len(cells) > 1 else ""
-            raise InputError(f"{cell_name(self.hierarchies, self.cells[cells[0]])}{more}: {what}", hint=hint)
+            raise InputError(f"{cell_name(self.codes, self.cells[cells[0]])}{more}: {what}", hint=hint)
 
     def filled(self, values: FloatArray, T: csr_array, *, missing: str, recompute: bool = False) -> FloatArray:
         """Complete the values: inner cells are zero, totals the sums of their parts."""
@@ -268,7 +268,7 @@ class _FrameReader:
         sensitive = np.logical_or.reduce([level > 0 for level in levels.values()])
         fixed = np.zeros(n, bool)
         if columns.get("status") is not None:
-            sensitive, fixed = self._status(columns["status"])
+            sensitive, fixed = self._sensitive_and_fixed(columns["status"])
         counts = None
         if columns.get("counts") is not None:
             counts = self.filled(self.numbers(columns["counts"], np.nan), T, missing="zero")
@@ -287,25 +287,22 @@ class _FrameReader:
             contributors = self.filled(rows, table.relations, missing="zero")
         return np.asarray(contributors == 0)
 
-    def _status(self, name: str) -> tuple[BoolArray, BoolArray]:
+    def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
         from cellguard._io.frames import encode
 
         words, index = encode(_column_named(self.given, name))
-        known = []
-        for word in words:
-            if word.strip().lower() not in _STATUS:
-                raise UnknownCodeError(
-                    f"column {name!r}: unknown status {word[:20]!r}.",
-                    hint=did_you_mean(word.lower(), _STATUS) or "use safe, sensitive or fixed.",
-                )
-            known.append(_STATUS[word.strip().lower()])
-        out = []
-        for mark in ("sensitive", "fixed"):
-            member = np.array([mark in word for word in known] + [False])  # the last stands for null
-            mask = np.zeros(len(self.cells), bool)
+        known = [word.strip().lower() for word in words]
+        unknown = next((k for k, word in enumerate(known) if word not in _STATUS), None)
+        if unknown is not None:
+            raise UnknownCodeError(
+                f"column {name!r}: unknown status {words[unknown][:20]!r}.",
+                hint=did_you_mean(words[unknown].lower(), _STATUS) or "use safe, sensitive or fixed.",
+            )
+        masks = np.zeros((2, len(self.cells)), bool)
+        for mask, mark in zip(masks, ("sensitive", "fixed"), strict=True):
+            member = np.array([mark in _STATUS[word] for word in known] + [False])  # the last stands for null
             mask[self.place] = member[index]
-            out.append(mask)
-        return out[0], out[1]
+        return masks[0], masks[1]
 
 
 def _totals_of_relations(T: csr_array) -> tuple[IntArray, IntArray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -165,6 +165,16 @@ class Attacker:
             own_levels = {"sensitive": cells, "lower": lower * others, "upper": np.minimum(upper * others, room)}
         lb = np.maximum(table.lb[cells], np.minimum(own, table.values[cells]))
         return cls(name=name, cells=cells, lb=lb, ub=table.ub[cells], **own_levels)
+
+    def moved(self, place: IntArray) -> Attacker:
+        """Return what he knows where the cells stand elsewhere: cell i at ``place[i]``, or nowhere if that is -1."""
+        known = place[self.cells] >= 0
+        changes: dict[str, Any] = {"cells": place[self.cells[known]], "lb": self.lb[known], "ub": self.ub[known]}
+        if self.sensitive is not None:
+            mine = place[self.sensitive] >= 0
+            changes |= {"sensitive": place[self.sensitive[mine]]}
+            changes |= {name: getattr(self, name)[mine] for name in ("lower", "upper", "sliding")}
+        return replace(self, **changes)
 
     def __repr__(self) -> str:
         n = len(self.cells)

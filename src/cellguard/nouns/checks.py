@@ -17,11 +17,24 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["Check", "refuse_cells", "residuals"]
+__all__ = ["CELL_ARRAYS", "check_table", "refuse_cells", "residuals"]
 
-
+CELL_ARRAYS: Mapping[str, type] = {
+    "values": np.float64, "lb": np.float64, "ub": np.float64, "weights": np.float64, "fixed": np.bool_,
+    "sensitive": np.bool_, "lower": np.float64, "upper": np.float64, "sliding": np.float64,
+}  # fmt: skip
+"""Fields of a table that have an entry for every cell -> what an entry is."""
 _LARGEST = 1e100
 """Sums of larger values could overflow, and then every relation would seem to hold."""
+
+
+def check_table(table: Table) -> None:
+    """Raise the error of the first thing that is wrong with a new table; its arrays are made read-only on the way."""
+    _freeze_arrays(table)
+    _check_codes(table)
+    _check_numbers(table)
+    _check_additivity(table)
+    _check_levels(table)
 
 
 def refuse_cells(
@@ -34,152 +47,115 @@ def refuse_cells(
         raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)
 
 
-class Check:
-    """Validation of a new table; its arrays are made read-only on the way."""
+def _freeze_arrays(t: Table) -> None:
+    n = np.asarray(t.values).size
+    known = {"counts": np.float64} if t.counts is not None else {}
+    for name, dtype in {**CELL_ARRAYS, **known}.items():
+        array: NDArray[Any] = np.ascontiguousarray(getattr(t, name), dtype=dtype)
+        if array.shape != (n,):
+            raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
+        if array is getattr(t, name) and array.flags.writeable:
+            array = array.copy()  # the caller keeps his array writeable
+        array.setflags(write=False)
+        object.__setattr__(t, name, array)
+    rhs = np.array(t.rhs, dtype=np.float64).ravel()
+    rhs.setflags(write=False)
+    object.__setattr__(t, "rhs", rhs)
+    if t.relations.shape != (len(rhs), n):
+        raise InputError(f"relations have shape {t.relations.shape}; {(len(rhs), n)} is needed.")
+    if not t.relations.has_sorted_indices:
+        t.relations.sort_indices()
 
-    __slots__ = ("t",)
 
-    def __init__(self, table: Table) -> None:
-        self.t = table
+def _check_codes(t: Table) -> None:
+    n = t.n_cells
+    if len(t.codes) != len(t.dimensions):
+        raise InputError(f"codes of {len(t.codes)} dimensions are given; the table has {len(t.dimensions)}.")
+    if t.hierarchies and tuple(h.codes for h in t.hierarchies) != t.codes:
+        raise InputError("the codes of the dimensions are not those of their hierarchies.")
+    if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
+        raise InputError(f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed.")
+    for d, dimension in enumerate(t.dimensions):
+        place = t.coordinates[:, d]
+        if n and not (place.min() >= 0 and place.max() < len(t.codes[d])):
+            raise InputError(f"dimension {dimension!r}: a cell's code lies outside 0..{len(t.codes[d]) - 1}.")
 
-    def run(self) -> None:
-        """Raise the error of the first thing that is wrong."""
-        self._freeze()
-        self._numbers()
-        self._additivity()
-        self._levels()
 
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self.t, name, value)
+def _check_numbers(t: Table) -> None:
+    refuse_cells(t, ~(np.abs(t.values) < _LARGEST), "the value is not a finite number of sensible size.")
+    if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
+        raise InputError("relations: a coefficient or right-hand side is not a finite number.")
+    refuse_cells(t, np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")
+    slack = RELATION * np.maximum(1.0, np.abs(t.values))
+    truth = "bounds must contain the truth."
+    refuse_cells(t, t.lb > t.values + slack, "the lower bound lies above the value.", truth)
+    refuse_cells(t, t.ub < t.values - slack, "the upper bound lies below the value.", truth)
+    refuse_cells(t, ~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
+    if t.counts is not None:  # who is alone in a cell, and which are empty, is read from them
+        refuse_cells(t, ~(t.counts >= 0), "the number of contributors is missing or negative.")
+        hint = "give their number, or leave the column of numbers out."
+        refuse_cells(t, (t.counts == 0) & (t.values != 0), "has a value, and no contributors.", hint)
+    for attacker in t.attackers:
+        for index in (attacker.cells, attacker.sensitive):
+            if index is not None and len(index) and (index.min() < 0 or index.max() >= t.n_cells):
+                raise InputError(f"attacker {attacker.name!r} names a cell outside 0..{t.n_cells - 1}.")
 
-    def _freeze(self) -> None:
-        t = self.t
-        n = np.asarray(t.values).size
-        kinds: Mapping[str, type] = {
-            "values": np.float64, "lb": np.float64, "ub": np.float64, "weights": np.float64,
-            "fixed": np.bool_, "sensitive": np.bool_,
-            "lower": np.float64, "upper": np.float64, "sliding": np.float64,
-        }  # fmt: skip
-        known = {"counts": np.float64} if t.counts is not None else {}
-        for name, dtype in {**kinds, **known}.items():
-            array: NDArray[Any] = np.ascontiguousarray(getattr(t, name), dtype=dtype)
-            if array.shape != (n,):
-                raise InputError(f"{name} has {array.size} entries; the table has {n} cells.")
-            if array is getattr(t, name) and array.flags.writeable:
-                array = array.copy()  # the caller keeps his array writeable
-            array.setflags(write=False)
-            self._set(name, array)
-        rhs = np.array(t.rhs, dtype=np.float64).ravel()
-        rhs.setflags(write=False)
-        self._set("rhs", rhs)
-        T = t.relations
-        if T.shape != (len(rhs), n):
-            raise InputError(f"relations have shape {T.shape}; {(len(rhs), n)} is needed.")
-        if not T.has_sorted_indices:
-            T.sort_indices()
-        if len(t.codes) != len(t.dimensions):
-            raise InputError(f"codes of {len(t.codes)} dimensions are given; the table has {len(t.dimensions)}.")
-        if t.hierarchies and tuple(h.codes for h in t.hierarchies) != t.codes:
-            raise InputError("the codes of the dimensions are not those of their hierarchies.")
-        if t.dimensions and t.coordinates.shape != (n, len(t.dimensions)):
-            raise InputError(f"coordinates have shape {t.coordinates.shape}; {(n, len(t.dimensions))} is needed.")
-        for d, dimension in enumerate(t.dimensions):
-            place = t.coordinates[:, d]
-            if n and not (place.min() >= 0 and place.max() < len(t.codes[d])):
-                raise InputError(f"dimension {dimension!r}: a cell's code lies outside 0..{len(t.codes[d]) - 1}.")
 
-    def _first(self, bad: BoolArray) -> str:
-        return self.t.label(int(np.argmax(bad)))
-
-    def _refuse(self, bad: BoolArray, what: str, hint: str | None = None, kind: type[InputError] = InputError) -> None:
-        refuse_cells(self.t, bad, what, hint, kind)
-
-    def _numbers(self) -> None:
-        t = self.t
-        self._refuse(~(np.abs(t.values) < _LARGEST), "the value is not a finite number of sensible size.")
-        if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
-            raise InputError("relations: a coefficient or right-hand side is not a finite number.")
-        self._refuse(np.isnan(t.lb) | np.isnan(t.ub), "a bound is not a number.")
-        slack = RELATION * np.maximum(1.0, np.abs(t.values))
-        self._refuse(t.lb > t.values + slack, "the lower bound lies above the value.", "bounds must contain the truth.")
-        self._refuse(t.ub < t.values - slack, "the upper bound lies below the value.", "bounds must contain the truth.")
-        self._refuse(~(np.isfinite(t.weights) & (t.weights >= 0)), "the weight is not a finite number of at least 0.")
-        if t.counts is not None:  # who is alone in a cell, and which are empty, is read from them
-            self._refuse(~(t.counts >= 0), "the number of contributors is missing or negative.")
-            self._refuse(
-                (t.counts == 0) & (t.values != 0), "has a value, and no contributors.",
-                "give their number, or leave the column of numbers out.",
-            )  # fmt: skip
-        for attacker in t.attackers:
-            for index in (attacker.cells, attacker.sensitive):
-                if index is not None and len(index) and (index.min() < 0 or index.max() >= t.n_cells):
-                    raise InputError(f"attacker {attacker.name!r} names a cell outside 0..{t.n_cells - 1}.")
-
-    def _additivity(self) -> None:
-        t = self.t
-        residual, allowed = residuals(t.relations, t.rhs, t.values)
-        bad = np.abs(residual) > allowed
-        if bad.any():
-            order = np.argsort(allowed - np.abs(residual), kind="stable")[: int(bad.sum())]
-            worst = int(order[0])
-            error = AdditivityError(
-                f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is {t.relation_label(worst)}.",
-                hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
-                # where a part is missing, the difference is its value
-                internal=f"the worst is off by {abs(residual[worst]):.6g}.",
-            )
-            error.totals = tuple(self._total(relation) for relation in order.tolist())
-            raise error
-
-    def _total(self, relation: int) -> tuple[str, ...]:
-        """Return the codes of the one total of a relation; none where it has several, or cells have no codes."""
-        t, T = self.t, self.t.relations
-        span = slice(T.indptr[relation], T.indptr[relation + 1])
-        total = T.indices[span][T.data[span] < 0]
-        if len(total) != 1 or not t.dimensions:
-            return ()
-        return tuple(codes[i] for codes, i in zip(t.codes, t.coordinates[int(total[0])].tolist(), strict=True))
-
-    def _levels(self) -> None:
-        t = self.t
-        for name in ("lower", "upper", "sliding"):
-            level = getattr(t, name)
-            self._refuse(
-                ~(np.isfinite(level) & (level >= 0)),
-                f"the {name} level is not a finite number of at least 0.",
-                kind=LevelError,
-            )
-            self._refuse(
-                (level > 0) & ~t.sensitive, f"a {name} level on a cell that is not sensitive.", kind=LevelError
-            )
-        self._refuse(
-            t.sensitive & t.fixed,
-            "a sensitive cell cannot be fixed.",
-            "no release can protect a cell that must be published as it is: make it one or the other.",
-            LevelError,
+def _check_additivity(t: Table) -> None:
+    residual, allowed = residuals(t.relations, t.rhs, t.values)
+    bad = np.abs(residual) > allowed
+    if bad.any():
+        order = np.argsort(allowed - np.abs(residual), kind="stable")[: int(bad.sum())]
+        worst = int(order[0])
+        error = AdditivityError(
+            f"{int(bad.sum())} of {t.n_relations} relations do not hold; the worst is {t.relation_label(worst)}.",
+            hint="totals must equal the sum of their parts; correct the input, or ask for totals to be recomputed.",
+            # where a part is missing, the difference is its value
+            internal=f"the worst is off by {abs(residual[worst]):.6g}.",
         )
-        least = t.smallest_width
-        if least is not None and not (np.isfinite(least) and least >= 2 if t.integer else 0 < least < np.inf):
-            asked = "at least 2 whole numbers" if t.integer else "a share of the value above 0"
-            raise LevelError(f"smallest_width {least!r}: {asked} is needed.")
-        for attacker in t.attackers:
-            lo, hi = t.bounds(attacker)
-            need = t.levels(attacker)
-            a = t.values[need.cells]
-            slack = 1e-7 * np.maximum(1.0, np.abs(a))
-            for room, level, name in (
-                (a - lo[need.cells], need.lower, "lower"),
-                (hi[need.cells] - a, need.upper, "upper"),
-                (hi[need.cells] - lo[need.cells], need.sliding, "sliding"),
-            ):
-                bad = np.zeros(t.n_cells, bool)
-                bad[need.cells[level > room + slack]] = True
-                self._refuse(
-                    bad,
-                    f"the {name} level is wider than what attacker {attacker.name!r} already knows leaves open.",
-                    "lower the level, or widen the known bounds: no release can meet it.",
-                    LevelError,
-                )
+        error.totals = tuple(_codes_of_total(t, relation) for relation in order.tolist())
+        raise error
+
+
+def _codes_of_total(t: Table, relation: int) -> tuple[str, ...]:
+    """Return the codes of the one total of a relation; none where it has several, or cells have no codes."""
+    cells, signs = t.cells_of_relation(relation)
+    total = cells[signs < 0]
+    return tuple(t.codes_of(int(total[0])).values()) if len(total) == 1 and t.dimensions else ()
+
+
+def _check_levels(t: Table) -> None:
+    for name in ("lower", "upper", "sliding"):
+        level = getattr(t, name)
+        wrong = f"the {name} level is not a finite number of at least 0."
+        refuse_cells(t, ~(np.isfinite(level) & (level >= 0)), wrong, kind=LevelError)
+        wrong = f"a {name} level on a cell that is not sensitive."
+        refuse_cells(t, (level > 0) & ~t.sensitive, wrong, kind=LevelError)
+    refuse_cells(
+        t,
+        t.sensitive & t.fixed,
+        "a sensitive cell cannot be fixed.",
+        "no release can protect a cell that must be published as it is: make it one or the other.",
+        LevelError,
+    )
+    least = t.smallest_width
+    if least is not None and not (np.isfinite(least) and least >= 2 if t.integer else 0 < least < np.inf):
+        asked = "at least 2 whole numbers" if t.integer else "a share of the value above 0"
+        raise LevelError(f"smallest_width {least!r}: {asked} is needed.")
+    for attacker in t.attackers:
+        need = t.levels(attacker)
+        a, (lo, hi) = t.values[need.cells], (bound[need.cells] for bound in t.bounds(attacker))
+        slack = 1e-7 * np.maximum(1.0, np.abs(a))
+        for name, room in (("lower", a - lo), ("upper", hi - a), ("sliding", hi - lo)):
+            bad = np.zeros(t.n_cells, bool)
+            bad[need.cells[getattr(need, name) > room + slack]] = True
+            refuse_cells(
+                t,
+                bad,
+                f"the {name} level is wider than what attacker {attacker.name!r} already knows leaves open.",
+                "lower the level, or widen the known bounds: no release can meet it.",
+                LevelError,
+            )
 
 
 def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:

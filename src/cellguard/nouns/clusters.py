@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from cellguard.nouns.weights import WEIGHTS
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Keeper", "by_clusters", "joined", "kept_by", "run_clusters"]
+__all__ = ["Keeper", "by_clusters", "kept_by", "run_clusters"]
 
 Found = TypeVar("Found")
 
@@ -58,28 +58,27 @@ def kept_by(keeper: Keeper) -> Iterator[None]:
 
 def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any], options: dict[str, Any]) -> Release:
     """Protect each cluster of a publication by a verb, and put the releases together."""
-    from cellguard.nouns.distinct_cells import clusters, restricted
+    from cellguard.nouns.distinct_cells import cells_of_clusters, restricted
 
-    cluster_of, names = clusters(system, system.parts or ())
-    cells_of = [np.flatnonzero(cluster_of == number) for number in range(len(names))]
-    if len(names) == 1:
+    cells_of = cells_of_clusters(system)
+    if len(cells_of) == 1:
         own = _options_of_cluster(options, system, cells_of[0])
-        return joined(system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])])
+        return _joined_releases(system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])])
     keeper = _KEEPER.get()
-    made = {k: found for k in range(len(names)) if keeper is not None and (found := keeper.load(k)) is not None}
-    left = [k for k in range(len(names)) if k not in made]
+    made = {k: found for k in range(len(cells_of)) if keeper is not None and (found := keeper.load(k)) is not None}
+    left = [k for k in range(len(cells_of)) if k not in made]
     # the largest first: whoever works beside it has the small ones meanwhile
     left.sort(key=lambda k: (-int(system.sensitive[cells_of[k]].sum()), -len(cells_of[k]), k))
     tasks = ((k, restricted(system, cells_of[k]), _options_of_cluster(options, system, cells_of[k])) for k in left)
-    effort = np.array([_effort(system, cells_of[k]) for k in left])
+    effort = np.array([_effort_of_cluster(system, cells_of[k]) for k in left])
     for number, release in run_clusters(verb, args, tasks, effort, options):
         made[number] = release
         if keeper is not None:
             keeper.save(number, release)
-    return joined(system, [(made[k], cells_of[k]) for k in range(len(names))])
+    return _joined_releases(system, [(made[k], cells) for k, cells in enumerate(cells_of)])
 
 
-def _effort(system: Table, cells: IntArray) -> float:
+def _effort_of_cluster(system: Table, cells: IntArray) -> float:
     """Return what a cluster may take of the time: most goes to those with many sensitive cells."""
     return float(1.0 + system.sensitive[cells].sum() * np.log2(2.0 + len(cells)))
 
@@ -166,7 +165,7 @@ def _options_of_cluster(options: Mapping[str, Any], system: Table, cells: IntArr
     return out
 
 
-def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
+def _joined_releases(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
     """Put the releases of clusters together: one of the whole system."""
     from cellguard.nouns.release import Status
 
@@ -184,18 +183,14 @@ def joined(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
         "seconds": _added_figures(release.seconds for release, _ in made),
         "details": _added_figures(release.details for release, _ in made),
     }
-    for f in fields(first):
-        array = getattr(first, f.name)
-        if isinstance(array, np.ndarray):
-            whole = np.zeros(table.n_cells, array.dtype)
-            for release, cells in made:
-                whole[cells] = getattr(release, f.name)
-            changed[f.name] = whole
+    for name, array in first.cell_arrays().items():
+        changed[name] = np.zeros(table.n_cells, array.dtype)
+        for release, cells in made:
+            changed[name][cells] = getattr(release, name)
     if hasattr(first, "internal"):
         changed["internal"] = _joined_columns(table, made)
-    steps = [getattr(release, "step", 1) for release, _ in made]
-    if hasattr(first, "step"):
-        changed["step"] = max(steps)  # what is published of the step holds for every cluster
+    if hasattr(first, "step"):  # what is published of the step holds for every cluster
+        changed["step"] = max(getattr(release, "step", 1) for release, _ in made)
     return replace(first, **changed)
 
 

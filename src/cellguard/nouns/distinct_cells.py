@@ -13,8 +13,8 @@ from cellguard._engine.space.cross import relations_of_the_cross
 from cellguard._engine.space.groups import groups
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
-from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.assemble import cell_name
+from cellguard.nouns.checks import CELL_ARRAYS, residuals
 from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.publication import Equation, Part, Publication
 
-__all__ = ["assemble", "clusters", "restricted", "restricted_attacker"]
+__all__ = ["assemble", "cells_of_clusters", "clusters", "restricted"]
 
 
 def assemble(
@@ -44,23 +44,30 @@ def assemble(
     indicators = list(dict.fromkeys(part.indicator for part in parts))
     codes = {"indicator": tuple(indicators), **meanings.codes} if len(indicators) > 1 else dict(meanings.codes)
     sizes = [len(c) for c in codes.values()]
-    own = [_coordinates(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
+    own = [_coordinates_of_part(part, meanings.names[k], codes, indicators) for k, part in enumerate(parts)]
     cells, place = distinct_cells(own, sizes)
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
-        return "(" + ", ".join(f"{d}={c[cells[cell, k]]}" for k, (d, c) in enumerate(codes.items())) + ")"
+        return cell_name(codes, cells[cell])
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
     moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
-    joint = _equations(equations, codes["indicator"], sizes, cells) if equations else []
-    wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
+    joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
+    wrong += _false_equations(joint, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
-    across = _that_hold(_across(meanings, codes, sizes, cells), values)
+    across = _relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
-    T = vstack([T, _that_hold(_of_the_cross(meanings, codes, cells, _empty(tables, place, len(cells)), T), values)])
+    T = vstack(
+        [
+            T,
+            _relations_that_hold(
+                _relations_of_the_cross(meanings, codes, cells, _empty_cells(tables, place, len(cells)), T), values
+            ),
+        ]
+    )
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -94,7 +101,7 @@ def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:
     return replace(flags[0], names=tuple(n for n, _ in cells), reasons=tuple(r for _, r in cells), flagged=flagged)
 
 
-def _coordinates(
+def _coordinates_of_part(
     part: Part, names: dict[str, dict[str, str]], codes: dict[str, tuple[str, ...]], indicators: Sequence[str]
 ) -> Coordinates:
     """Return a table's cells in the publication's codes; a dimension it lacks is at its total, or at its population."""
@@ -114,7 +121,7 @@ def _coordinates(
     return out
 
 
-def _across(
+def _relations_across_tables(
     meanings: Meanings, codes: dict[str, tuple[str, ...]], sizes: Sequence[int], cells: Coordinates
 ) -> csr_array:
     """Return what the trees of all tables imply between cells of different tables."""
@@ -129,12 +136,12 @@ def _across(
     return relations_between(cells, sizes, families)[0]
 
 
-def _that_hold(relations: csr_array, values: FloatArray) -> csr_array:
+def _relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
     residual, allowed = residuals(relations, np.zeros(relations.shape[0]), values)
     return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
 
 
-def _empty(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
+def _empty_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
     """Return which distinct cells everybody knows to be empty."""
     empty = np.zeros(n, bool)
     for t, p in zip(tables, place, strict=True):
@@ -142,7 +149,7 @@ def _empty(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolAr
     return empty
 
 
-def _of_the_cross(
+def _relations_of_the_cross(
     meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray, known: csr_array
 ) -> csr_array:
     """Return what empty cells tell of each indicator about the cross of all tables, which is not published."""
@@ -166,7 +173,7 @@ def _of_the_cross(
     return csr_array(vstack(found))
 
 
-def _equations(
+def _relations_of_equations(
     equations: Sequence[Equation], indicators: tuple[str, ...], sizes: Sequence[int], cells: Coordinates
 ) -> list[tuple[Equation, csr_array]]:
     """Return one relation for every cell in which all indicators of an equation are published."""
@@ -190,7 +197,7 @@ def _equations(
     return out
 
 
-def _stands(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
+def _place_of_cell(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
     """Return where a cell stands, as messages say it: the first table that has it, with file and line."""
     for part, cells in zip(parts, place, strict=True):
         at = np.flatnonzero(cells == cell)
@@ -234,8 +241,17 @@ def clusters(table: Table, parts: Sequence[Part]) -> tuple[IntArray, tuple[tuple
     return cluster_of.astype(np.int64), names
 
 
-def restricted(table: Table, cells: IntArray) -> Table:
-    """Return the table of some cells that share no relation with the others."""
+def cells_of_clusters(table: Table) -> list[IntArray]:
+    """Return the cells of each cluster of a publication's system."""
+    cluster_of, names = clusters(table, table.parts or ())
+    return [np.flatnonzero(cluster_of == number) for number in range(len(names))]
+
+
+def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> Table:
+    """Return the table of some cells that share no relation with the others.
+
+    Respondents are found again when they are needed, unless those who are known here are to be kept.
+    """
     if len(cells) == table.n_cells:
         return table.with_(parts=None)
     T = table.relations
@@ -243,16 +259,17 @@ def restricted(table: Table, cells: IntArray) -> Table:
     place[cells] = np.arange(len(cells))
     rows = np.flatnonzero(np.diff(T.indptr) > 0)
     rows = rows[place[T.indices[T.indptr[rows]]] >= 0]
-    arrays = ("values", "lb", "ub", "weights", "fixed", "sensitive", "lower", "upper", "sliding")
-    changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in arrays}
+    known = (a.moved(place) for a in table.attackers if respondents or not a.derived)
+    people = tuple(a for a in known if not a.derived or len(a.cells))
+    changes: dict[str, Any] = {name: getattr(table, name)[cells] for name in CELL_ARRAYS}
     changes |= {
         "relations": T[rows][:, cells],
         "rhs": table.rhs[rows],
         "coordinates": table.coordinates[cells],
         "counts": None if table.counts is None else table.counts[cells],
         "statistics": None if table.statistics is None else table.statistics.take(cells),
-        "attackers": tuple(restricted_attacker(a, place) for a in table.attackers if not a.derived),
-        "insiders": False if table.insiders is False else None,
+        "attackers": people,
+        "insiders": any(a.derived for a in people) if respondents else False if table.insiders is False else None,
         "flags": None,
         "parts": None,
     }
@@ -260,16 +277,3 @@ def restricted(table: Table, cells: IntArray) -> Table:
     # a tenth of the values around: where those of the part are zeros, of the whole
     keep_widths(smallest_width(table)[cells], part)
     return part
-
-
-def restricted_attacker(attacker: Attacker, place: IntArray) -> Attacker:
-    """Return what somebody knows of some cells; `place` is where they stand, -1 for the others."""
-    known = place[attacker.cells] >= 0
-    changes: dict[str, Any] = {
-        "cells": place[attacker.cells[known]], "lb": attacker.lb[known], "ub": attacker.ub[known],
-    }  # fmt: skip
-    if attacker.sensitive is not None:
-        mine = place[attacker.sensitive] >= 0
-        changes |= {"sensitive": place[attacker.sensitive[mine]]}
-        changes |= {n: getattr(attacker, n)[mine] for n in ("lower", "upper", "sliding")}
-    return replace(attacker, **changes)

@@ -58,12 +58,10 @@ class TableView(NamedTuple):
 def tables_of(release: Release, name: str, views: Sequence[tuple[str, Sequence[str]]] = ()) -> dict[str, TableView]:
     """Return the tables of a release by name; linked ones, named with their dimensions by `views`, apart."""
     table = release.table
+    if table.parts:
+        whole = ((part, np.arange(part.table.n_cells)) for part in table.parts)
+        return {p.name: TableView(p.table, tuple(range(len(p.table.dimensions))), own, p.cells) for p, own in whole}
     out = {}
-    for part in table.parts or ():
-        mine = np.arange(part.table.n_cells)
-        out[part.name] = TableView(part.table, tuple(range(len(part.table.dimensions))), mine, part.cells)
-    if out:
-        return out
     for title, dims in views if len(views) > 1 else ((name, table.dimensions),):
         others = [d for d, own in enumerate(table.dimensions) if own not in dims]
         cells = np.flatnonzero(~table.coordinates[:, others].any(axis=1))

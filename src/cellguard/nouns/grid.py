@@ -66,38 +66,32 @@ def grids_of(
         return
     for part in table.parts or ():
         own = [cells[i] for i in part.cells.tolist()]
-        where = {tuple(row): i for i, row in enumerate(part.table.coordinates.tolist())}
-        yield from _grids_of_slices(part.table, own, where, part.name, part.table.dimensions)
+        yield from _grids_of_slices(part.table, own, part.name, part.table.dimensions)
     if table.parts:
         return
-    where = {tuple(row): i for i, row in enumerate(table.coordinates.tolist())}
     for name, dims in views or ((table.name, table.dimensions),):
-        yield from _grids_of_slices(table, cells, where, name, dims)
+        yield from _grids_of_slices(table, cells, name, dims)
 
 
-def _grids_of_slices(
-    table: Table, cells: Sequence[Cell], where: dict[tuple[int, ...], int], name: str, dims: Sequence[str]
-) -> Iterator[GridPage]:
+def _grids_of_slices(table: Table, cells: Sequence[Cell], name: str, dims: Sequence[str]) -> Iterator[GridPage]:
     index = [table.dimensions.index(d) for d in dims]
     down, across, further = index[0], index[1] if len(index) > 1 else None, index[2:]
-    rows = _heads(table, down)[:MAX_ROWS]
-    columns = [(0, Head("value", 0, False))] if across is None else _heads(table, across)[:MAX_COLUMNS]
-    slices = list(product(*(_heads(table, d) for d in further)))
+    rows = _heads_of_dimension(table, down)[:MAX_ROWS]
+    columns = [(0, Head("value", 0, False))] if across is None else _heads_of_dimension(table, across)[:MAX_COLUMNS]
+    slices = list(product(*(_heads_of_dimension(table, d) for d in further)))
     for chosen in slices[:MAX_SLICES]:
-        place = [0] * len(table.dimensions)
+        place = np.zeros((len(rows), len(columns), len(table.dimensions)), np.int32)
+        place[..., down] = [[code] for code, _ in rows]
+        if across is not None:
+            place[..., across] = [code for code, _ in columns]
         for d, (code, _) in zip(further, chosen, strict=True):
-            place[d] = code
-        grid = []
-        for r, row in rows:
-            place[down] = r
-            line = []
-            for c, _ in columns:
-                if across is not None:
-                    place[across] = c
-                cell = where.get(tuple(place))
-                line.append(Cell("", "nothing") if cell is None else cells[cell])
-            if any(cell.kind != "nothing" for cell in line):
-                grid.append((row, line))
+            place[..., d] = code
+        found = table.cells_at(place.reshape(-1, place.shape[-1])).reshape(place.shape[:2])
+        grid = [
+            (head, [cells[i] if i >= 0 else Cell("", "nothing") for i in line.tolist()])
+            for (_, head), line in zip(rows, found, strict=True)
+            if (line >= 0).any()
+        ]
         suffix = ", ".join(f"{table.dimensions[d]} {head.code}" for d, (_, head) in zip(further, chosen, strict=True))
         more = len(slices) - MAX_SLICES
         left_out = (
@@ -109,7 +103,7 @@ def _grids_of_slices(
         yield GridPage(f"{name}: {suffix}" if suffix else name, corner, [head for _, head in columns], grid, left_out)
 
 
-def _heads(table: Table, d: int) -> list[tuple[int, Head]]:
+def _heads_of_dimension(table: Table, d: int) -> list[tuple[int, Head]]:
     """Return the codes of a dimension in the order of its tree, with their depth."""
     codes = table.codes[d]
     if not table.hierarchies:

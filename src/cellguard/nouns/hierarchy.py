@@ -403,10 +403,7 @@ class Hierarchy:
         gone = self.depth > (self.n_levels if level is None else level)
         for code in np.argsort(self.depth, kind="stable")[1:]:  # parents before their children
             gone[code] |= gone[tree[code]] | closed[tree[code]]
-        kept = np.flatnonzero(~gone)
-        place = np.cumsum(~gone) - 1
-        up = np.where(tree[kept] >= 0, place[tree[kept]], -1)
-        return Hierarchy(tuple(self.codes[i] for i in kept), up, tuple(self.labels[i] for i in kept))
+        return self._of_codes(np.flatnonzero(~gone), tree)
 
     def below(self, code: str) -> Hierarchy:
         """Return what lies below a code, which becomes the total.
@@ -420,9 +417,13 @@ class Hierarchy:
         while (grown := inside | ((tree >= 0) & inside[np.maximum(tree, 0)])).sum() > inside.sum():
             inside = grown
         kept = np.concatenate([[start], np.flatnonzero(inside & (np.arange(len(inside)) != start))])
-        place = np.full(len(self.codes), -1, np.int64)
+        return self._of_codes(kept, tree)
+
+    def _of_codes(self, kept: IntArray, tree: IntArray) -> Hierarchy:
+        """Return the hierarchy of some codes of a tree, of which the first is the total."""
+        place = np.zeros(len(self.codes), np.int64)
         place[kept] = np.arange(len(kept))
-        up = np.where(kept == start, -1, place[np.maximum(tree[kept], 0)])
+        up = np.append(-1, place[tree[kept[1:]]])
         return Hierarchy(tuple(self.codes[i] for i in kept), up, tuple(self.labels[i] for i in kept))
 
     def recode(self, codes: Iterable[str], to: Hierarchy) -> list[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,11 +31,9 @@ def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
     >>> [t.label(i) for i in np.flatnonzero(kept_cells(t, ["total", ["region"]]))]
     ['(region=Total, sex=Total)', '(region=N, sex=Total)', '(region=S, sex=Total)']
     """
-    import numpy as np
-
     out = np.zeros(table.n_cells, bool)
     for entry in as_plain(keep):
-        single, cells = _cells(table, entry)
+        single, cells = _cells_of_entry(table, entry)
         if single and table.sensitive[cells].any():
             raise InputError(
                 f"keep: {table.label(int(np.argmax(cells)))} is sensitive and cannot stay as it is.",
@@ -43,10 +43,8 @@ def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
     return out & ~table.sensitive
 
 
-def _cells(table: Table, entry: Any) -> tuple[bool, BoolArray]:
+def _cells_of_entry(table: Table, entry: Any) -> tuple[bool, BoolArray]:
     """Return whether an entry names one cell, and its cells."""
-    import numpy as np
-
     out = np.zeros(table.n_cells, bool)
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
         if not 0 <= entry < table.n_cells:
@@ -88,8 +86,6 @@ def known_nearest(table: Table, base: FloatArray, kept: BoolArray) -> Table:
     >>> known.lb.tolist(), known.ub.tolist()
     ([22.0, 0.0, 0.0], [25.0, inf, inf])
     """
-    import numpy as np
-
     from cellguard._engine.numbers.multiples import ends
     from cellguard.nouns.release import unit_of_table
 

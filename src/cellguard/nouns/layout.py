@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,27 +60,24 @@ def fill_workbook(release: Release, template: str | Path, path: str | Path) -> N
     """
     if isinstance(release, Intervals):
         raise ReleaseError("a layout has one place for each cell; intervals are two numbers.", hint="save it as .xlsx.")
-    book = openpyxl().load_workbook(template)
-    _refuse_copies(book, Path(template))
-    _fill_book(book, release.table, _published_entries(release), Path(template))
-    _save_workbook(book, path)
+    _save_workbook(_filled_book(release.table, _published_entries(release), Path(template)), path)
 
 
 def check_workbook(table: Table, template: str | Path) -> None:
     """Refuse a workbook that a release of the table cannot be written into: before the work, and nothing is written."""
-    book = openpyxl().load_workbook(template)
-    _refuse_copies(book, Path(template))
-    _fill_book(book, table, [0] * table.n_cells, Path(template))
+    _filled_book(table, [0] * table.n_cells, Path(template))
 
 
-def _fill_book(book: Any, system: Table, texts: list[Any], template: Path) -> None:
-    filled = 0
+def _filled_book(system: Table, texts: list[Any], template: Path) -> Any:
+    book, filled = openpyxl().load_workbook(template), 0
+    _refuse_copies(book, template)
     for sheet in book.worksheets:
         for table, cells in _tables_of_sheet(system, sheet.title):
             filled += _Filling(sheet, table, template).fill([texts[i] for i in cells])
     if not filled:
         hint = "the codes of one dimension stand in a column, those of another in a row."
         raise InputError(f"{template}: no sheet has the codes of the table.", hint=hint)
+    return book
 
 
 def _tables_of_sheet(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
@@ -118,32 +117,30 @@ class _Filling:
     def fill(self, texts: list[Any]) -> int:
         """Fill the sheet, and return how many cells were; refuse numbers that would stay."""
         found = self._axes()
-        written: dict[int | tuple[int, int], str] = {}
-        heads: set[tuple[int, int]] = set()
+        shown: dict[int, str] = {}
+        known: set[tuple[int, int]] = set()
+        filled = 0
         if found is not None:
             down, across = found
             top = min((head.line for head in across.heads), default=min(down.codes, default=1))
             named = {h.dimension for h in (*down.heads, *across.heads)}
             place = [0 if d in named else self._named_above(d, top) for d in range(len(self.table.dimensions))]
             where = {tuple(row): i for i, row in enumerate(self.table.coordinates.tolist())}
-            for row, codes in down.codes.items():
-                for column, others in across.codes.items():
-                    own = {**codes, **others}
-                    cell = where.get(tuple(own.get(d, code) for d, code in enumerate(place)))
-                    self._write(row, column, cell, texts, written)
-            heads = {(h.line, k) if h.across else (k, h.line) for a in found for h in a.heads for k in h.places}
-        self._refuse_leftovers({place for place in written if isinstance(place, tuple)} | heads)
-        return sum(isinstance(place, tuple) for place in written)
-
-    def _write(self, row: int, column: int, cell: int | None, texts: list[Any], written: dict[Any, str]) -> None:
-        at = self.sheet.cell(row, column)
-        if cell is not None:
-            if cell in written:
-                text = f"{written[cell]} and {at.coordinate} would both show {self.table.label(cell)}"
-                self._refuse(text, "say by a head or by the title of the sheet what is different.")
-            written[cell] = at.coordinate
-        at.value = "." if cell is None else texts[cell]
-        written[row, column] = at.coordinate
+            for (row, codes), (column, others) in product(down.codes.items(), across.codes.items()):
+                own = {**codes, **others}
+                cell = where.get(tuple(own.get(d, code) for d, code in enumerate(place)))
+                at = self.sheet.cell(row, column)
+                if cell in shown:
+                    text = f"{shown[cell]} and {at.coordinate} would both show {self.table.label(cell)}"
+                    self._refuse(text, "say by a head or by the title of the sheet what is different.")
+                if cell is not None:
+                    shown[cell] = at.coordinate
+                at.value = "." if cell is None else texts[cell]
+            known = set(product(down.codes, across.codes))
+            filled = len(known)
+            known |= {(h.line, k) if h.across else (k, h.line) for a in found for h in a.heads for k in h.places}
+        self._refuse_leftovers(known)
+        return filled
 
     def _refuse(self, what: str, hint: str) -> None:
         raise InputError(f"{self.template}: sheet {self.sheet.title!r}: {what}.", hint=hint)
@@ -179,7 +176,7 @@ class _Filling:
         if not pairs:
             return None
         rows, columns = max(pairs, key=_size_of_heads)
-        outer = self._outer(heads, rows, columns)
+        outer = self._outer_heads(heads, rows, columns)
         return self._axis(rows, [h for h in outer if not h.across]), self._axis(columns, [h for h in outer if h.across])
 
     def _heads(self) -> list[_Head]:
@@ -198,7 +195,7 @@ class _Filling:
             if len(set(places.values())) > 1
         ]
 
-    def _outer(self, heads: list[_Head], rows: _Head, columns: _Head) -> list[_Head]:
+    def _outer_heads(self, heads: list[_Head], rows: _Head, columns: _Head) -> list[_Head]:
         """Return the heads of further dimensions: rows above that of the columns, columns beside that of the rows."""
         out = []
         for d in set(range(len(self.table.dimensions))) - {rows.dimension, columns.dimension}:
@@ -215,13 +212,13 @@ class _Filling:
         codes: dict[int, dict[int, int]] = {k: {inner.dimension: code} for k, code in inner.places.items()}
         for head in outer:
             for k in head.places:  # named there alone: a total of what stands below it
-                if k not in codes and self._at(inner, k).value is None:
+                if k not in codes and self._cell_at(inner, k).value is None:
                     codes[k] = {inner.dimension: 0}
         for head in outer:
-            covered = self._covered(head, sorted(codes))
+            covered = self._codes_over_lines(head, sorted(codes))
             for k, own in codes.items():
                 if k not in covered and own[inner.dimension] != 0:
-                    place = f"{self.sheet.title}!{self._at(inner, k).coordinate}"
+                    place = f"{self.sheet.title}!{self._cell_at(inner, k).coordinate}"
                     self._refuse(
                         f"no code of {self.table.dimensions[head.dimension]!r} stands over {place}",
                         "write it into the first cell over those that it is about, or merge the cells of the head.",
@@ -229,7 +226,7 @@ class _Filling:
                 own[head.dimension] = covered.get(k, 0)
         return _Axis((inner, *outer), codes)
 
-    def _covered(self, head: _Head, lines: list[int]) -> dict[int, int]:
+    def _codes_over_lines(self, head: _Head, lines: list[int]) -> dict[int, int]:
         """Return the code over each line: that of its merged cells, or the last one before it."""
         merged: dict[int, int] = {}
         for found in self.sheet.merged_cells.ranges:
@@ -242,7 +239,7 @@ class _Filling:
         code: int | None = None
         under: dict[int, int] = {}
         for k in range(min(head.places), max(lines) + 1):
-            if self._at(head, k).value is not None:
+            if self._cell_at(head, k).value is not None:
                 code = head.places.get(k)
             if code is not None and k in lines:
                 out[k] = code
@@ -254,7 +251,7 @@ class _Filling:
             )
         return out
 
-    def _at(self, head: _Head, k: int) -> Any:
+    def _cell_at(self, head: _Head, k: int) -> Any:
         return self.sheet.cell(head.line, k) if head.across else self.sheet.cell(k, head.line)
 
     def _named_above(self, d: int, line: int) -> int:
@@ -285,17 +282,13 @@ def _size_of_heads(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
 
 def _spellings_of_codes(table: Table, d: int) -> dict[str, int]:
     """Return how a code may be written: itself, its label, both, and without the zeros that a spreadsheet loses."""
-    codes = table.codes[d]
-    labels = table.hierarchies[d].labels if table.hierarchies else codes
-    out = {_plain_entry(code).lstrip("0"): i for i, code in enumerate(codes) if _plain_entry(code).isdigit()}
-    lost = [_plain_entry(code).lstrip("0") for code in codes if _plain_entry(code).isdigit()]
-    out = {text: i for text, i in out.items() if text and lost.count(text) == 1}
-    out |= {
-        f"{_plain_entry(code)} {_plain_entry(label)}": i
-        for i, (code, label) in enumerate(zip(codes, labels, strict=False))
-    }
-    out |= {_plain_entry(label): i for i, label in enumerate(labels)}
-    return out | {_plain_entry(code): i for i, code in enumerate(codes)}
+    codes = [_plain_entry(code) for code in table.codes[d]]
+    labels = [_plain_entry(label) for label in table.hierarchies[d].labels] if table.hierarchies else codes
+    lost = Counter(code.lstrip("0") for code in codes if code.isdigit())
+    out = {code.lstrip("0"): i for i, code in enumerate(codes) if code.isdigit() and lost[code.lstrip("0")] == 1}
+    out.pop("", None)
+    out |= {f"{code} {label}": i for i, (code, label) in enumerate(zip(codes, labels, strict=True))}
+    return out | {label: i for i, label in enumerate(labels)} | {code: i for i, code in enumerate(codes)}
 
 
 def _plain_entry(value: Any) -> str:

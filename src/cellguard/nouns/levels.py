@@ -15,7 +15,7 @@ Where only whole numbers are possible, levels are whole: a range of 0.4 around a
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,11 +54,9 @@ class Levels:
     sliding: FloatArray
     """The range must be at least this wide."""
 
-    def some(self, which: BoolArray) -> Levels:
+    def some(self, which: BoolArray | IntArray) -> Levels:
         """Return those of some of the cells."""
-        return Levels(
-            cells=self.cells[which], lower=self.lower[which], upper=self.upper[which], sliding=self.sliding[which]
-        )
+        return Levels(**{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
     @property
     def width(self) -> FloatArray:
@@ -112,7 +110,7 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: 
     array([2.])
     """
     need = table.levels(EXTERNAL if everywhere and attacker.derived else attacker)
-    lo, hi = _known(table, attacker, need.cells)
+    lo, hi = _known_bounds(table, attacker, need.cells)
     if everywhere and attacker.derived:
         unknown = hi > lo  # of what he is alone in nothing can be hidden from him
         need, lo, hi = need.some(unknown), lo[unknown], hi[unknown]
@@ -131,7 +129,7 @@ def required_levels(table: Table, attacker: Attacker = EXTERNAL, *, everywhere: 
     )
 
 
-def _known(table: Table, attacker: Attacker, cells: IntArray) -> tuple[FloatArray, FloatArray]:
+def _known_bounds(table: Table, attacker: Attacker, cells: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return what the attacker knows of some cells before the release; cheap for one who knows few."""
     lo, hi = table.lb[cells], table.ub[cells]
     if len(attacker.cells) and len(cells):
@@ -173,7 +171,7 @@ def movement_levels(table: Table, attacker: Attacker = EXTERNAL) -> Levels:
     lower, upper = np.where(sides[0] > 0, sides[0], sides[1]), np.where(sides[1] > 0, sides[1], sides[0])
     least = 1.0 if table.integer else noise
     lower, upper = np.maximum(lower, least), np.maximum(upper, least)
-    lo, hi = _known(table, attacker, cells)
+    lo, hi = _known_bounds(table, attacker, cells)
     open_ = hi > lo  # a cell that he knows already is never safe
     return Levels(
         cells=cells,
@@ -216,7 +214,7 @@ def _smallest_width(table: Table) -> FloatArray:
     width = np.where(asked, share * np.abs(table.values), 0.0)
     zeros = np.flatnonzero(asked & (table.values == 0))
     if len(zeros):
-        width[zeros] = share * _around(table, zeros)
+        width[zeros] = share * _size_around(table, zeros)
     return width
 
 
@@ -229,7 +227,7 @@ def _asked_cells(table: Table) -> BoolArray:
     return asked
 
 
-def _around(table: Table, cells: IntArray) -> FloatArray:
+def _size_around(table: Table, cells: IntArray) -> FloatArray:
     """Return the middle size of the cells in a relation with each of some cells; the table's where all are 0."""
     size = np.abs(table.values)
     T = table.relations

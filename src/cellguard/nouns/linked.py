@@ -33,7 +33,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
     hierarchies, codes = _joined_dimensions(tables)
     sizes = [len(c) for c in codes.values()]
-    cells, place = distinct_cells([_recoded(t, codes) for t in tables], sizes)
+    cells, place = distinct_cells([_coordinates_in_common_codes(t, codes) for t in tables], sizes)
     pieces = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides
@@ -48,9 +48,8 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "coordinates": cells,
         "library": next((t.library for t in tables if t.library is not None), None),
     }
-    label = {name: Hierarchy.flat(c[1:], total=c[0]) for name, c in codes.items()}
     values, wrong = shared_values(
-        tables, place, len(cells), lambda cell: cell_name(label, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
+        tables, place, len(cells), lambda cell: cell_name(codes, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
     )
     PublicationError.refuse(wrong)
     fields = merged_fields(tables, place, values)
@@ -79,7 +78,7 @@ def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], d
     return joined, {name: h.codes for name, h in joined.items()}
 
 
-def _recoded(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
+def _coordinates_in_common_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
     """Return the table's cells in the codes of all tables; a dimension it lacks is at its total."""
     out = np.zeros((table.n_cells, len(codes)), np.int32)
     for d, (name, known) in enumerate(codes.items()):
@@ -172,9 +171,5 @@ def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tup
                 raise InputError(
                     f"attacker {a.name!r} occurs in two tables.", hint="link the tables first, then add the attacker."
                 )
-            sensitive = None if a.sensitive is None else p[a.sensitive]
-            out[a.name] = Attacker(
-                name=a.name, cells=p[a.cells], lb=a.lb, ub=a.ub,
-                sensitive=sensitive, lower=a.lower, upper=a.upper, sliding=a.sliding,
-            )  # fmt: skip
+            out[a.name] = a.moved(p)
     return tuple(out.values())

@@ -48,7 +48,7 @@ class Meanings:
         while left:
             found: dict[str, _Dimension] = {}
             bad = set()
-            for d in _dimensions(left):
+            for d in _dimensions_of_parts(left):
                 try:
                     found[d] = _Dimension(d, left)
                 except InputError as error:
@@ -61,11 +61,11 @@ class Meanings:
                     families={d: tuple(one.families) for d, one in found.items()},
                 )
                 return meanings, left, list(wrong)
-            left = [part for part in left if bad.isdisjoint(_dimensions([part]))]
+            left = [part for part in left if bad.isdisjoint(_dimensions_of_parts([part]))]
         raise PublicationError.of(wrong)
 
 
-def _dimensions(parts: Sequence[Part]) -> list[str]:
+def _dimensions_of_parts(parts: Sequence[Part]) -> list[str]:
     """Return the dimensions of some tables, and those that they are a part of the population by."""
     own = [part.dimension(d) for part in parts for d in part.table.dimensions]
     return list(dict.fromkeys([*own, *(d for part in parts for d in part.where)]))
@@ -76,12 +76,12 @@ class _Dimension:
 
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
         self.name = name
-        self.trees = [_tree(part, name) for part in parts]
+        self.trees = [_codes_of_part(part, name) for part in parts]
         below: dict[str, set[str]] = defaultdict(set)
         for tree in self.trees:
             for code, children in tree.families:
                 below[code].update(children)
-        self.leaves = _leaves(name, below)
+        self.leaves = _leaves_of_codes(name, below)
         roots = list(dict.fromkeys(tree.root for tree in self.trees if tree.root is not None))
         listed = list(dict.fromkeys(code for tree in self.trees for code in tree.codes))
         self._refuse_two_meanings(roots, below)
@@ -163,7 +163,7 @@ class _Tree:
     """Its indicator and the value of its grand total, which tells whether it covers everybody."""
 
 
-def _tree(part: Part, dimension: str) -> _Tree:
+def _codes_of_part(part: Part, dimension: str) -> _Tree:
     """Return the codes that a table has in a dimension; the code of its population where it has none."""
     table = part.table
     own = next((d for d, name in enumerate(table.dimensions) if part.dimension(name) == dimension), None)
@@ -172,26 +172,23 @@ def _tree(part: Part, dimension: str) -> _Tree:
         alone = () if code is None else (code,)
         return _Tree(root=None, spelt=alone, codes=alone, families=(), place=part.place(-1))
     codes = table.codes[own]
-    families: list[Family] = []
+    families: list[Family] = [(codes[0], tuple(codes[1:]))]
     if table.hierarchies:
-        totals, indptr, kids = table.hierarchies[own].relations()
-        for k, total in enumerate(totals.tolist()):
-            families.append((codes[total], tuple(codes[c] for c in kids[indptr[k] : indptr[k + 1]])))
-    else:
-        families.append((codes[0], tuple(codes[1:])))
-    root = codes[0]
+        found = table.hierarchies[own].relations()
+        totals = enumerate(found.totals.tolist())
+        families = [(codes[total], tuple(codes[c] for c in found.parts_of(k))) for k, total in totals]
     if dimension in part.where:  # the total of a table for a part of the population is that part
-        families = [(part.where[dimension] if c == root else c, kids) for c, kids in families]
         root = part.where[dimension]
-        spelt, codes = codes, (root, *codes[1:])
+        families = [(root if code == codes[0] else code, kids) for code, kids in families]
+        renamed = (root, *codes[1:])
         named = part.place(-1)
-        return _Tree(root=root, spelt=spelt, codes=codes, families=tuple(families), place=named, declared=True)
+        return _Tree(root=root, spelt=codes, codes=renamed, families=tuple(families), place=named, declared=True)
     top = np.flatnonzero(~table.coordinates.any(axis=1))
     grand = (part.indicator, float(table.values[top[0]])) if len(top) and not part.where else None
-    return _Tree(root=root, spelt=codes, codes=codes, families=tuple(families), place=part.place(-1), grand=grand)
+    return _Tree(root=codes[0], spelt=codes, codes=codes, families=tuple(families), place=part.place(-1), grand=grand)
 
 
-def _leaves(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:
+def _leaves_of_codes(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:
     """Return the leaves under every code that has parts, over all tables; refuse codes that contain each other."""
     done: dict[str, frozenset[str]] = {}
     for start, first in below.items():

@@ -189,7 +189,7 @@ class Publication:
             given = list(tables)
         if not given:
             raise InputError("a publication needs at least one table.")
-        found, wrong = _checked(given, equations)
+        found, wrong = _checked_equations(given, equations)
         try:
             # what is wrong with some tables does not hide what is wrong with others
             meanings, fitting, misfits = Meanings.of(_of_one_period(given))
@@ -240,7 +240,7 @@ class Publication:
         return publication_picture(self)
 
 
-def _checked(
+def _checked_equations(
     parts: Sequence[Part], equations: Iterable[str | Equation]
 ) -> tuple[tuple[Equation, ...], list[CellguardError]]:
     """Return the equations whose indicators are there, and whatever is wrong with names and periods."""
@@ -256,7 +256,7 @@ def _checked(
     known = list(dict.fromkeys(part.indicator for part in parts))
     for equation in found:
         wrong += not_there("indicator", equation.names, known, place=f"equation {equation}: ")
-    return tuple(found), wrong + _periods(parts)
+    return tuple(found), wrong + _refused_periods(parts)
 
 
 def _of_one_period(parts: Sequence[Part]) -> list[Part]:
@@ -265,7 +265,7 @@ def _of_one_period(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if part.period in ("", first)]
 
 
-def _periods(parts: Sequence[Part]) -> list[CellguardError]:
+def _refused_periods(parts: Sequence[Part]) -> list[CellguardError]:
     """Refuse tables of different periods, unless each says which part of the population it covers."""
     dated = [part for part in parts if part.period]
     other = next((part for part in dated if part.period != dated[0].period), None)
@@ -310,11 +310,9 @@ class PublishedTable:
 
     def columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
         """Return its codes as it spells them, and what is published of its cells."""
-        from cellguard._io.frames import beside
+        from cellguard.nouns.sheets import sheet_of_part
 
-        rows, columns = self.part.rows(), self.release.columns(mark_primary=mark_primary)
-        published = {name: np.asarray(column)[self.part.cells[rows]] for name, column in columns.items()}
-        return beside(self.part.table.cell_codes(rows), published)
+        return sheet_of_part(self.part, self.release.columns(mark_primary=mark_primary)).columns
 
     def frame(self, like: Any = None) -> Any:
         """Return the table as a frame of the kind of `like`, or of the one that it was made from."""
@@ -339,11 +337,15 @@ def takes_publications(verb: Verb) -> Verb:
     @wraps(verb)
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
         system = required_table(table, verb.__name__)
-        if system.parts is None:
-            return told(verb.__name__, system, lambda: verb(system, *args, **options))
-        from cellguard.nouns.clusters import by_clusters
+        if system.parts is not None:
+            from cellguard.nouns.clusters import by_clusters
 
-        return by_clusters(both, system, args, options)
+            return by_clusters(both, system, args, options)
+        begin = perf_counter()  # the log is told sizes, status and seconds, never a value
+        _log.info("%s: %d cells, %d sensitive", verb.__name__, system.n_cells, int(system.sensitive.sum()))
+        release = verb(system, *args, **options)
+        _log.info("%s: %s after %.1f s", verb.__name__, release.status, perf_counter() - begin)
+        return release
 
     return cast("Verb", both)
 
@@ -360,12 +362,3 @@ def required_table(given: Any, verb: str) -> Table:
         hint="records: cg.tabulate(frame, by=[...], value='...'); cells with totals: "
         "cg.Table.from_frame(frame, [...]); then table.apply(cg.PPercent(10)) says what is sensitive.",
     )
-
-
-def told(verb: str, table: Table, make: Callable[[], Release]) -> Release:
-    """Make a release, and tell the log what happens: sizes, status and seconds, never a value."""
-    begin = perf_counter()
-    _log.info("%s: %d cells, %d sensitive", verb, table.n_cells, int(table.sensitive.sum()))
-    release = make()
-    _log.info("%s: %s after %.1f s", verb, release.status, perf_counter() - begin)
-    return release

@@ -92,12 +92,16 @@ class Release:
 
     def __post_init__(self) -> None:
         """Freeze what is published: what was audited is what is written."""
-        for f in fields(self):
-            array = getattr(self, f.name)
-            if isinstance(array, np.ndarray) and array.flags.writeable:
-                array = array.copy()  # the caller keeps his array writeable
-                array.setflags(write=False)
-                object.__setattr__(self, f.name, array)
+        for name, array in self.cell_arrays().items():
+            if array.flags.writeable:
+                own = array.copy()  # the caller keeps his array writeable
+                own.setflags(write=False)
+                object.__setattr__(self, name, own)
+
+    def cell_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the fields that have an entry for every cell."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: array for name, array in given.items() if isinstance(array, np.ndarray)}
 
     @property
     def gap(self) -> float:
@@ -230,18 +234,18 @@ class Release:
         A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. Withheld
         cells have one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
         """
-        from cellguard.nouns.sheets import save_release
+        from cellguard.nouns.sheets import check_place, write_release
 
         self._require_published()
         unsafe = False
-        writer = save_release(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
+        check_place(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
             if not allow_unsafe:
                 raise
             unsafe = True
-        writer(self, mark_primary=mark_primary, unsafe=unsafe)
+        write_release(self, path, layout, mark_primary=mark_primary, unsafe=unsafe)
         _log.info("%s: written to %s", self.method, path)
 
     def __repr__(self) -> str:

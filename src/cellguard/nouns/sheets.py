@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,13 @@ from cellguard._io.frames import beside
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
+    from cellguard.nouns.publication import Part
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "file_name", "linked_sheets", "refuse_ending", "save_release", "sheets_of", "write_columns",
-    "write_sheets",
+    "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "sheet_of_part", "sheets_of",
+    "write_columns", "write_release", "write_sheets",
 ]  # fmt: skip
 
 
@@ -59,33 +60,36 @@ class Sheet(NamedTuple):
         return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
 
 
-def sheets_of(release: Release, name: str, *, mark_primary: bool = False, unsafe: bool = False) -> dict[str, Sheet]:
-    """Return what is written, by table: of a publication each in the layout it came in."""
-    published = release.columns(mark_primary=mark_primary)
-    if not release.table.parts:
-        return {name: Sheet(release.table.cell_codes(), published, unsafe)}
-    out = {}
-    for part in release.table.parts:
-        rows = part.rows()
-        cells = part.cells[rows]
-        out[part.name] = Sheet(part.table.cell_codes(rows), {n: x[cells] for n, x in published.items()}, unsafe)
-    return out
-
-
-def linked_sheets(
-    release: Release, views: Sequence[tuple[str, Sequence[str]]], *, mark_primary: bool = False, unsafe: bool = False
+def sheets_of(
+    release: Release,
+    name: str,
+    views: Sequence[tuple[str, Sequence[str]]] = (),
+    *,
+    mark_primary: bool = False,
+    unsafe: bool = False,
 ) -> dict[str, Sheet]:
-    """Return the linked tables of a release apart: those of its cells that are at the total of all other dimensions.
+    """Return what is written, by table: of a publication each in the layout it came in.
 
-    `views` are their names and dimensions.
+    Linked tables, named with their dimensions by `views`, follow the sheet of all cells, each with those that are at
+    the total of all other dimensions.
     """
     from cellguard.nouns.exchange import tables_of
 
     published = release.columns(mark_primary=mark_primary)
-    return {
-        name: Sheet(view.codes(), {n: x[view.cells] for n, x in published.items()}, unsafe)
-        for name, view in tables_of(release, release.table.name, views).items()
-    }
+    if release.table.parts:
+        return {part.name: sheet_of_part(part, published, unsafe=unsafe) for part in release.table.parts}
+    sheets = {name: Sheet(release.table.cell_codes(), published, unsafe)}
+    for title, view in tables_of(release, name, views).items() if len(views) > 1 else ():
+        own = {column: x[view.cells] for column, x in published.items()}
+        sheets.setdefault(title, Sheet(view.codes(), own, unsafe))
+    return sheets
+
+
+def sheet_of_part(part: Part, published: Mapping[str, Any], *, unsafe: bool = False) -> Sheet:
+    """Return what is written of one table of a publication, from what is published of all cells."""
+    rows = part.rows()
+    own = {name: column[part.cells[rows]] for name, column in published.items()}
+    return Sheet(part.table.cell_codes(rows), own, unsafe)
 
 
 def write_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:
@@ -99,43 +103,42 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 """Endings of the files that a release can be saved as."""
 
 
-class Writer(Protocol):
-    """Writes a release to a place that was looked at before."""
-
-    def __call__(self, release: Release, *, mark_primary: bool, unsafe: bool) -> None: ...
-
-
-def save_release(path: str | Path, table: Table, layout: str | Path | None = None) -> Writer:
-    """Return what writes a release of the table to a place; refuse one that it cannot be written to."""
+def check_place(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
+    """Refuse a place that a release of the table cannot be written to."""
     place = Path(path)
-    folder = not place.suffix and bool(table.parts)
-    refuse_ending(place, folder=folder)
-    if place.is_dir() and not folder:
+    refuse_ending(place, folder=_is_folder(place, table))
+    if place.is_dir() and not _is_folder(place, table):
         raise InputError(f"{place}: is a folder; the name of a file is needed.")
-
     if layout is not None and not place.name.lower().endswith(".xlsx"):
         raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
 
-    def write(release: Release, *, mark_primary: bool, unsafe: bool) -> None:
-        if layout is not None:
-            from cellguard.nouns.layout import fill_workbook
 
-            if unsafe:
-                raise InputError("a layout has no place to say that a release is not safe.", hint="leave it out.")
-            fill_workbook(release, layout, place)
-            return
-        sheets = sheets_of(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
-        if place.name.lower().endswith(".xlsx"):
-            write_sheets(sheets, place)
-        elif folder:
-            place.mkdir(exist_ok=True)
-            for title, sheet in sheets.items():
-                write_columns(sheet.columns, place / f"{file_name(title)}.csv")
-        else:
-            whole = Sheet(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe)
-            write_columns(whole.columns, place)
+def _is_folder(place: Path, table: Table) -> bool:
+    return not place.suffix and bool(table.parts)
 
-    return write
+
+def write_release(
+    release: Release, path: str | Path, layout: str | Path | None, *, mark_primary: bool, unsafe: bool
+) -> None:
+    """Write a release to a place that was checked before."""
+    place = Path(path)
+    if layout is not None:
+        from cellguard.nouns.layout import fill_workbook
+
+        if unsafe:
+            raise InputError("a layout has no place to say that a release is not safe.", hint="leave it out.")
+        fill_workbook(release, layout, place)
+        return
+    sheets = sheets_of(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
+    if place.name.lower().endswith(".xlsx"):
+        write_sheets(sheets, place)
+    elif _is_folder(place, release.table):
+        place.mkdir(exist_ok=True)
+        for title, sheet in sheets.items():
+            write_columns(sheet.columns, place / f"{file_name(title)}.csv")
+    else:
+        whole = Sheet(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe)
+        write_columns(whole.columns, place)
 
 
 def refuse_ending(place: Path, *, folder: bool = False) -> None:

@@ -13,13 +13,14 @@ from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.assemble import FrameReading, derive_relations, from_frame
 from cellguard.nouns.attacker import EXTERNAL, Attacker
+from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from cellguard._io.description import Description, DimensionEntry
-    from cellguard.nouns.table import Table
 
 __all__ = ["columns", "files_of", "read_table", "write_table"]
 
@@ -51,17 +52,16 @@ def columns(table: Table) -> dict[str, Any]:
             out[name[field]] = column
     if table.counts is not None:
         out[name["counts"]] = table.counts
-    return out | _contributions(table)
+    return out | _contribution_columns(table)
 
 
-def _contributions(table: Table) -> dict[str, Any]:
+def _contribution_columns(table: Table) -> dict[str, Any]:
     """Return the largest contributions as columns top1, top2, ..., where they say all that rules look at."""
     cells = table.statistics
     if cells is None or not table.dimensions or cells.shadow or table.counts is None:
         return {}
-    if any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request)):
-        return {}
-    if not np.array_equal(cells.total, np.abs(table.values)):
+    more = any(extra is not None for extra in (cells.top_weights, cells.protected, cells.request))
+    if more or not np.array_equal(cells.total, np.abs(table.values)):
         return {}
     return {f"top{k + 1}": cells.top[:, k] for k in range(min(cells.units, cells.top.shape[1]))}
 
@@ -72,6 +72,10 @@ def _column_names(table: Table) -> dict[str, str]:
 
     taken = {name.lower() for name in table.dimensions}
     return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
+
+
+def _has_description(path: str | Path) -> bool:
+    return str(path).lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 
 def _stem_and_ending(path: Path) -> tuple[str, str]:
@@ -89,11 +93,20 @@ def _file_beside(path: Path, ending: str) -> Path:
 
 
 def write_table(table: Table, path: str | Path) -> None:
+    """Write a table in the format that the ending of the name says (see :meth:`Table.write`)."""
+    if _has_description(path):
+        _write_described(table, Path(path))
+        return
+    from cellguard._io.jj import write_jj
+
+    write_jj(path, {name: getattr(table, name) for name in (*CELL_ARRAYS, "relations", "rhs")})
+
+
+def _write_described(table: Table, path: Path) -> None:
     """Write the cells (.csv or .parquet), and beside them the description and, where needed, the relations."""
     from cellguard._io.description import Description, write_description
     from cellguard._io.frames import write_csv, write_parquet
 
-    path = Path(path)
     cells, name_of = columns(table), _column_names(table)
     write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
@@ -107,7 +120,7 @@ def write_table(table: Table, path: str | Path) -> None:
         for d, name in enumerate(table.dimensions)
     }
     entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
-    if not _implied(table):
+    if not _relations_are_implied(table):
         file = _file_beside(path, f".relations{_stem_and_ending(path)[1]}")
         T = table.relations
         row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
@@ -126,7 +139,7 @@ def _zeros_are_known(table: Table) -> bool:
     return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
 
 
-def _implied(table: Table) -> bool:
+def _relations_are_implied(table: Table) -> bool:
     """Whether the hierarchies imply exactly the table's relations."""
     if not table.hierarchies or table.rhs.any():
         return False
@@ -163,15 +176,17 @@ def _outline_of_hierarchy(h: Hierarchy) -> str:
 def _attacker_entry(a: Attacker) -> Any:
     from cellguard._io.description import AttackerEntry
 
-    lists = {name: getattr(a, name).tolist() for name in ("cells", "lb", "ub", "lower", "upper", "sliding")}
-    return AttackerEntry(name=a.name, sensitive=None if a.sensitive is None else a.sensitive.tolist(), **lists)
+    fields: dict[str, Any] = {name: getattr(a, name) for name in AttackerEntry.model_fields}
+    return AttackerEntry(**{name: x.tolist() if isinstance(x, np.ndarray) else x for name, x in fields.items()})
 
 
 # ---------------------------------------------------------------- reading
 
 
 def files_of(path: str | Path) -> list[Path]:
-    """Return the file of cells, the description beside it, and the hierarchies and relations that it names."""
+    """Return what is read of a table: its file, the description beside it, and hierarchies and relations it names."""
+    if not _has_description(path):
+        return [Path(path)]
     from cellguard._io.description import read_description
 
     about = _file_beside(Path(path), ".toml")
@@ -181,11 +196,19 @@ def files_of(path: str | Path) -> list[Path]:
 
 
 def read_table(path: str | Path) -> Table:
+    """Read a table from whatever :meth:`Table.write` writes."""
+    if _has_description(path):
+        return _read_described(Path(path))
+    from cellguard._io.jj import read_jj
+
+    return Table(name=Path(path).name.removesuffix(".gz").removesuffix(".jj"), **read_jj(path))
+
+
+def _read_described(path: Path) -> Table:
     """Read a table from a file of cells and the description beside it."""
     from cellguard._io.description import read_description
     from cellguard._io.frames import read_frame
 
-    path = Path(path)
     about = _file_beside(path, ".toml")
     if path.is_file() and not about.is_file():
         raise InputError(
@@ -209,9 +232,10 @@ def read_table(path: str | Path) -> Table:
         crossings=description.crossings, columns=_columns_named(about, description, given),
         relations=_read_relations(about, description, rows), known_zeros=description.known_zeros,
     )  # fmt: skip
+    attackers = (EXTERNAL, *(Attacker(**dict(entry)) for entry in description.attackers))
     table = from_frame(
         given, dims, reading, name=name, integer=description.integer, smallest_width=description.smallest_width,
-        insiders=description.insiders, attackers=_stored_attackers(description), **changes,
+        insiders=description.insiders, attackers=attackers, **changes,
     )  # fmt: skip
     usual = [name for name in takewhile(given.__contains__, (f"top{k}" for k in count(1))) if name not in dims]
     top = description.top or usual
@@ -242,11 +266,9 @@ def _hierarchy_described(entry: DimensionEntry, about: Path, column: Any) -> Hie
 
     total = entry.total or "Total"
     codes = [c for c in ([] if column is None else encode(column)[0]) if c != total]
-    return (
-        Hierarchy.flat(codes, total=total)
-        if entry.digits is None
-        else Hierarchy.from_digits(codes, entry.digits, total=total)
-    )
+    if entry.digits is None:
+        return Hierarchy.flat(codes, total=total)
+    return Hierarchy.from_digits(codes, entry.digits, total=total)
 
 
 def _hierarchy_of_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:
@@ -299,15 +321,3 @@ def _numbered_cells(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], 
         raise FormatError.at(path, None, "cells are numbered from 0 without gaps.")
     codes = [str(i) for i in range(len(index))]
     return {**given, "cell": codes}, {"cell": Hierarchy.flat(codes)}
-
-
-def _stored_attackers(description: Description) -> tuple[Attacker, ...]:
-    made = [
-        Attacker(
-            name=e.name, cells=np.array(e.cells, np.int64), lb=np.array(e.lb), ub=np.array(e.ub),
-            sensitive=None if e.sensitive is None else np.array(e.sensitive, np.int64),
-            lower=np.array(e.lower), upper=np.array(e.upper), sliding=np.array(e.sliding),
-        )
-        for e in description.attackers
-    ]  # fmt: skip
-    return (EXTERNAL, *made)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.checks import Check, residuals
+from cellguard.nouns.checks import check_table
+from cellguard.nouns.equations import levels_of_cells, mask_of_cells, relations_as_csr
 from cellguard.nouns.levels import Levels, keep_widths
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.assemble import Crossings
     from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["Levels", "Table", "residuals"]
+__all__ = ["Table"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -98,7 +99,7 @@ class Table:
     # ------------------------------------------------------------------ construction
 
     def __post_init__(self) -> None:
-        Check(self).run()
+        check_table(self)
 
     @classmethod
     def from_equations(
@@ -141,27 +142,7 @@ class Table:
         """
         a = np.asarray(values, dtype=np.float64).ravel()
         n = len(a)
-        is_sensitive = _mask_of_cells(sensitive, n, "sensitive")
-        T = _relations_as_csr(relations, n)
-
-        def levels(given: ArrayLike, name: str) -> FloatArray:
-            array = np.asarray(given, dtype=np.float64)
-            out = np.zeros(n)
-            if array.ndim and array.size == n:
-                return array.copy()
-            if array.ndim and array.size != is_sensitive.sum():
-                raise InputError(
-                    f"{name}: {array.size} levels given for {int(is_sensitive.sum())} sensitive cells.",
-                    hint="give one number, one per sensitive cell (in the order of the cells), or one per cell.",
-                )
-            if array.ndim:  # sensitive cells may have been named in any order
-                order = np.asarray(sensitive).ravel()
-                where = np.flatnonzero(is_sensitive) if order.dtype == bool else order
-                out[where] = array
-            else:
-                out[is_sensitive] = array
-            return out
-
+        T = relations_as_csr(relations, n)
         return cls(
             values=a,
             relations=T,
@@ -169,11 +150,11 @@ class Table:
             lb=np.broadcast_to(np.asarray(lb, np.float64), n),
             ub=np.broadcast_to(np.asarray(ub, np.float64), n),
             weights=np.abs(a) if weights is None else np.broadcast_to(np.asarray(weights, np.float64), n),
-            fixed=_mask_of_cells(fixed, n, "fixed"),
-            sensitive=is_sensitive,
-            lower=levels(lower, "lower"),
-            upper=levels(upper, "upper"),
-            sliding=levels(sliding, "sliding"),
+            fixed=mask_of_cells(fixed, n, "fixed"),
+            sensitive=mask_of_cells(sensitive, n, "sensitive"),
+            lower=levels_of_cells(lower, sensitive, n, "lower"),
+            upper=levels_of_cells(upper, sensitive, n, "upper"),
+            sliding=levels_of_cells(sliding, sensitive, n, "sliding"),
             **description,
         )
 
@@ -320,24 +301,16 @@ class Table:
 
         The description is the TOML file of the same name beside the cells; see the manual.
         """
-        if _is_frame(path):
-            from cellguard.nouns.store import read_table
+        from cellguard.nouns.store import read_table
 
-            return read_table(path)
-        from cellguard._io.jj import read_jj
-
-        raw = read_jj(path)
-        name = Path(path).name.removesuffix(".gz").removesuffix(".jj")
-        return cls(name=name, **raw)
+        return read_table(path)
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
         """Return every file that :meth:`read` reads: the table's own, its description, and what that names."""
-        if _is_frame(path):
-            from cellguard.nouns.store import files_of
+        from cellguard.nouns.store import files_of
 
-            return files_of(path)
-        return [Path(path)]
+        return files_of(path)
 
     def write(self, path: str | Path) -> None:
         """Write the table, atomically. It holds the true values: keep it internal.
@@ -345,15 +318,9 @@ class Table:
         ``.jj`` and ``.jj.gz`` hold the numbers; ``.csv`` and ``.parquet``, with the TOML file written
         beside them, hold everything but the statistics of the contributions.
         """
-        if _is_frame(path):
-            from cellguard.nouns.store import write_table
+        from cellguard.nouns.store import write_table
 
-            write_table(self, path)
-            return
-        from cellguard._io.jj import write_jj
-
-        names = ("values", "weights", "lb", "ub", "lower", "upper", "sliding", "fixed", "sensitive", "relations", "rhs")
-        write_jj(path, {name: getattr(self, name) for name in names})
+        write_table(self, path)
 
     def frame(self, like: Any = None) -> Any:
         """Return the cells as a frame of the kind of `like`, or of the one that the table was made from.
@@ -392,7 +359,7 @@ class Table:
         >>> t.fixed, t.ub
         (array([False,  True, False]), array([inf,  0., inf]))
         """
-        known = _mask_of_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
+        known = mask_of_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
         lb, ub = np.where(known, 0.0, self.lb), np.where(known, 0.0, self.ub)
         return self.with_(fixed=self.fixed | known, lb=lb, ub=ub)
 
@@ -465,6 +432,13 @@ class Table:
         """Indices of the sensitive cells."""
         return np.flatnonzero(self.sensitive)
 
+    @property
+    def inner(self) -> BoolArray:
+        """Which cells nothing adds up to."""
+        out = np.ones(self.n_cells, bool)
+        out[self.relations.indices[self.relations.data < 0]] = False
+        return out
+
     def bounds(self, attacker: Attacker = EXTERNAL) -> tuple[FloatArray, FloatArray]:
         """What the attacker knows of each cell before the release: the tighter of both bounds."""
         lo, hi = self.lb, self.ub
@@ -496,7 +470,10 @@ class Table:
 
     def codes_of(self, cell: int) -> dict[str, str]:
         """Return the code of a cell in each dimension; :meth:`cell` finds it by them."""
-        return {name: codes[0] for name, codes in self.cell_codes([cell]).items()}
+        if not self.dimensions:
+            return {"cell": str(cell)}
+        own = zip(self.dimensions, self.codes, self.coordinates[cell], strict=True)
+        return {dimension: codes[code] for dimension, codes, code in own}
 
     def cells_at(self, coordinates: ArrayLike) -> IntArray:
         """Return the cell at each row of indices of codes, one for each dimension; -1 where there is none."""
@@ -533,13 +510,15 @@ class Table:
             return f"cell {cell}"
         return "(" + ", ".join(f"{d}={code}" for d, code in self.codes_of(cell).items()) + ")"
 
+    def cells_of_relation(self, relation: int) -> tuple[IntArray, FloatArray]:
+        """Return the cells of a relation and their coefficients."""
+        span = slice(self.relations.indptr[relation], self.relations.indptr[relation + 1])
+        return self.relations.indices[span], self.relations.data[span]
+
     def relation_label(self, relation: int) -> str:
         """Name of a relation for messages: its total and its parts."""
-        T = self.relations
-        span = slice(T.indptr[relation], T.indptr[relation + 1])
-        cells, signs = T.indices[span], T.data[span]
-        total = cells[signs < 0]
-        parts = cells[signs > 0]
+        cells, signs = self.cells_of_relation(relation)
+        total, parts = cells[signs < 0], cells[signs > 0]
         if len(total) != 1:
             shown = " ".join(
                 f"{'+' if s > 0 else '-'} {self.label(int(c))}" for c, s in zip(cells[:4], signs[:4], strict=True)
@@ -562,43 +541,3 @@ class Table:
 
 _WITHOUT_RESPONDENTS = {"attackers", "insiders", "weights", "name", "flags", "parts"}
 """Fields that change nothing in what respondents know or must not learn."""
-
-
-def _is_frame(path: str | Path) -> bool:
-    return str(path).lower().endswith((".csv", ".csv.gz", ".parquet"))
-
-
-def _mask_of_cells(given: ArrayLike, n: int, name: str) -> BoolArray:
-    array = np.asarray(given)
-    if array.dtype == bool:
-        if array.shape != (n,):
-            raise InputError(f"{name}: {array.size} truth values given for {n} cells.")
-        return array.copy()
-    index = array.ravel().astype(np.int64)
-    if len(index) and (index.min() < 0 or index.max() >= n):
-        raise InputError(f"{name}: a cell index lies outside 0..{n - 1}.")
-    out = np.zeros(n, bool)
-    out[index] = True
-    return out
-
-
-def _relations_as_csr(relations: Any, n: int) -> csr_array:
-    from scipy.sparse import csr_array, issparse
-
-    if issparse(relations):
-        return csr_array(relations, dtype=np.float64)
-    rows: Sequence[Sequence[int]] = relations
-    if isinstance(relations, np.ndarray) and relations.ndim == 2:
-        return csr_array(relations.astype(np.float64))
-    lengths = np.array([len(r) for r in rows], dtype=np.int64)
-    if (lengths < 2).any():
-        raise InputError("a relation needs a total and at least one part.")
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    indices = np.concatenate([np.asarray(r, np.int64) for r in rows]) if len(rows) else np.zeros(0, np.int64)
-    if len(indices) and (indices.min() < 0 or indices.max() >= n):
-        raise InputError(f"a relation names a cell outside 0..{n - 1}.")
-    data = np.ones(len(indices))
-    data[indptr[:-1]] = -1.0
-    T = csr_array((data, indices, indptr), shape=(len(rows), n))
-    T.sum_duplicates()
-    return T

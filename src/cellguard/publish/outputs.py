@@ -16,7 +16,7 @@ from cellguard.check.partners import partners
 from cellguard.exceptions import InputError
 from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
 from cellguard.nouns.release import Adjustment, Release, Suppression
-from cellguard.nouns.sheets import file_name, linked_sheets, sheets_of, write_sheets
+from cellguard.nouns.sheets import file_name, sheets_of, write_sheets
 from cellguard.publish.audit_file import write_audit
 
 if TYPE_CHECKING:
@@ -117,11 +117,8 @@ def write_public(
 
     Of linked tables, named by `views`, there is one file with all cells too.
     """
-    sheets = sheets_of(release, name, mark_primary=output.mark_primary, unsafe=unsafe)
+    sheets = sheets_of(release, name, views, mark_primary=output.mark_primary, unsafe=unsafe)
     mark = "UNSAFE-" if unsafe else ""
-    if len(views) > 1 and not release.table.parts:
-        apart = linked_sheets(release, views, mark_primary=output.mark_primary, unsafe=unsafe)
-        sheets = {**sheets, **{title: sheet for title, sheet in apart.items() if title not in sheets}}
     for title, sheet in sheets.items():
         if "csv" in output.formats:
             write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)

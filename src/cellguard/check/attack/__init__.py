@@ -11,15 +11,6 @@ from cellguard.check.attack.verb import attack
 from cellguard.check.attack.weighing import WeighingAttack, weighing_attack
 
 __all__ = [
-    "Attack",
-    "CountRule",
-    "IntervalAttack",
-    "MatchingAttack",
-    "MethodAttack",
-    "WeighingAttack",
-    "attack",
-    "interval_attack",
-    "matching_attack",
-    "method_attack",
-    "weighing_attack",
-]
+    "Attack", "CountRule", "IntervalAttack", "MatchingAttack", "MethodAttack", "WeighingAttack", "attack",
+    "interval_attack", "matching_attack", "method_attack", "weighing_attack",
+]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,22 +17,15 @@ from cellguard.nouns.release import Release
 __all__ = ["Asked", "MethodKnowledge", "asked_cells"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     """Sensitive cells under attack."""
 
     knowledge: str
     """What the attacker adds to what the release says."""
     need: Levels
     """What every sensitive cell asks for."""
-    cells: IntArray
-    """Those that are attacked."""
-    lower: FloatArray
-    """Their lower levels."""
-    upper: FloatArray
-    """Their upper levels."""
-    sliding: FloatArray
-    """Widths that their ranges must have."""
+    attacked: Levels
+    """What those ask for that are attacked."""
     begin: float
     """When the attack began."""
 
@@ -73,12 +67,4 @@ def asked_cells(
     chosen = np.flatnonzero(release.table.values[need.cells] > 0) if positive else np.arange(len(need.cells))
     if len(chosen) > most:
         chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))
-    return Asked(
-        knowledge=knowledge,
-        need=need,
-        cells=need.cells[chosen],
-        lower=need.lower[chosen],
-        upper=need.upper[chosen],
-        sliding=need.sliding[chosen],
-        begin=begin,
-    )
+    return Asked(knowledge, need, need.some(chosen), begin)

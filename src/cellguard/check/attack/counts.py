@@ -1,17 +1,29 @@
-"""Count tables, and the rule by which their small cells are suppressed: what minami2019's attacker knows."""
+"""Count tables, and the rule by which their small cells are suppressed: what minami2019's attacker knows and learns.
+
+When the parameters of a suppression are secret he tries all their values (section 2.5). No published count is below
+the minimum frequency, and the least width is no wider than the widest suppressed cell: that leaves few values. One of
+them is possible when some candidate, suppressed by it, gives the published pattern; a count is possible when one
+possible value of the parameters leaves it possible.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cellguard._engine.counts import twoway
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, require_known
+from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["KNOWLEDGE", "CountRule", "Grid", "grid_of", "require_counts", "rule_of"]
+__all__ = [
+    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "grid_of", "over_all_parameters", "require_counts", "rule_of",
+]  # fmt: skip
 
 KNOWLEDGE = ("rule", "mechanism", "algorithm")
 """How much an attacker knows, see :mod:`cellguard.check.attack.matching`."""
@@ -84,6 +96,41 @@ class Grid:
         """Return the part of a pattern that lies in the grid."""
         return np.asarray(suppressed[self.cells])
 
+    def of_table(self, counts: NDArray[Any], pattern: BoolArray) -> NDArray[Any]:
+        """Return the counts of the cells of a pattern, of one or many grids, as they are and in the table's order."""
+        return np.asarray(counts[..., pattern][..., np.argsort(self.cells[pattern])] + self.least)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountAttack:
+    """What an attacker learned of the suppressed cells, one entry each in the table's order (confidential)."""
+
+    suppression: Suppression = field(repr=False)
+    """What was attacked."""
+    rule: CountRule
+    """What the attacker knows of the algorithm."""
+    cells: IntArray = field(repr=False)
+    """Indices of the suppressed cells."""
+    lower: FloatArray = field(repr=False)
+    """Lower ends of their intervals, as the attack finds them."""
+    upper: FloatArray = field(repr=False)
+    """Upper ends."""
+
+    @property
+    def primary(self) -> BoolArray:
+        """Which of the suppressed cells are sensitive."""
+        return np.asarray(self.suppression.table.sensitive[self.cells])
+
+    @property
+    def width(self) -> FloatArray:
+        """Width of the intervals."""
+        return self.upper - self.lower
+
+    @property
+    def unsafe(self) -> BoolArray:
+        """Sensitive cells whose interval is narrower than the rule promises (minami2019 section 4.2)."""
+        return np.asarray(self.primary & (self.width < self.rule.width))
+
 
 def require_counts(table: Table) -> None:
     """Refuse a table whose cells are not counts."""
@@ -104,23 +151,16 @@ def rule_of(table: Table) -> CountRule:
     that separates sensitive cells from the others, or the only number that does; cells are lost by
     their counts when those are the table's weights.
     """
-    s = table.sensitive
+    s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
-    inner = ~table.fixed
+    hint = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
     if not s.any() or len(widths) != 1 or widths[0] < 1:
-        raise InputError(
-            f"{table.name}: the rule cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
-        )
-    least, most = table.values[s].max() + 1, table.values[inner & ~s].min(initial=np.inf)
-    zeros = not (table.values[inner & ~s] == 0).any()
-    if not zeros:
-        most = table.values[inner & ~s & (table.values > 0)].min(initial=np.inf)
+        raise InputError(f"{table.name}: the rule cannot be told from the table.", hint=hint)
+    shown = table.values[inner & ~s]
+    zeros = not (shown == 0).any()
+    least, most = table.values[s].max() + 1, shown[(shown > 0) | zeros].min(initial=np.inf)
     if not least <= 5 <= most and least != most:
-        raise InputError(
-            f"{table.name}: the minimum frequency cannot be told from the table.",
-            hint="give it: cg.CountRule(minimum=..., width=...), or --minimum and --width.",
-        )
+        raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=hint)
     counts = bool((table.weights[inner] == table.values[inner]).all())
     return CountRule(
         minimum=5 if least <= 5 <= most else int(least),
@@ -136,9 +176,7 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     Inner cells are those that nothing adds up to. They form a grid when each lies in two relations
     and the relations fall into two families, rows and columns, that cross in one cell each.
     """
-    T = table.relations
-    inner = np.ones(table.n_cells, bool)
-    inner[T.indices[T.data < 0]] = False
+    T, inner = table.relations, table.inner
     n = int(inner.sum())
     if n == 0 or n > MAX_LINES**2 or (suppressed & ~inner).any() or not np.isin(T.data, (-1.0, 1.0)).all():
         return None
@@ -149,14 +187,14 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     lines = [line for line in lines if inner[line].any()]
     if not all(inner[line].all() and len(line) > 1 for line in lines):
         return None
-    cells = _crossed(lines, np.flatnonzero(inner))
+    cells = _rows_by_columns(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
         return None
     start = int(least[0])
     return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
 
 
-def _crossed(lines: list[IntArray], inner: IntArray) -> IntArray | None:
+def _rows_by_columns(lines: list[IntArray], inner: IntArray) -> IntArray | None:
     """Arrange the inner cells by row and column, or return None when they do not form a grid."""
     rows = [line for line in lines if not np.isin(line, lines[0]).any() or line is lines[0]]
     columns = [line for line in lines if np.isin(line, lines[0]).any() and line is not lines[0]]
@@ -172,3 +210,53 @@ def _crossed(lines: list[IntArray], inner: IntArray) -> IntArray | None:
             out[i, by_column.get(int(c), 0)] = c
     whole = np.array_equal(np.sort(out, axis=None), inner) and sum(map(len, lines)) == 2 * len(inner)
     return out if whole else None
+
+
+# ---------------------------------------------------------------- secret parameters
+
+
+def over_all_parameters(
+    grid: Grid, pattern: BoolArray, rule: CountRule, how: str, limit: int
+) -> tuple[list[CountRule], twoway.Effective]:
+    """Return the rules that could have led to the pattern, and the hull of their survivors.
+
+    `how` says when a candidate survives a rule, `limit` how many nodes the attack on each rule may take. What a
+    limit leaves open counts as possible.
+    """
+    low, high = twoway.feasibility_intervals(grid.counts, pattern)
+    wanted = np.flatnonzero(pattern)
+    possible: list[CountRule] = []
+    total: twoway.Effective | None = None
+    for candidate in _rules_to_try(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
+        law = candidate.law(grid)
+        found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
+        nobody = (found.inner_low > found.inner_high)[pattern].all()
+        if nobody and found.finished:
+            continue
+        possible.append(candidate)
+        total = found if total is None else _hull(total, found)
+    assert total is not None  # noqa: S101 - the true rule is among them
+    return possible, total
+
+
+def _rules_to_try(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
+    """Return the rule with every minimum that no published count is below, and every width that a cell has."""
+    shown = grid.counts[~pattern] + grid.least
+    if not rule.zeros:
+        shown = shown[shown > 0]
+    most = int(shown.min()) if len(shown) else int((grid.counts + grid.least).max()) + 1
+    widths = range(1, widest + 1)
+    return [replace(rule, minimum=minimum, width=width) for minimum in range(1, most + 1) for width in widths]
+
+
+def _hull(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:
+    """Return the hull of two results."""
+    return replace(
+        one,
+        low=np.minimum(one.low, other.low),
+        high=np.maximum(one.high, other.high),
+        inner_low=np.minimum(one.inner_low, other.inner_low),
+        inner_high=np.maximum(one.inner_high, other.inner_high),
+        finished=one.finished and other.finished,
+        work=one.work + other.work,
+    )

@@ -74,12 +74,12 @@ class DecimalIntruder:
         fell = np.ceil(x / (1.0 - self.lower) - near), np.floor((x + slack) / most + near)
         first, last = np.stack([rose[0], fell[0]]), np.stack([rose[1], fell[1]])
         if self.on_grid and not extra:
-            first, last = self._exactly(x, first, last)
+            first, last = self._exact_candidates(x, first, last)
         none = ~np.array(self.ways)
         first[none], last[none] = 1.0, 0.0
         return first, last
 
-    def _exactly(self, x: FloatArray, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _exact_candidates(self, x: FloatArray, first: FloatArray, last: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Leave out ends from which a level, rounded up to the grid, does not lead to x."""
         for side, share, sign in ((0, self.upper, 1.0), (1, self.lower, -1.0)):
             for _ in range(3):

@@ -116,17 +116,17 @@ def interval_attack(
     True
     """
     asked = asked_cells(release, knowledge, INTERVAL_KNOWLEDGE, most=cells, seed=seed, positive=True)
-    lo, hi = _believed(release, asked.need, knowledge)
-    s = asked.cells
+    lo, hi = _narrowed_intervals(release, asked.need, knowledge)
+    s = asked.attacked.cells
     if knowledge == "formulas":
         low, high = lo[s], hi[s]
     else:
         found = ranges(Sight(release.table.relations, lo, hi, release.table.values), AskedRanges(s), exact=True)
         low, high = found.low, found.high
-    return _judged(release, asked, low, high)
+    return _judged_intervals(release, asked, low, high)
 
 
-def _believed(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatArray, FloatArray]:
+def _narrowed_intervals(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatArray, FloatArray]:
     """Return what the attacker starts from: the published intervals, narrowed by what he knows besides."""
     t = release.table
     lo, hi = release.published_bounds()
@@ -153,10 +153,11 @@ def _believed(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatAr
     return low, high
 
 
-def _judged(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) -> IntervalAttack:
-    t, a = release.table, release.table.values[of.cells]
-    p, q = of.lower / a, of.upper / a
-    asked = np.maximum(of.lower + of.upper, of.sliding)
+def _judged_intervals(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) -> IntervalAttack:
+    t, need = release.table, of.attacked
+    a = t.values[need.cells]
+    p, q = need.lower / a, need.upper / a
+    asked = need.width
     guesses = [(low + high) / 2.0]
     if of.knowledge == "formulas":
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -168,8 +169,8 @@ def _judged(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) ->
     blind = np.minimum(np.maximum(2.0 * NEAR * a, unit) / np.maximum(high - low + unit, 1e-300), 1.0)
     blind[high - low < asked * 1e-2] = 0.0  # that so little is left is what he found out
     return IntervalAttack(
-        knowledge=of.knowledge, cells=of.cells, low=low, high=high, recovered=recovered, asked=asked,
+        knowledge=of.knowledge, cells=need.cells, low=low, high=high, recovered=recovered, asked=asked,
         kept=high - low >= asked * (1 - 1e-6) - noise,
-        both=(a - low >= of.lower - noise) & (high - a >= of.upper - noise),
+        both=(a - low >= need.lower - noise) & (high - a >= need.upper - noise),
         blind=float(blind.sum()), seconds=of.seconds,
     )  # fmt: skip

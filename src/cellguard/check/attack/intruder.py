@@ -187,14 +187,13 @@ class ProgramIntruder:
         kind = self.kind if self.k.weights == "release" else self.k.weights
         if kind == "table":
             return np.maximum(self.table.weights, 0.0)
-        if kind == "given":
-            return self._paper_weights(guess) if self.own_weight is None else np.asarray(self.own_weight)
         # no guess makes a cell heavier than the smallest value: a draw near 0 means nothing
-        size = np.where(guess == 0, 0.0, np.maximum(np.abs(guess), self.smallest))
-        return weights_by_value(kind, size)
-
-    def _paper_weights(self, guess: FloatArray) -> FloatArray:
-        return weights_by_value(_PAPER[self.norm], np.maximum(np.abs(guess), self.smallest))
+        size = np.maximum(np.abs(guess), self.smallest)
+        if kind == "given" and self.own_weight is not None:
+            return np.asarray(self.own_weight)
+        if kind == "given":
+            return weights_by_value(_PAPER[self.norm], size)
+        return weights_by_value(kind, np.where(guess == 0, 0.0, size))
 
     def _penalty(self, weight: FloatArray) -> FloatArray:
         """One large price per unit for all cells: no guess is trusted more than another.
@@ -247,22 +246,18 @@ class ProgramIntruder:
 
     def _levels(self, chosen: IntArray, guess: FloatArray, rng: Generator) -> tuple[FloatArray, FloatArray]:
         """Levels: known in B3 and C; otherwise the same share of the guess as of the truth, with an error."""
-        t, s = self.table, chosen
+        t, s, both = self.table, chosen, (self.raise_by, self.lower_by)
         if not self.k.sensitive:  # he takes the middle share of all for each of the cells that he drew
             of = self.sensitive
-            reference = np.abs(guess[s])
-            shares = [
-                float(np.median(level[of] / (np.abs(t.values[of]) + _DELTA)))
-                for level in (self.raise_by, self.lower_by)
-            ]
-            levels = [share * reference for share in shares]
+            size = np.abs(t.values[of]) + _DELTA
+            levels = [float(np.median(level[of] / size)) * np.abs(guess[s]) for level in both]
         elif self.scenario in ("B3", "C"):
-            levels = [self.raise_by[s], self.lower_by[s]]
+            levels = [level[s] for level in both]
         else:
             reference = (self.x if self.k.levels_around == "published" else guess)[s]
             levels = []
-            for level in (self.raise_by[s], self.lower_by[s]):
-                share = level / (t.values[s] + _DELTA)
+            for level in both:
+                share = level[s] / (t.values[s] + _DELTA)
                 low = np.maximum(0.0, share - self.k.level_error)
                 levels.append(reference * rng.uniform(low, share + self.k.level_error))
         return self._with_surplus(levels, rng)

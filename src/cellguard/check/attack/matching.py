@@ -25,9 +25,17 @@ import numpy as np
 
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
-from cellguard.check.attack.parameters import over_all_parameters
-from cellguard.check.attack.sampling import inner_cells, sample
+from cellguard.check.attack.counts import (
+    KNOWLEDGE,
+    CountAttack,
+    CountRule,
+    Grid,
+    grid_of,
+    over_all_parameters,
+    require_counts,
+    rule_of,
+)
+from cellguard.check.attack.sampling import sample
 from cellguard.exceptions import InputError, ReleaseError, require_known
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
@@ -39,28 +47,19 @@ _LIMIT = 50_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MatchingAttack:
+class MatchingAttack(CountAttack):
     """What the attacker learned of the suppressed cells, one entry each in the table's order.
 
-    Confidential: it is what the release lets somebody compute of hidden cells.
+    Confidential: it is what the release lets somebody compute of hidden cells. `lower` and `upper` are the effective
+    intervals from outside: no survivor has a smaller or a greater value (proven).
     """
 
-    suppression: Suppression = field(repr=False)
-    """What was attacked."""
-    rule: CountRule
-    """What the attacker knows of the algorithm."""
     knows: str
-    """How much of it he uses: rule, mechanism or algorithm."""
-    cells: IntArray = field(repr=False)
-    """Indices of the suppressed cells."""
+    """How much of the rule he uses: rule, mechanism or algorithm."""
     feasible_lower: FloatArray = field(repr=False)
     """Feasibility intervals: what the margins and the published cells alone leave open."""
     feasible_upper: FloatArray = field(repr=False)
     """Their upper ends."""
-    lower: FloatArray = field(repr=False)
-    """Effective intervals from outside: no survivor has a smaller value (proven)."""
-    upper: FloatArray = field(repr=False)
-    """No survivor has a greater value (proven)."""
     inner_lower: FloatArray = field(repr=False)
     """Effective intervals from inside: the smallest value of a survivor that was found; NaN without one."""
     inner_upper: FloatArray = field(repr=False)
@@ -75,21 +74,6 @@ class MatchingAttack:
     """With secret parameters: the rules that could have led to the pattern, the true one among them."""
     seconds: float
     """How long it took."""
-
-    @property
-    def primary(self) -> BoolArray:
-        """Which of the suppressed cells are sensitive."""
-        return np.asarray(self.suppression.table.sensitive[self.cells])
-
-    @property
-    def width(self) -> FloatArray:
-        """Width of the effective intervals, from outside."""
-        return self.upper - self.lower
-
-    @property
-    def unsafe(self) -> BoolArray:
-        """Sensitive cells that are proven narrower than the rule promises (minami2019 section 4.2)."""
-        return np.asarray(self.primary & (self.width < self.rule.width))
 
     @property
     def safe(self) -> BoolArray:
@@ -129,12 +113,8 @@ class MatchingAttack:
         At most `limit`; of a table that is not two-way, an error.
         """
         grid = _require_grid(self.suppression)
-        found = twoway.candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
-        place = np.searchsorted(self.cells, grid.cells)
         hidden = grid.pattern(self.suppression.suppressed)
-        out = np.zeros((len(found), len(self.cells)), np.int64)
-        out[:, place[hidden]] = found[:, hidden] + grid.least
-        return out
+        return grid.of_table(twoway.candidates(grid.counts, hidden, limit), hidden)
 
     def count_candidates(self, limit: int = 10**12) -> int:
         """Return how many candidates there are; what reaches `limit` is a lower bound."""
@@ -196,7 +176,7 @@ def matching_attack(
     0
     """
     begin = time.perf_counter()
-    rule = _rule(suppression, rule)
+    rule = _rule_of_attack(suppression, rule)
     knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
     require_known("knows", knows, KNOWLEDGE)
     require_known("cells", cells, ("all", "primary"))
@@ -205,10 +185,10 @@ def matching_attack(
     if grid is None and secret:
         raise InputError("secret parameters are tried for two-way tables with published margins, by their rule only.")
     if grid is None:
-        intervals = _sampled(suppression, rule, knows, algorithm, samples, seed)
+        intervals = _intervals_of_tried(suppression, rule, knows, algorithm, samples, seed)
     else:
         _check_rule(suppression, rule, grid, knows, limit)
-        intervals = _listed(suppression, rule, grid, _Listing(knows, cells, limit, secret))
+        intervals = _intervals_of_all(suppression, rule, grid, _Listing(knows, cells, limit, secret))
     return MatchingAttack(
         suppression=suppression,
         rule=rule,
@@ -228,7 +208,7 @@ class _Listing(NamedTuple):
     secret: bool
 
 
-def _listed(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
+def _intervals_of_all(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
     """Intervals over all candidates of a two-way table."""
     knows, cells, limit, secret = asked
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
@@ -240,19 +220,14 @@ def _listed(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listi
         rules, found = over_all_parameters(grid, pattern, rule, how, limit)
     else:
         found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
-    order = np.argsort(grid.cells[pattern])
-
-    def hidden(values: IntArray) -> FloatArray:
-        return values[pattern][order].astype(np.float64) + grid.least
-
-    nobody = (found.inner_low > found.inner_high)[pattern][order]
-    return {
-        "feasible_lower": hidden(low),
-        "feasible_upper": hidden(high),
-        "lower": hidden(found.low),
-        "upper": hidden(found.high),
-        "inner_lower": np.where(nobody, np.nan, hidden(found.inner_low)),
-        "inner_upper": np.where(nobody, np.nan, hidden(found.inner_high)),
+    ends = {
+        "feasible_lower": low, "feasible_upper": high, "lower": found.low, "upper": found.high,
+        "inner_lower": found.inner_low, "inner_upper": found.inner_high,
+    }  # fmt: skip
+    out = {name: grid.of_table(end.astype(np.float64), pattern) for name, end in ends.items()}
+    nobody = out["inner_lower"] > out["inner_upper"]
+    out["inner_lower"][nobody] = out["inner_upper"][nobody] = np.nan
+    return out | {
         "exact": found.finished and cells == "all",
         "approach": "enumeration",
         "work": found.work,
@@ -260,7 +235,7 @@ def _listed(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listi
     }
 
 
-def _sampled(
+def _intervals_of_tried(
     suppression: Suppression,
     rule: CountRule,
     knows: str,
@@ -296,7 +271,7 @@ def _sampled(
 # ---------------------------------------------------------------- what is refused
 
 
-def _rule(suppression: Suppression, rule: CountRule | None) -> CountRule:
+def _rule_of_attack(suppression: Suppression, rule: CountRule | None) -> CountRule:
     if not isinstance(suppression, Suppression):
         raise InputError(
             f"the matching attack is for suppressions, not for {type(suppression).__name__}.",
@@ -325,7 +300,7 @@ def _require_grid(suppression: Suppression) -> Grid:
 def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
     """Refuse a pattern that shows a sensitive cell, and a rule that makes others sensitive than the table."""
     table = suppression.table
-    judged = inner_cells(table) & ~table.fixed
+    judged = table.inner & ~table.fixed
     small = judged & rule.sensitive(table.values)
     shown = (small | (table.sensitive & ~table.fixed)) & ~suppression.suppressed
     if shown.any():

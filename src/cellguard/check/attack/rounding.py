@@ -101,11 +101,7 @@ class MethodAttack(MethodKnowledge):
 
 
 def method_attack(
-    release: Rounding | Perturbation,
-    knowledge: str = "nearest",
-    *,
-    cells: int = 200,
-    seed: int = 0,
+    release: Rounding | Perturbation, knowledge: str = "nearest", *, cells: int = 200, seed: int = 0
 ) -> MethodAttack:
     """Attack a rounded or perturbed table with what is known of the method.
 
@@ -131,27 +127,23 @@ def method_attack(
     ([16.25], [23.75], [True])
     """
     asked = asked_cells(release, knowledge, KNOWLEDGE, most=cells, seed=seed)
-    low, high = _Belief(release, asked.need, knowledge).ranges(asked.cells)
-    return _judged(release, asked, low, high)
+    low, high = _Belief(release, asked.need, knowledge).ranges(asked.attacked.cells)
+    return _judged_beliefs(release, asked, low, high)
 
 
-def _judged(release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray) -> MethodAttack:
-    t, s = release.table, of.cells
-    a = t.values[s]
+def _judged_beliefs(release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray) -> MethodAttack:
+    t, need = release.table, of.attacked
+    s, a = need.cells, t.values[need.cells]
     lo, hi = (x[s] for x in release.published_bounds())
     noise = _FAR * np.maximum(1.0, hi - lo)
+    keep = 1 - float(LEVEL_TOLERANCE)
+    fits = bool(len(s)) and bool(np.isfinite(low).all())
     with np.errstate(invalid="ignore"):
         held = (low <= a + noise) & (a <= high + noise)
-        keep = 1 - float(LEVEL_TOLERANCE)
-        narrow = (
-            (a - low < of.lower * keep - noise)
-            | (high - a < of.upper * keep - noise)
-            | (high - low < of.sliding * keep - noise)
-        )
+        kept = ((a - low, need.lower), (high - a, need.upper), (high - low, need.sliding))
+        narrow = np.logical_or.reduce([distance < level * keep - noise for distance, level in kept])
         exact = held & (high - low <= 2 * noise)
-        width = (
-            float(np.mean((high - low) / np.maximum(hi - lo, noise))) if len(s) and np.isfinite(low).all() else np.nan
-        )
+        width = float(np.mean((high - low) / np.maximum(hi - lo, noise))) if fits else np.nan
     moved = np.abs(release.values - t.values)[of.need.cells]
     half = release.distance[of.need.cells] / 2
     return MethodAttack(
@@ -173,7 +165,7 @@ class _Belief:
         if knowledge == "levels":
             low, high = _no_nearer_than_levels(t.values, v, need, low, high)
         elif isinstance(release, Perturbation):
-            near = _at_multiple(release) & ~t.fixed
+            near = ~off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
             half = release.distance / 2
             low, high = np.where(near, np.maximum(low, -half), low), np.where(near, np.minimum(high, half), high)
         if knowledge == "nearest" and isinstance(release, Rounding):
@@ -204,12 +196,6 @@ class _Belief:
                 break  # nothing fits, whichever cell is asked for
             self.program.options(presolve="off")  # the last vertex is the better start
         return ends[0], ends[1]
-
-
-def _at_multiple(release: Perturbation) -> BoolArray:
-    if release.base is None:
-        return np.zeros(release.table.n_cells, bool)
-    return ~off_base(release.values, release.base)
 
 
 def _no_nearer_than_levels(

@@ -2,30 +2,38 @@
 
 A survivor that was found is one: the survivors' hull bounds the effective intervals from inside. From
 outside there are only the feasibility intervals. What lies between is not known.
+
+Where candidates are few they are listed (minami2019 section 3.2, lines 6 to 9 of algorithm 1): a candidate is the
+true table plus a whole-number combination of the null space of the relations between the suppressed cells. The
+parameters of that space are cells; they are set one after the other, all partial tables at once, and a partial table
+is dropped when no values of the parameters left keep a cell within its range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._engine.space.reduce import reduce
+from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.attack.counts import CountRule
-from cellguard.check.attack.listing import list_candidates
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["Sampled", "as_counted", "inner_cells", "sample"]
+__all__ = ["Sampled", "sample"]
 
 _TRIES = 3
 """Candidates that are tried on the way to a cell's extreme."""
 _STEPS = 20
 """Random moves between two candidates."""
+_PARTIAL = 50
+"""Partial tables per candidate wanted: more, and the list is given up."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,16 +50,9 @@ class Sampled:
     """Whether all candidates were tried: then the intervals are exact."""
 
 
-def inner_cells(table: Table) -> BoolArray:
-    """Return the cells that nothing adds up to: those that a count rule judges."""
-    inner = np.ones(table.n_cells, bool)
-    inner[table.relations.indices[table.relations.data < 0]] = False
-    return inner
-
-
-def as_counted(table: Table, rule: CountRule, counts: FloatArray) -> Table:
+def _as_counted(table: Table, rule: CountRule, counts: FloatArray) -> Table:
     """Return the table as it would be with other counts: what the rule makes sensitive, at its width."""
-    sensitive = inner_cells(table) & rule.sensitive(counts) & ~table.fixed
+    sensitive = table.inner & rule.sensitive(counts) & ~table.fixed
     none = np.zeros(table.n_cells)
     return table.with_(
         values=counts,
@@ -87,7 +88,7 @@ def sample(
     hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
     rng = np.random.default_rng(seed)
     truth = np.rint(table.values).astype(np.int64)
-    listed = list_candidates(suppression, low, high, samples)
+    listed = _list_candidates(suppression, low, high, samples)
     if not hunt.try_one(truth):
         listed = None
     elif listed is not None:
@@ -104,34 +105,31 @@ def sample(
     )  # fmt: skip
 
 
-class _Test:
+class _Test(NamedTuple):
     """Whether a candidate leads to the published pattern."""
 
-    def __init__(
-        self,
-        suppression: Suppression,
-        rule: CountRule,
-        weak: IntArray,
-        knows: str,
-        algorithm: Callable[[Table], BoolArray] | None,
-    ) -> None:
-        self.table, self.hidden, self.rule = suppression.table, suppression.suppressed, rule
-        self.weak, self.knows, self.algorithm = weak, knows, algorithm
+    suppression: Suppression
+    rule: CountRule
+    weak: IntArray
+    """Cells whose range is too narrow for a sensitive one."""
+    knows: str
+    algorithm: Callable[[Table], BoolArray] | None
 
     def survives(self, x: IntArray) -> bool:
         """Judge a candidate by what the attacker knows."""
-        candidate = as_counted(self.table, self.rule, x.astype(np.float64))
-        if candidate.sensitive[self.weak].any() or (candidate.sensitive & ~self.hidden).any():
+        hidden = self.suppression.suppressed
+        candidate = _as_counted(self.suppression.table, self.rule, x.astype(np.float64))
+        if candidate.sensitive[self.weak].any() or (candidate.sensitive & ~hidden).any():
             return False
         if self.knows == "algorithm":
-            return self.algorithm is not None and np.array_equal(self.algorithm(candidate), self.hidden)
-        return self.knows == "rule" or not any(self._spare(candidate, i) for i in np.flatnonzero(self.hidden).tolist())
+            return self.algorithm is not None and np.array_equal(self.algorithm(candidate), hidden)
+        return self.knows == "rule" or not any(self._spare(candidate, i) for i in np.flatnonzero(hidden).tolist())
 
     def _spare(self, candidate: Table, cell: int) -> bool:
         """Whether the pattern would be safe without the cell."""
         if candidate.sensitive[cell]:
             return False
-        hidden = self.hidden.copy()
+        hidden = self.suppression.suppressed.copy()
         hidden[cell] = False
         sensitive = candidate.sensitive_cells
         T = candidate.relations
@@ -180,3 +178,47 @@ class _Hunt:
             if not path:
                 self.tried += 1
                 return
+
+
+def _list_candidates(suppression: Suppression, low: FloatArray, high: FloatArray, limit: int) -> IntArray | None:
+    """Return all candidates, one row of all cells each; None when there are more than `limit`, or too many on the way.
+
+    Parameters
+    ----------
+    suppression
+        What is published.
+    low, high
+        Whole-number ranges of the suppressed cells, in their order.
+    limit
+        How many candidates are few.
+    """
+    table, hidden = suppression.table, suppression.suppressed
+    cells = np.flatnonzero(hidden)
+    if not np.isfinite(high).all() or not np.isfinite(low).all():
+        return None
+    reduction = reduce(table.relations, hidden)
+    order = np.argsort((high - low)[np.searchsorted(cells, reduction.parameters)], kind="stable")
+    basis = reduction.basis[cells][:, order].toarray()
+    at = np.searchsorted(cells, reduction.parameters[order])
+    start = np.rint(table.values[cells])
+    steps = [np.arange(low[k] - start[k], high[k] - start[k] + 1) for k in at.tolist()]
+    # what the parameters that are not yet set can still do to each cell
+    least, most = np.zeros((len(steps) + 1, len(cells))), np.zeros((len(steps) + 1, len(cells)))
+    for k in range(len(steps) - 1, -1, -1):
+        ends = np.outer([steps[k][0], steps[k][-1]], basis[:, k])
+        least[k], most[k] = least[k + 1] + ends.min(axis=0), most[k + 1] + ends.max(axis=0)
+    partial = start[None, :]
+    for k, moves in enumerate(steps):
+        if len(partial) * len(moves) > _PARTIAL * max(limit, 1) * 10:
+            return None
+        partial = (partial[:, None, :] + np.outer(moves, basis[:, k])[None]).reshape(-1, len(cells))
+        possible = (partial + least[k + 1] <= high + WHOLE_SOLUTION) & (partial + most[k + 1] >= low - WHOLE_SOLUTION)
+        partial = partial[possible.all(axis=1)]
+        if len(partial) > _PARTIAL * limit:
+            return None
+    whole = partial[(np.abs(partial - np.rint(partial)) <= WHOLE_SOLUTION).all(axis=1)]
+    if len(whole) > limit:
+        return None
+    out = np.tile(np.rint(table.values).astype(np.int64), (len(whole), 1))
+    out[:, cells] = np.rint(whole).astype(np.int64)
+    return out

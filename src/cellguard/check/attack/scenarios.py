@@ -93,18 +93,14 @@ class Attack:
             return f"at risk: {self.hits} of {len(self.cells)} sensitive cells were recomputed exactly at least once."
         if close >= 50.0:
             return "weak: no cell was recomputed exactly, but most estimates are within 5% of the truth."
-        return (
-            f"withstood: no cell was recomputed exactly, and {close:.1f}% of the estimates are within 5% of the truth."
-        )
+        near = f"{close:.1f}% of the estimates are within 5% of the truth."
+        return f"withstood: no cell was recomputed exactly, and {near}"
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
-        out = self._figures()
+        counted: dict[str, Any] = {}
         if self.candidates is not None:
-            out |= {"candidates": float(np.median(self.candidates)), "alone": int((self.candidates == 1).sum())}
-        return out
-
-    def _figures(self) -> dict[str, Any]:
+            counted = {"candidates": float(np.median(self.candidates)), "alone": int((self.candidates == 1).sum())}
         return {
             "scenario": self.scenario,
             "norm": self.norm,
@@ -116,7 +112,7 @@ class Attack:
             "infeasible_draws": self.infeasible,
             "verdict": self.verdict,
             "seconds": {"total": self.seconds},
-        }
+        } | counted
 
 
 def _distribution(distance: FloatArray) -> dict[str, float]:

@@ -8,14 +8,14 @@ of the candidate before, is its probability, and a cell is narrow when few value
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from cellguard._engine.counts import twoway
 from cellguard._engine.space.lattice import CandidateLattice
-from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.counts import KNOWLEDGE, CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard._types import FloatArray, IntArray
+from cellguard.check.attack.counts import KNOWLEDGE, CountAttack, CountRule, Grid, grid_of, require_counts, rule_of
 from cellguard.exceptions import InputError, require_known
 from cellguard.nouns.release import Suppression
 
@@ -28,33 +28,13 @@ _STEPS = 60
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class WeighingAttack:
+class WeighingAttack(CountAttack):
     """Shortest intervals that hold a given share of the probability, per suppressed cell (confidential)."""
 
-    suppression: Suppression = field(repr=False)
-    """What was attacked."""
-    rule: CountRule
-    """What the attacker knows of the algorithm."""
-    cells: IntArray = field(repr=False)
-    """Indices of the suppressed cells."""
-    lower: FloatArray = field(repr=False)
-    """Lower ends."""
-    upper: FloatArray = field(repr=False)
-    """Upper ends."""
     candidates: int
     """Candidates that were weighed."""
     effective: float
     """To how many equally likely candidates their weights amount: 1 / sum of squares."""
-
-    @property
-    def primary(self) -> BoolArray:
-        """Which of the suppressed cells are sensitive."""
-        return np.asarray(self.suppression.table.sensitive[self.cells])
-
-    @property
-    def unsafe(self) -> BoolArray:
-        """Sensitive cells whose interval is narrower than the rule promises."""
-        return self.primary & (self.upper - self.lower < self.rule.width)
 
 
 def weighing_attack(
@@ -118,8 +98,7 @@ def weighing_attack(
     if not weight.any():  # the sample missed every survivor: nothing was learned
         weight = weight + 1.0
     weight = weight / weight.sum()
-    order = np.argsort(grid.cells[pattern])
-    values = tables[:, pattern][:, order] + grid.least
+    values = grid.of_table(tables, pattern)
     ends = np.array([_shortest(values[:, k], weight, share) for k in range(values.shape[1])]).reshape(-1, 2)
     return WeighingAttack(
         suppression=suppression,

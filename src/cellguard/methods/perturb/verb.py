@@ -29,10 +29,11 @@ from cellguard.methods.perturb import METHOD, cell_limits
 from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.methods.perturb.cutting import PerturbationOutcome, solve
 from cellguard.methods.respondents import against_respondents
+from cellguard.nouns.checks import residuals
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
-from cellguard.nouns.table import Table, residuals
+from cellguard.nouns.table import Table
 
 __all__ = ["perturb"]
 
