@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+from typer import Option
+
+from cellguard.cli import _options as options
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["ReleaseAsked", "TableAsked", "with_bounds"]
+__all__ = ["ReleaseAsked", "TableAsked", "asking_of_release", "with_bounds", "with_parameters"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +41,15 @@ class TableAsked:
         """Read the table and apply what is asked."""
         table = _read_table_file(self.path)
         if self.levels is not None:
-            table = table.with_levels(*_two_shares(self.levels))
+            shares = _two_numbers(self.levels)
+            if shares is None:
+                wrong = f"--levels {self.levels!r}: two numbers with a comma are needed."
+                raise InputError(wrong, hint="as in 0.05,0.20.")
+            table = table.with_levels(*shares)
         if self.whole and not table.integer:
-            _refuse_fractions(table)
+            broken = (table.values % 1 != 0).nonzero()[0]
+            if len(broken):
+                raise InputError(f"--integer: {table.label(int(broken[0]))} has no whole value.", hint="leave it out.")
             table = table.with_(integer=True)
         if not self.insiders:
             table = table.with_(insiders=False)
@@ -47,38 +57,59 @@ class TableAsked:
         return table if self.bounds is None else with_bounds(table, self.bounds)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReleaseAsked:
-    """A file that was published of a table, and what was said with it."""
+    """What is said of a file that was published, and of its table: the options of every verb that checks a release."""
 
-    path: Path
-    """The file."""
-    method: str | None = None
-    """How it was made; found if not given."""
-    base: str | None = None
-    """Of a rounded table: a number, or a file with a line per cell."""
-    step: int | None = None
-    """A rounded table moved by less than so many bases."""
-    distance: float | None = None
-    """How far, at most, a perturbed table moved."""
-    keep_multiples: bool = False
-    """Sensitive multiples were let stay."""
-    keep: Sequence[str] | None = None
-    """What went to its nearest multiple, as it is typed."""
-    ignore: Sequence[str] | None = None
-    """Columns that say nothing about the values."""
-    marks_only: bool = False
-    """Values beside the marks of withheld cells stay inside."""
+    method: Annotated[
+        str | None, Option(metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given.")
+    ] = None
+    base: Annotated[
+        str | None, Option(metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell.")
+    ] = None
+    step: Annotated[
+        int | None, Option(metavar="N", min=1, help="A rounded table moved by less than N bases; 1 if nothing is told.")
+    ] = None
+    distance: Annotated[float | None, Option(metavar="NUMBER", help="How far, at most, a perturbed table moved.")] = (
+        None
+    )
+    keep_multiples: Annotated[
+        bool, Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
+    ] = False
+    keep: Annotated[
+        list[str] | None,
+        Option(
+            metavar="MARGIN",
+            help="Of a rounded table: what went to its nearest multiple (total, a dimension, or several with commas).",
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="A column of the release that says nothing about the values.")
+    ] = None
+    marks_only: Annotated[
+        bool, Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside.")
+    ] = False
+    bounds: Annotated[
+        str | None,
+        Option(metavar="BELOW,ABOVE", help="What attackers know before: shares of the value (1,inf), not the table's."),
+    ] = None
+    levels: options.Levels = None
+    integer: options.Whole = False
+    insiders: options.Insiders = True
+    allow_nothing_sensitive: options.NothingSensitive = False
 
-    def read(self, table: Table) -> Release:
-        """Read what was published of the table."""
+    def read(self, table_path: Path, path: Path) -> Release:
+        """Read the table, and what was published of it."""
         from cellguard.check.read_release import read_release
         from cellguard.methods.bases import read_bases
         from cellguard.methods.keep import margins
 
+        table = TableAsked(
+            path=table_path, levels=self.levels, bounds=self.bounds, insiders=self.insiders, whole=self.integer
+        )
         return read_release(
-            table,
-            self.path,
+            table.load(),
+            path,
             method=self.method,
             base=None if self.base is None else read_bases(self.base),
             step=self.step,
@@ -90,17 +121,41 @@ class ReleaseAsked:
         )
 
 
+def asking_of_release(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a verb that takes `asked`, a :class:`ReleaseAsked`, have an option for each of its fields."""
+    noun = signature(ReleaseAsked, eval_str=True).parameters
+
+    def verb(**given: Any) -> None:
+        command(asked=ReleaseAsked(**{name: given.pop(name) for name in noun}), **given)
+
+    own = signature(command, eval_str=True).parameters
+    lists = (noun.values() if name == "asked" else [parameter] for name, parameter in own.items())
+    return with_parameters(verb, (parameter for listed in lists for parameter in listed), command.__doc__)
+
+
+def with_parameters(
+    verb: Callable[..., None], parameters: Iterable[Parameter], about: str | None
+) -> Callable[..., None]:
+    """Let a function that takes anything be a verb with these parameters."""
+    named = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+    verb.__doc__ = about
+    verb.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    verb.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+    return verb
+
+
 def _read_table_file(path: Path) -> Table:
     from cellguard.nouns.table import Table
 
     known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb", ".toml")
-    if not path.name.lower().endswith(known):
+    name = path.name.lower()
+    if not name.endswith(known):
         raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
-    if path.name.lower().endswith(".arb"):
+    if name.endswith(".arb"):
         from cellguard.argus import read_table
 
         return read_table(path)
-    if path.name.lower().endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
+    if name.endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
         from cellguard.publish import read_job
         from cellguard.publish.steps import flagged, tabulated
 
@@ -109,33 +164,23 @@ def _read_table_file(path: Path) -> Table:
     return Table.read(path)
 
 
-def _refuse_fractions(table: Table) -> None:
-    broken = (table.values % 1 != 0).nonzero()[0]
-    if len(broken):
-        raise InputError(f"--integer: {table.label(int(broken[0]))} has no whole value.", hint="leave it out.")
-
-
-def _two_shares(text: str) -> tuple[float, float]:
+def _two_numbers(text: str) -> tuple[float, float] | None:
     try:
-        lower, upper = (float(part) for part in text.split(","))
+        first, second = (float(part) for part in text.split(","))
     except ValueError:
-        raise InputError(f"--levels {text!r}: two numbers with a comma are needed.", hint="as in 0.05,0.20.") from None
-    return lower, upper
+        return None
+    return first, second
 
 
 def with_bounds(table: Table, text: str) -> Table:
     """Return the table with what attackers know as shares of each value: ``1,inf`` is from 0 to anything."""
     import numpy as np
 
-    try:
-        below, above = (float(part) for part in text.split(","))
-    except ValueError:
-        below, above = float("nan"), float("nan")
-    if not (below >= 0 and above >= 0):
+    shares = _two_numbers(text)
+    if shares is None or not all(share >= 0 for share in shares):
         raise InputError(f"--bounds {text!r}: two shares of at least 0 with a comma are needed.", hint="as in 0.5,inf.")
     size = np.abs(table.values)
-    room = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in (below, above))
-    lower, upper = room
+    below, above = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in shares)
     known = table.lb == table.ub  # what everybody knows stays known
-    lb, ub = np.where(known, table.lb, table.values - lower), np.where(known, table.ub, table.values + upper)
+    lb, ub = np.where(known, table.lb, table.values - below), np.where(known, table.ub, table.values + above)
     return table.with_(lb=lb, ub=ub)

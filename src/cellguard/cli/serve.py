@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._printing import note
 from cellguard.cli._start import uncollected
@@ -20,16 +20,14 @@ _TRIED = 20
 
 def command(
     folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="The page sees this folder and nothing else; projects are made in it."),
+        Path, Argument(metavar="FOLDER", help="The page sees this folder and nothing else; projects are made in it.")
     ] = Path(),
     port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="N", min=1, max=65535, help=f"Port of 127.0.0.1; {_PORT} or the next free one."),
+        int | None, Option(metavar="N", min=1, max=65535, help=f"Port of 127.0.0.1; {_PORT} or the next free one.")
     ] = None,
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    open_page: Annotated[bool, Option("--open/--no-open", help="Open the page in the browser.")] = True,
     max_upload: Annotated[
-        int, typer.Option("--max-upload", metavar="MB", min=1, help="Largest file that may be uploaded, in megabytes.")
+        int, Option(metavar="MB", min=1, help="Largest file that may be uploaded, in megabytes.")
     ] = 512,
 ) -> None:
     """Open the page on this machine: from a data file to a release without a line of code.
