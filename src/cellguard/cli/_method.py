@@ -18,7 +18,7 @@ from cellguard._engine.threads import all_cores
 from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import TableAsked, with_parameters
+from cellguard.cli._options import TableAsked, with_parameters
 from cellguard.cli._printing import NoSafeReleaseError, note
 from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile
+from cellguard.cli._options import Json, Levels, Quiet, Seed, TableAsked, TableFile
 from cellguard.cli._printing import note, only_json_on_stdout, show
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import ReleaseAsked, asking_of_release
+from cellguard.cli._options import ReleaseAsked, asking_of_release
 from cellguard.methods.registry import METHODS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@asking_of_release
+@asking_of_release(exact="levels")
 def command(
     path: options.TableFile,
     release_path: Annotated[

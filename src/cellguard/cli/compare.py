@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableFile, Weights
+from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableAsked, TableFile, Weights
 from cellguard.cli._printing import note, only_json_on_stdout, print_json
 from cellguard.methods.registry import METHODS
 

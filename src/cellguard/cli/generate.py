@@ -46,7 +46,7 @@ def command(
 
     start = time.perf_counter()
     parameters = inspect.signature(KINDS[kind]).parameters if kind in KINDS else {}
-    sizes = dict(_size(text, parameters) for text in size or [])
+    sizes = dict(_typed_size(text, parameters) for text in size or [])
     table = generate(kind, seed, **sizes)
     table.write(out)
     seconds = time.perf_counter() - start
@@ -57,7 +57,7 @@ def command(
         note(f"written: {out}: {table}", quiet=quiet)
 
 
-def _size(text: str, parameters: Any) -> tuple[str, Any]:
+def _typed_size(text: str, parameters: Any) -> tuple[str, Any]:
     """Return the name and the value of ``name=value``, read as the kind's own default is written."""
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cellguard._types import BoolArray
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Json, Quiet, TableFile
+from cellguard.cli._options import Json, Quiet, TableAsked, TableFile
 from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, show
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ def command(
         raise InputError(
             f"the page needs {error.name}, which is not installed.", hint="pip install 'cellguard[web]'"
         ) from None
-    with _listening(port) as listener:
+    with _loopback_socket(port) as listener:
         keys = Keys(port=listener.getsockname()[1])
         link = f"http://127.0.0.1:{keys.port}/enter?token={keys.token}"
         print(link, flush=True)
@@ -64,11 +64,11 @@ def command(
             timeout_graceful_shutdown=1,
         )
         if open_page:
-            _open(link)
+            _open_browser(link)
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(port: int | None) -> socket.socket:
+def _loopback_socket(port: int | None) -> socket.socket:
     """Return a socket of the loopback interface; the usual port makes addresses that can be kept."""
     for wanted in [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -83,7 +83,7 @@ def _listening(port: int | None) -> socket.socket:
     raise InputError(f"--port {port}: is taken.", hint="leave the option out, or name another port.")
 
 
-def _open(link: str) -> None:
+def _open_browser(link: str) -> None:
     """Open the browser, once the server listens; a machine without one shows the link only."""
     import threading
     import webbrowser

@@ -10,13 +10,13 @@ from typer import Argument
 
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import ReleaseAsked, asking_of_release
+from cellguard.cli._options import ReleaseAsked, asking_of_release
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
 
-@asking_of_release
+@asking_of_release()
 def command(
     path: Annotated[
         Path, Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
