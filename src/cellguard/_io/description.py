@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from cellguard._io.files import write_lines
 from cellguard._io.outline import read_text
-from cellguard._io.toml import parse_toml, toml_key, toml_value
+from cellguard._io.toml import parse_toml, section_lines, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
@@ -162,13 +162,9 @@ def _described_mistake(path: str | Path, error: ValidationError) -> FormatError:
 def write_description(path: str | Path, description: Description, *, about: str) -> None:
     """Write a description, atomically; entries that say what holds anyway are left out."""
     entries = description.model_dump(exclude_defaults=True)
-    tables = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
+    sections = {name: entries.pop(name) for name in ("columns", "dimensions", "attackers") if name in entries}
     lines = [f"# What the columns of {about} mean, for cellguard."]
     lines += [f"{key} = {toml_value(value)}" for key, value in entries.items()]
-    if tables.get("columns"):
-        lines += ["", "[columns]", *(f"{toml_key(k)} = {toml_value(v)}" for k, v in tables["columns"].items())]
-    for name, entry in tables.get("dimensions", {}).items():
-        lines += ["", f"[dimensions.{toml_key(name)}]", *(f"{k} = {toml_value(v)}" for k, v in entry.items())]
-    for entry in tables.get("attackers", []):
-        lines += ["", "[[attackers]]", *(f"{k} = {toml_value(v)}" for k, v in entry.items() if v is not None)]
+    for name, entry in sections.items():
+        lines += section_lines(name, entry, nested=("dimensions",))
     write_lines(path, lines)

@@ -179,9 +179,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
     import narwhals as nw
 
     backend: Any = like if isinstance(like, str) else nw.get_native_namespace(like)
-    if backend == "pyarrow":
-        return table
-    if backend is pa:
+    if backend in ("pyarrow", pa):
         return table
     return nw.from_arrow(table, backend=backend).to_native()
 
@@ -387,7 +385,9 @@ def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column
         return ["" if v is None else text_of(str(v)) for v in listed]
+    whole = (np.floor(column) == column) & (np.abs(column) < 2**53)
+    if whole.all():
+        return [str(v) for v in column.astype(np.int64).tolist()]
     return [
-        "" if isnan(v) else str(int(v)) if float(v).is_integer() and abs(v) < 2**53 else repr(v)
-        for v in column.tolist()
+        str(int(v)) if w else "" if isnan(v) else repr(v) for v, w in zip(column.tolist(), whole.tolist(), strict=True)
     ]

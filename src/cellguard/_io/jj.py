@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import packing_writer, read_bytes
+from cellguard._io.frames import written
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import FormatError
 
@@ -52,7 +53,7 @@ def read_jj(path: str | Path) -> dict[str, Any]:
     if b"\0" in text:
         raise FormatError.at(path, None, "is a binary file.", hint=_HINT)
     numbers = _numbers_of_text(text)
-    parsed = None if numbers is None else _parse(numbers, text)
+    parsed = None if numbers is None else _table_of_numbers(numbers, text)
     if parsed is None:
         raise _first_mistake(path, text)
     return parsed
@@ -67,20 +68,20 @@ def _numbers_of_text(text: bytes) -> FloatArray | None:
         return None
 
 
-def _count(number: float, most: float) -> int | None:
+def _as_count(number: float, most: float) -> int | None:
     """Return the number as a count of things of which at most `most` fit into the file."""
     return int(number) if number == np.floor(number) and 0 <= number <= most else None
 
 
-def _parse(x: FloatArray, text: bytes) -> dict[str, Any] | None:
+def _table_of_numbers(x: FloatArray, text: bytes) -> dict[str, Any] | None:
     if len(x) < 3 or x[0] != 0:
         return None
-    n = _count(x[1], (len(x) - 3) / _FIELDS)
+    n = _as_count(x[1], (len(x) - 3) / _FIELDS)
     if n is None:
         return None
     cells = x[2 : 2 + _FIELDS * n].reshape(n, _FIELDS)
     at = 2 + _FIELDS * n
-    m = _count(x[at], (len(x) - at) / 2)
+    m = _as_count(x[at], (len(x) - at) / 2)
     if m is None:
         return None
     start = _row_starts(x, at + 1, m)
@@ -126,7 +127,7 @@ def _row_starts(x: FloatArray, at: int, m: int) -> IntArray | None:
     for row in range(m):
         if at + 1 >= end:
             return None
-        k = _count(x[at + 1], (end - at) / 2)
+        k = _as_count(x[at + 1], (end - at) / 2)
         if k is None:
             return None
         starts[row] = at
@@ -179,7 +180,7 @@ def _first_mistake(path: str | Path, text: bytes) -> FormatError:
     lines = [(i, s.decode("latin-1")) for i, s in enumerate(text.split(b"\n"), 1) if s.strip()]
     if lines[0][1].strip() != "0":
         return wrong(lines[0][0], "the first line of a JJ file is 0.")
-    n = _whole(lines[1][1].strip()) if len(lines) > 1 else None
+    n = _whole_number(lines[1][1].strip()) if len(lines) > 1 else None
     if n is None:
         return wrong(lines[min(1, len(lines) - 1)][0], "the number of cells is missing or no whole number.")
     if n > len(text):
@@ -190,7 +191,7 @@ def _first_mistake(path: str | Path, text: bytes) -> FormatError:
     if len(lines) < 3 + n:
         return wrong(lines[-1][0], "the file ends before its last cell and the number of relations; is it cut short?")
     no, line = lines[2 + n]
-    m = _whole(line.strip())
+    m = _whole_number(line.strip())
     if m is None:
         return wrong(no, "the number of relations is missing or no whole number.")
     rest = lines[3 + n :]
@@ -202,7 +203,7 @@ def _first_mistake(path: str | Path, text: bytes) -> FormatError:
     return FormatError.at(path, None, "does not follow the grammar of JJ.", hint=_HINT)
 
 
-def _whole(token: str) -> int | None:
+def _whole_number(token: str) -> int | None:
     """Return a whole number of a size that a file can hold."""
     return int(token) if token.isascii() and token.isdecimal() and len(token) <= 15 else None
 
@@ -228,14 +229,14 @@ def _cell_mistake(tokens: list[str], want: int) -> str | None:
 def _relation_mistake(line: str, n: int) -> str | None:
     head, colon, tail = line.partition(":")
     heads = head.split()
-    if not colon or len(heads) != 2 or not _is_number(heads[0]) or _whole(heads[1]) is None:
+    if not colon or len(heads) != 2 or not _is_number(heads[0]) or _whole_number(heads[1]) is None:
         return "a relation line starts with 'rhs K :', a finite number and a whole one."
     if not _PARTS.fullmatch(tail):
         return "a part of a relation is written 'cell (sign)'."
     tokens = tail.replace("(", " ").replace(")", " ").split()
     if len(tokens) != 2 * int(heads[1]):
         return f"{len(tokens) // 2} cells are there, another number is claimed."
-    index = [_whole(token) for token in tokens[0::2]]
+    index = [_whole_number(token) for token in tokens[0::2]]
     if any(i is None or i >= n for i in index):
         return f"a relation names a cell outside 0..{n - 1}."
     if not all(_is_number(token) for token in tokens[1::2]):
@@ -243,28 +244,19 @@ def _relation_mistake(line: str, n: int) -> str | None:
     return None
 
 
-def _text(column: FloatArray) -> list[str]:
-    """Return each number in its shortest form that reads back exactly; whole ones without a point."""
-    with np.errstate(invalid="ignore"):
-        whole = (column == np.floor(column)) & (np.abs(column) < 2**53)
-    if whole.all():
-        return [str(v) for v in column.astype(np.int64).tolist()]
-    return [str(int(v)) if w else repr(v) for v, w in zip(column.tolist(), whole.tolist(), strict=True)]
-
-
 def write_jj(path: str | Path, fields: dict[str, Any]) -> None:
     """Write the arrays of a table as JJ text (gzipped when the name ends in ``.gz``), atomically."""
     n = len(fields["values"])
     status = np.select([fields["fixed"], fields["sensitive"]], ["z", "u"], "s").tolist()
-    before = [_text(fields[name]) for name in ("values", "weights")]
-    after = [_text(fields[name]) for name in ("lb", "ub", "lower", "upper", "sliding")]
+    before = [written(fields[name]) for name in ("values", "weights")]
+    after = [written(fields[name]) for name in ("lb", "ub", "lower", "upper", "sliding")]
     rows = zip(map(str, range(n)), *before, status, *after, strict=True)
     T = fields["relations"]
-    terms = [f"{c} ({s})" for c, s in zip(T.indices.tolist(), _text(T.data), strict=True)]
+    terms = [f"{c} ({s})" for c, s in zip(T.indices.tolist(), written(T.data), strict=True)]
     ends = T.indptr.tolist()
     relations = (
         f"{b} {end - begin} : {' '.join(terms[begin:end])}\n"
-        for b, begin, end in zip(_text(fields["rhs"]), ends[:-1], ends[1:], strict=True)
+        for b, begin, end in zip(written(fields["rhs"]), ends[:-1], ends[1:], strict=True)
     )
     with packing_writer(path) as stream:
         stream.write(f"0\n{n}\n".encode())

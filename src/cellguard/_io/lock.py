@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,21 +58,14 @@ def wait_for(handle: int) -> None:
 
 def _hold_lock(handle: int) -> bool:
     try:
-        import fcntl
-    except ImportError:  # pragma: no cover - Windows
-        return _hold_on_windows(handle)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        if sys.platform == "win32":  # pragma: no cover
+            import msvcrt
 
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
 
-def _hold_on_windows(handle: int) -> bool:  # pragma: no cover - Windows
-    import msvcrt
-
-    try:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
     return True

@@ -42,7 +42,10 @@ def parse_hrc(path: str | Path, lead: str = "@") -> list[Line]:
             code, depth = code[len(lead) :], depth + 1
         if not code.strip():
             raise FormatError.at(path, number, "there is no code behind the lead strings.")
-        _check_depth(path, number, depth, lines)
+        above = lines[-1][0] if lines else -1
+        if depth > above + 1:
+            wrong = f"depth {depth} below a code of depth {above}."
+            raise FormatError.at(path, number, wrong, hint="a code is one level below its parent.")
         lines.append((depth, code, ""))
     if not lines:
         raise FormatError.at(path, None, "the file is empty.", hint="one code per line is needed.")
@@ -76,14 +79,3 @@ def parse_indented(text: str, source: str | Path = "text") -> list[Line]:
     if not lines:
         raise FormatError.at(source, None, "the outline is empty.", hint="one code per line is needed.")
     return lines
-
-
-def _check_depth(path: str | Path, number: int, depth: int, lines: list[Line]) -> None:
-    deepest = lines[-1][0] + 1 if lines else 0
-    if depth > deepest:
-        raise FormatError.at(
-            path,
-            number,
-            f"depth {depth} below a code of depth {deepest - 1}.",
-            hint="a code is one level below its parent.",
-        )

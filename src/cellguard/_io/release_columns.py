@@ -60,7 +60,7 @@ def read_columns(
     ignore
         Columns that say nothing about the table's values.
     """
-    found = _by_part(path, columns, dimensions)
+    found = _columns_by_part(path, columns, dimensions)
     text = {part: texts(columns[name]) for part, name in found.items()}
     codes = None
     if dimensions and all(("dimension", d) in text for d in dimensions):
@@ -82,7 +82,7 @@ def read_columns(
     return PublishedColumns(codes=codes, rows=len(next(iter(columns.values()), ())), **stripped)
 
 
-def _by_part(path: Path, columns: Mapping[str, Any], dimensions: Sequence[str]) -> dict[tuple[str, str], str]:
+def _columns_by_part(path: Path, columns: Mapping[str, Any], dimensions: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the column of each dimension (by its name) and of each kind of number; two of a kind are refused."""
     spelt = {shape.lower(): d for d in dimensions for shape in (guarded(d), d)}
     kinds = {"cell": "cell"} | {word: kind for kind, words in _NAMES.items() for word in words}

@@ -10,7 +10,7 @@ from typing import Any
 from cellguard._io.files import read_bytes
 from cellguard.exceptions import FormatError
 
-__all__ = ["parse_toml", "read_toml_text", "toml_document", "toml_key", "toml_value"]
+__all__ = ["parse_toml", "read_toml_text", "section_lines", "toml_document", "toml_key", "toml_value"]
 
 _MAX_BYTES = 16 << 20
 
@@ -79,7 +79,7 @@ def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -
     lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_section(value)]
     for name, value in content.items():
         if _is_section(value):
-            lines += _section_lines(name, value, nested)
+            lines += section_lines(name, value, nested)
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -89,7 +89,8 @@ def _is_section(value: Any) -> bool:
     )
 
 
-def _section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+def section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+    """Yield the lines of a section, or of each of its entries: those of a list, and of a `nested` mapping."""
     key = toml_key(name)
     if isinstance(value, list):
         heads = [(f"[[{key}]]", entry) for entry in value]

@@ -33,7 +33,7 @@ def write_xlsx(path: str | Path, sheets: Mapping[str, Iterable[Row]]) -> None:
     """
     names = list(sheets)
     with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        for name, content in _frame(names).items():
+        for name, content in _package_parts(names).items():
             _store_part(archive, name, content)
         for number, rows in enumerate(sheets.values(), start=1):
             _store_part(archive, f"xl/worksheets/sheet{number}.xml", _sheet_xml(rows))
@@ -46,12 +46,12 @@ def _store_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
     archive.writestr(entry, content.encode())
 
 
-def _frame(names: Sequence[str]) -> dict[str, str]:
+def _package_parts(names: Sequence[str]) -> dict[str, str]:
     """Return the parts of the package around the sheets."""
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     numbers = range(1, len(names) + 1)
     sheets = "".join(
-        f'<sheet name="{_title(n)}" sheetId="{i}" r:id="rId{i}"/>' for i, n in zip(numbers, names, strict=True)
+        f'<sheet name="{_sheet_title(n)}" sheetId="{i}" r:id="rId{i}"/>' for i, n in zip(numbers, names, strict=True)
     )
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers
@@ -75,7 +75,7 @@ def _frame(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _title(name: str) -> str:
+def _sheet_title(name: str) -> str:
     """Return a name that a sheet may have."""
     kept = "".join(" " if c in "[]:*?/\\'" else c for c in name).strip()[:31]
     return escape(kept or "Sheet", {'"': "&quot;"})
@@ -112,7 +112,9 @@ def _sheet_xml(rows: Iterable[Row]) -> str:
     for number, row in enumerate(rows, start=1):
         if number > _MAX_ROWS:
             break
-        cells = "".join(_cell_xml(f"{_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row))
+        cells = "".join(
+            _cell_xml(f"{_column_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row)
+        )
         out.append(f'<row r="{number}">{cells}</row>')
     out.append("</sheetData></worksheet>")
     return "".join(out)
@@ -129,10 +131,10 @@ def _cell_xml(place: str, value: Any, style: str) -> str:
     return f'<c r="{place}" s="{STYLES.index(style)}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
 
-def _letters(column: int) -> str:
+def _column_letters(column: int) -> str:
     """Return the name of a column.
 
-    >>> _letters(0), _letters(27)
+    >>> _column_letters(0), _column_letters(27)
     ('A', 'AB')
     """
     name = ""

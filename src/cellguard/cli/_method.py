@@ -1,81 +1,71 @@
-"""The verbs of the methods, made from the registry: what a method says of its options is its command line."""
+"""The verbs of the methods, made from the registry: what a method says of its options is its command line.
+
+A method goes from file to file: read the table, protect it, audit the release, print it, and write it if it is safe.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from inspect import Parameter, Signature
+from dataclasses import dataclass
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cellguard._engine.threads import all_cores
+from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._running import Wanted, run_method
+from cellguard.cli._options import TableAsked, with_parameters
+from cellguard.cli._printing import NoSafeReleaseError, note
+from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S
 from cellguard.methods.method import SAME, Method, Option
 
 if TYPE_CHECKING:
+    from cellguard.check.audit import Audit
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["command_of"]
+__all__ = ["Wanted", "command_of", "run_method"]
 
 _MarkPrimary = Annotated[
     bool, typer.Option("--mark-primary", help="Tell in the file which withheld cells are sensitive themselves.")
 ]
 _InternalFile = Annotated[
-    Path | None,
-    typer.Option("--internal-file", metavar="FILE", help="Also write true values, senses, weights: must stay inside."),
+    Path | None, typer.Option(metavar="FILE", help="Also write true values, senses, weights: must stay inside.")
 ]
 
 
 def command_of(method: Method) -> Callable[..., None]:
-    """Return the function behind ``cellguard NAME``."""
-    parameters = _parameters(method)
-
-    def command(**given: Any) -> None:
-        _run_verb(method, given)
-
-    command.__doc__ = method.help
-    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    return command
-
-
-def _parameters(method: Method) -> list[Parameter]:
-    """Return the options of a method, then those that all methods have."""
-    own = {option.name for option in method.options}
-    out = [_parameter("table", options.TableFile), _parameter("out", options.Out, None)]
-    out += [_parameter(option.name, _typed_option(option), option.default) for option in method.options if option.flag]
-    if "weights" not in own:
-        out.append(_parameter("weights", options.Weights, "table"))
-    out += [
-        _parameter("levels", options.Levels, None),
-        _parameter("time_limit", options.TimeLimit, DEFAULT_TIME_LIMIT_S),
-        _parameter("seed", options.Seed, 0),
-        _parameter("threads", options.Threads, None),
-        _parameter("insiders", options.Insiders, True),
-    ]
-    if "integer" not in own:
-        out.append(_parameter("whole", options.Whole, False))
-    if method.marks_primary:
-        out.append(_parameter("mark_primary", _MarkPrimary, False))
-    if method.internal_file:
-        out.append(_parameter("internal_file", _InternalFile, None))
-    out += [
-        _parameter("allow_nothing_sensitive", options.NothingSensitive, False),
-        _parameter("internal", options.Internal, False),
-        _parameter("as_json", options.Json, False),
-        _parameter("quiet", options.Quiet, False),
-    ]
-    return out
-
-
-def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
-    return Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+    """Return the function behind ``cellguard NAME``: the options of the method, then those that all methods have."""
+    own = {option.name: (_typed_option(option), option.default) for option in method.options if option.flag}
+    named = {option.name for option in method.options}
+    listed = {
+        "table": (options.TableFile, Parameter.empty),
+        "out": (options.Out, None),
+        **own,
+        **({} if "weights" in named else {"weights": (options.Weights, "table")}),
+        "levels": (options.Levels, None),
+        "time_limit": (options.TimeLimit, DEFAULT_TIME_LIMIT_S),
+        "seed": (options.Seed, 0),
+        "threads": (options.Threads, None),
+        "insiders": (options.Insiders, True),
+        **({} if "integer" in named else {"whole": (options.Whole, False)}),
+        **({"mark_primary": (_MarkPrimary, False)} if method.marks_primary else {}),
+        **({"internal_file": (_InternalFile, None)} if method.internal_file else {}),
+        "allow_nothing_sensitive": (options.NothingSensitive, False),
+        "internal": (options.Internal, False),
+        "as_json": (options.Json, False),
+        "quiet": (options.Quiet, False),
+    }
+    parameters = (
+        Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in listed.items()
+    )
+    return with_parameters(lambda **given: _run_verb(method, given), parameters, method.help)
 
 
 def _typed_option(option: Option) -> Any:
@@ -86,11 +76,10 @@ def _typed_option(option: Option) -> Any:
 
 def _run_verb(method: Method, given: dict[str, Any]) -> None:
     own = {option.name: option.typed(given.pop(option.name)) for option in method.options if option.flag}
-    limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed")}
-    internal_file = given.pop("internal_file", None)
     given["threads"] = given["threads"] or all_cores()
-    limits["threads"] = given["threads"]
+    limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed"), "threads": given["threads"]}
     limits["progress"] = printing.progress_lines(internal=given["internal"], quiet=given["quiet"])
+    internal_file = given.pop("internal_file", None)
 
     def protect(table: Table) -> Release:
         release = method.verb(table, **own, **limits)
@@ -100,3 +89,103 @@ def _run_verb(method: Method, given: dict[str, Any]) -> None:
 
     about_table = {name: given.pop(name) for name in ("weights", "levels", "insiders", "whole") if name in given}
     run_method(protect, TableAsked(path=given.pop("table"), **about_table), Wanted(**given))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What becomes of the release."""
+
+    out: Path | None = None
+    """Where it goes. Nothing is written unless the audit says that it is safe."""
+    as_json: bool = False
+    """Print the JSON object and nothing else on standard output."""
+    quiet: bool = False
+    """No progress on standard error."""
+    threads: int = 1
+    """Processor cores for the audit."""
+    internal: bool = False
+    """Print also what is computed from true values."""
+    allow_nothing_sensitive: bool = False
+    """A table without sensitive cells is as safe as it needs to be."""
+    mark_primary: bool = False
+    """Tell primary from secondary suppressions in the file, after a warning."""
+
+
+def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wanted) -> None:
+    """Read a table, protect it, audit the release, print it, and write it if it is safe.
+
+    `method` makes a release of a table; its ``seconds`` say how long reducing and solving took.
+
+    Raises
+    ------
+    NoSafeReleaseError
+        When there is no release, or the audit refuses it.
+    """
+    from cellguard.nouns.release import PRIMARY_TOLD
+
+    start = time.perf_counter()
+    if wanted.out is not None:
+        _check_out(wanted.out, asked.path)
+    with printing.only_json_on_stdout(wanted.as_json):
+        table = asked.load()
+        read = time.perf_counter()
+        note(f"{asked.path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=wanted.quiet)
+        release = method(table)
+        if was_interrupted() and release.published:
+            note(f"{BEST_KEPT}.", quiet=wanted.quiet)
+        solved = time.perf_counter()
+        audit = release.audit(jobs=wanted.threads) if release.published else None
+        audited = time.perf_counter()
+        if release.published and release.explanation:
+            note(f"note: {release.explanation}", quiet=wanted.quiet)
+        accepted = audit is not None and (audit.safe or (wanted.allow_nothing_sensitive and audit.checked == 0))
+        if accepted and wanted.out is not None:
+            if wanted.mark_primary:
+                note(PRIMARY_TOLD)
+            unchecked = wanted.allow_nothing_sensitive
+            release.save(wanted.out, allow_unchecked=unchecked, mark_primary=wanted.mark_primary)
+    # as they are listed: the whole, its parts, and what the method measured besides
+    seconds = {"total": 0.0, "read": 0.0, "reduce": 0.0, "solve": solved - read, "audit": 0.0, **release.seconds}
+    seconds |= {"read": read - start, "audit": audited - solved, "total": time.perf_counter() - start}
+    summary = release.summary(internal=wanted.internal)
+    summary["seconds"] = seconds
+    summary["audit"] = None if audit is None else audit.summary()
+    if wanted.as_json:
+        printing.print_json(summary)
+    else:
+        shown = {k: v for k, v in summary.items() if k not in ("method", "loss")}
+        printing.print_pairs(f"{asked.path.name}: {release.method}", printing.in_words(shown))
+    if not accepted:
+        raise _refusal_of_release(release, audit)
+    if wanted.out is not None:
+        note(f"written: {wanted.out}", quiet=wanted.quiet)
+
+
+def _check_out(out: Path, path: Path) -> None:
+    """Refuse, before any work is done, a place where the release cannot go."""
+    from cellguard.nouns.sheets import refuse_ending
+
+    try:
+        refuse_ending(out)
+    except InputError as error:
+        raise InputError(f"--out {error.message}", hint=error.hint) from None
+    if not out.parent.is_dir():
+        raise InputError(f"--out {out}: there is no folder {out.parent}.", hint="make the folder first.")
+    if out.is_dir():
+        raise InputError(f"--out {out}: is a folder; the name of a file is needed.")
+    if out.exists() and path.exists() and out.samefile(path):
+        raise InputError(f"--out {out}: is the table itself.", hint="give the release another name.")
+
+
+def _refusal_of_release(release: Release, audit: Audit | None) -> NoSafeReleaseError:
+    if audit is None:
+        return NoSafeReleaseError(
+            f"no release: {release.status}. {release.explanation}".strip(),
+            hint="more time, lower levels, or another method may find one.",
+        )
+    if audit.checked == 0:
+        return NoSafeReleaseError(
+            "nothing was checked: no cell of the table is sensitive; nothing was written.",
+            hint="apply rules first, or say --allow-nothing-sensitive if that is meant.",
+        )
+    return NoSafeReleaseError("the audit refuses this release; nothing was written.")

@@ -1,117 +1,234 @@
-"""The options that several verbs have, each said once."""
+"""The options that several verbs have, each said once, and what they ask for, as nouns: a table, and a release of it.
+
+Where an option names no flag, it is the parameter's own name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
+
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.nouns.release import Release
+    from cellguard.nouns.table import Table
 
 __all__ = [
-    "Base", "Bounds", "Distance", "Ignore", "Insiders", "Internal", "Json", "KeepMultiples", "Kept", "Levels",
-    "MarksOnly", "Method", "NothingSensitive", "Out", "Quiet", "ReleaseFile", "Seed", "Step", "TableFile", "Threads",
-    "TimeLimit", "Weights", "Whole",
+    "Insiders", "Internal", "Json", "Levels", "NothingSensitive", "Out", "Quiet", "ReleaseAsked", "Seed", "TableAsked",
+    "TableFile", "Threads", "TimeLimit", "Weights", "Whole", "asking_of_release", "with_bounds", "with_parameters",
 ]  # fmt: skip
-
-# ---------------------------------------------------------------- a table, and how a verb works
 
 TableFile = Annotated[
     Path,
-    typer.Argument(
+    Argument(
         metavar="TABLE",
         show_default=False,
         help="A table: .jj, .jj.gz, .csv or .parquet with NAME.toml beside it; or a job (.toml).",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object, and nothing else, on standard output.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."
-    ),
+    Option(metavar="FILE", help="Write the release (.csv, .parquet or .xlsx), if the audit says it is safe."),
 ]
-Weights = Annotated[
-    str, typer.Option("--weights", metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")
-]
-TimeLimit = Annotated[
-    float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="Stop searching after this.")
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same release.")]
+Weights = Annotated[str, Option(metavar="KIND", help="Loss per cell: table, unit, inverse, value, sqrt or log.")]
+TimeLimit = Annotated[float, Option(metavar="SECONDS", min=0.0, help="Stop searching after this.")]
+Seed = Annotated[int, Option(metavar="N", min=0, help="The same seed gives the same release.")]
 Threads = Annotated[
-    int | None,
-    typer.Option("--threads", metavar="N", min=1, help="Processor cores for work that can be shared; otherwise all."),
+    int | None, Option(metavar="N", min=1, help="Processor cores for work that can be shared; otherwise all.")
 ]
 Levels = Annotated[
     str | None,
-    typer.Option(
-        "--levels", metavar="LOWER,UPPER", help="Protection levels as shares of the value (0.05,0.20), not the table's."
-    ),
+    Option(metavar="LOWER,UPPER", help="Protection levels as shares of the value (0.05,0.20), not the table's."),
 ]
 Internal = Annotated[
-    bool, typer.Option("--internal", help="Tell also what is computed from true values: objective, bound, cost, loss.")
+    bool, Option("--internal", help="Tell also what is computed from true values: objective, bound, cost, loss.")
 ]
 Insiders = Annotated[
     bool,
-    typer.Option(
-        "--insiders/--no-insiders", help="Respondents are attackers too, where the table knows its contributors."
-    ),
+    Option("--insiders/--no-insiders", help="Respondents are attackers too, where the table knows its contributors."),
 ]
-Whole = Annotated[bool, typer.Option("--integer", help="All values are whole numbers, and attackers know it (counts).")]
+Whole = Annotated[bool, Option("--integer", help="All values are whole numbers, and attackers know it (counts).")]
 NothingSensitive = Annotated[
-    bool, typer.Option("--allow-nothing-sensitive", help="That no cell is sensitive is meant: exit code 0, not 2.")
+    bool, Option("--allow-nothing-sensitive", help="That no cell is sensitive is meant: exit code 0, not 2.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+Quiet = Annotated[bool, Option("--quiet", help="No progress on standard error.")]
 
-# ---------------------------------------------------------------- what was published of a table
 
-ReleaseFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RELEASE",
-        show_default=False,
-        help="What was published: .csv or .parquet, a text file with the index of a suppressed cell in each line, or a "
-        "folder with a file for each table of a publication.",
-    ),
-]
-Method = Annotated[
-    str | None,
-    typer.Option("--method", metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given."),
-]
-Base = Annotated[
-    str | None,
-    typer.Option("--base", metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell."),
-]
-Step = Annotated[
-    int | None,
-    typer.Option(
-        "--step", metavar="N", min=1, help="A rounded table moved by less than N bases; 1 if nothing is told."
-    ),
-]
-KeepMultiples = Annotated[
-    bool, typer.Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
-]
-Kept = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--keep", metavar="MARGIN",
-        help="Of a rounded table: what went to its nearest multiple (total, a dimension, or several with commas).",
-    ),
-]  # fmt: skip
-Distance = Annotated[
-    float | None, typer.Option("--distance", metavar="NUMBER", help="How far, at most, a perturbed table moved.")
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="COLUMN", help="A column of the release that says nothing about the values."),
-]
-MarksOnly = Annotated[
-    bool, typer.Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside.")
-]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        "--bounds",
-        metavar="BELOW,ABOVE",
-        help="What attackers know before: shares of the value (1,inf), not the table's.",
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class TableAsked:
+    """A table file, and what the options say about weights, levels and attackers."""
+
+    path: Path
+    """The file."""
+    weights: str = "table"
+    """Loss per cell."""
+    levels: str | None = None
+    """``LOWER,UPPER`` as shares of the value, instead of the table's."""
+    bounds: str | None = None
+    """``BELOW,ABOVE``: what attackers know, as shares of the value, instead of the table's."""
+    insiders: bool = True
+    """Respondents are attackers too."""
+    whole: bool = False
+    """All values are whole numbers, and attackers know it."""
+
+    def load(self) -> Table:
+        """Read the table and apply what is asked."""
+        table = _read_table_file(self.path)
+        if self.levels is not None:
+            shares = _two_numbers(self.levels)
+            if shares is None:
+                wrong = f"--levels {self.levels!r}: two numbers with a comma are needed."
+                raise InputError(wrong, hint="as in 0.05,0.20.")
+            table = table.with_levels(*shares)
+        if self.whole and not table.integer:
+            broken = (table.values % 1 != 0).nonzero()[0]
+            if len(broken):
+                raise InputError(f"--integer: {table.label(int(broken[0]))} has no whole value.", hint="leave it out.")
+            table = table.with_(integer=True)
+        if not self.insiders:
+            table = table.with_(insiders=False)
+        table = table.with_weights(self.weights)
+        return table if self.bounds is None else with_bounds(table, self.bounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseAsked:
+    """What is said of a file that was published, and of its table: the options of every verb that checks a release."""
+
+    method: Annotated[
+        str | None, Option(metavar="NAME", help="suppress, intervals, round, perturb or adjust; found if not given.")
+    ] = None
+    base: Annotated[
+        str | None, Option(metavar="NUMBER|FILE", help="The base of a rounded table; or a file, a line per cell.")
+    ] = None
+    step: Annotated[
+        int | None, Option(metavar="N", min=1, help="A rounded table moved by less than N bases; 1 if nothing is told.")
+    ] = None
+    distance: Annotated[float | None, Option(metavar="NUMBER", help="How far, at most, a perturbed table moved.")] = (
+        None
+    )
+    keep_multiples: Annotated[
+        bool, Option("--keep-multiples", help="Of a rounded table: sensitive multiples were let stay.")
+    ] = False
+    keep: Annotated[
+        list[str] | None,
+        Option(
+            metavar="MARGIN",
+            help="Of a rounded table: what went to its nearest multiple (total, a dimension, or several with commas).",
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None, Option(metavar="COLUMN", help="A column of the release that says nothing about the values.")
+    ] = None
+    marks_only: Annotated[
+        bool, Option("--marks-only", help="An internal file: values beside the marks of withheld cells stay inside.")
+    ] = False
+    bounds: Annotated[
+        str | None,
+        Option(metavar="BELOW,ABOVE", help="What attackers know before: shares of the value (1,inf), not the table's."),
+    ] = None
+    levels: Levels = None
+    integer: Whole = False
+    insiders: Insiders = True
+    allow_nothing_sensitive: NothingSensitive = False
+
+    def read(self, table_path: Path, path: Path) -> Release:
+        """Read the table, and what was published of it."""
+        from cellguard.check.read_release import read_release
+        from cellguard.methods.options import margins, read_bases
+
+        table = TableAsked(
+            path=table_path, levels=self.levels, bounds=self.bounds, insiders=self.insiders, whole=self.integer
+        )
+        return read_release(
+            table.load(),
+            path,
+            method=self.method,
+            base=None if self.base is None else read_bases(self.base),
+            step=self.step,
+            distance=self.distance,
+            keep_multiples=self.keep_multiples,
+            keep=margins(list(self.keep or ())),
+            ignore=self.ignore or (),
+            marks_only=self.marks_only,
+        )
+
+
+def asking_of_release(**behind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a verb that takes `asked`, a :class:`ReleaseAsked`, have an option for each of its fields.
+
+    `behind` are options of the verb's own that the help lists among them, each behind the field that is named.
+    """
+    noun = signature(ReleaseAsked, eval_str=True).parameters
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def verb(**given: Any) -> None:
+            command(asked=ReleaseAsked(**{name: given.pop(name) for name in noun}), **given)
+
+        own = signature(command, eval_str=True).parameters
+        among = [[field, *(own[name] for name in behind if behind[name] == field.name)] for field in noun.values()]
+        listed = {name: [parameter] for name, parameter in own.items() if name not in behind}
+        listed["asked"] = [parameter for some in among for parameter in some]
+        return with_parameters(verb, (parameter for some in listed.values() for parameter in some), command.__doc__)
+
+    return decorate
+
+
+def with_parameters(
+    verb: Callable[..., None], parameters: Iterable[Parameter], about: str | None
+) -> Callable[..., None]:
+    """Let a function that takes anything be a verb with these parameters."""
+    named = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+    verb.__doc__ = about
+    verb.__signature__ = Signature(named)  # type: ignore[attr-defined]
+    verb.__annotations__ = {parameter.name: parameter.annotation for parameter in named}
+    return verb
+
+
+def _read_table_file(path: Path) -> Table:
+    from cellguard.nouns.table import Table
+
+    known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb", ".toml")
+    name = path.name.lower()
+    if not name.endswith(known):
+        raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
+    if name.endswith(".arb"):
+        from cellguard.argus import read_table
+
+        return read_table(path)
+    if name.endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
+        from cellguard.publish import read_job
+        from cellguard.publish.steps import flagged, tabulated
+
+        job = read_job(path)
+        return flagged(tabulated(job), job)
+    return Table.read(path)
+
+
+def _two_numbers(text: str) -> tuple[float, float] | None:
+    try:
+        first, second = (float(part) for part in text.split(","))
+    except ValueError:
+        return None
+    return first, second
+
+
+def with_bounds(table: Table, text: str) -> Table:
+    """Return the table with what attackers know as shares of each value: ``1,inf`` is from 0 to anything."""
+    import numpy as np
+
+    shares = _two_numbers(text)
+    if shares is None or not all(share >= 0 for share in shares):
+        raise InputError(f"--bounds {text!r}: two shares of at least 0 with a comma are needed.", hint="as in 0.5,inf.")
+    size = np.abs(table.values)
+    below, above = (np.where(size > 0, share * size, 0.0) if np.isfinite(share) else np.inf for share in shares)
+    known = table.lb == table.ub  # what everybody knows stays known
+    lb, ub = np.where(known, table.lb, table.values - below), np.where(known, table.ub, table.values + above)
+    return table.with_(lb=lb, ub=ub)

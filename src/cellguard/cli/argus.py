@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
@@ -14,10 +14,9 @@ __all__ = ["command"]
 
 
 def command(
-    job: Annotated[Path, typer.Argument(metavar="JOB.arb", help="The batch file.", show_default=False)],
+    job: Annotated[Path, Argument(metavar="JOB.arb", help="The batch file.", show_default=False)],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FOLDER", help="Where files are written, instead of the batch's folder."),
+        Path | None, Option(metavar="FOLDER", help="Where files are written, instead of the batch's folder.")
     ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Json, Levels, Quiet, Seed, TableFile
+from cellguard.cli._options import Json, Levels, Quiet, Seed, TableAsked, TableFile
 from cellguard.cli._printing import note, only_json_on_stdout, show
 
 if TYPE_CHECKING:
@@ -21,40 +20,30 @@ __all__ = ["command"]
 def command(
     path: TableFile,
     release: Annotated[
-        Path | None, typer.Argument(metavar="[RELEASE.csv]", help="The adjusted table; made here if not given.")
+        Path | None, Argument(metavar="[RELEASE.csv]", help="The adjusted table; made here if not given.")
     ] = None,
-    scenario: Annotated[
-        str, typer.Option("--scenario", metavar="NAME", help="What he knows: B1, B2, B3, C or decimals.")
-    ] = "B2",
-    norm: Annotated[str, typer.Option("--norm", metavar="NORM", help="Of the adjustment: l1 or l2.")] = "l1",
-    senses: Annotated[
-        str, typer.Option("--senses", metavar="KIND", help="Of the adjustment: key, upper, lower or optimal.")
-    ] = "key",
-    surplus: Annotated[
-        float, typer.Option("--surplus", metavar="SHARE", min=0.0, help="Of the adjustment; 0 stops at the levels.")
-    ] = 1.0,
-    real: Annotated[bool, typer.Option("--real", help="The adjustment publishes any numbers, off the grid.")] = False,
-    replications: Annotated[int, typer.Option("--replications", metavar="N", help="How often he guesses.")] = 10,
+    scenario: Annotated[str, Option(metavar="NAME", help="What he knows: B1, B2, B3, C or decimals.")] = "B2",
+    norm: Annotated[str, Option(metavar="NORM", help="Of the adjustment: l1 or l2.")] = "l1",
+    senses: Annotated[str, Option(metavar="KIND", help="Of the adjustment: key, upper, lower or optimal.")] = "key",
+    surplus: Annotated[float, Option(metavar="SHARE", min=0.0, help="Of the adjustment; 0 stops at the levels.")] = 1.0,
+    real: Annotated[bool, Option("--real", help="The adjustment publishes any numbers, off the grid.")] = False,
+    replications: Annotated[int, Option(metavar="N", help="How often he guesses.")] = 10,
     level_error: Annotated[
-        float, typer.Option("--level-error", metavar="SHARE", help="How far his guess of a level may be off (Delta).")
+        float, Option(metavar="SHARE", help="How far his guess of a level may be off (Delta).")
     ] = 0.2,
     weights: Annotated[
-        str, typer.Option("--weights", metavar="KIND", help="The weights he takes: the release's own, or a kind.")
+        str, Option(metavar="KIND", help="The weights he takes: the release's own, or a kind.")
     ] = "release",
-    believes: Annotated[
-        str | None, typer.Option("--believes", metavar="NORM", help="The norm he takes, if not the release's own.")
-    ] = None,
-    knows_bounds: Annotated[bool, typer.Option(help="Whether he knows the bounds of the cells.")] = True,
-    knows_sensitive: Annotated[bool, typer.Option(help="Whether he knows which cells are sensitive.")] = True,
-    takes_senses: Annotated[
-        str | None, typer.Option("--takes-senses", metavar="HOW", help="He takes senses as known, drawn or free.")
-    ] = None,
+    believes: Annotated[str | None, Option(metavar="NORM", help="The norm he takes, if not the release's own.")] = None,
+    knows_bounds: Annotated[bool, Option(help="Whether he knows the bounds of the cells.")] = True,
+    knows_sensitive: Annotated[bool, Option(help="Whether he knows which cells are sensitive.")] = True,
+    takes_senses: Annotated[str | None, Option(metavar="HOW", help="He takes senses as known, drawn or free.")] = None,
     may_stay: Annotated[
-        bool, typer.Option("--may-stay", help="His program always allows that a cell did not move, castro2012 (13).")
+        bool, Option("--may-stay", help="His program always allows that a cell did not move, castro2012 (13).")
     ] = False,
     levels: Levels = None,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Guesses in parallel.")] = 1,
+    jobs: Annotated[int, Option(metavar="N", help="Guesses in parallel.")] = 1,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import ReleaseAsked, TableAsked
+from cellguard.cli._options import ReleaseAsked, asking_of_release
 from cellguard.methods.registry import METHODS
 
 if TYPE_CHECKING:
@@ -20,32 +20,25 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+@asking_of_release(exact="levels")
 def command(
     path: options.TableFile,
-    release_path: options.ReleaseFile,
-    method: options.Method = None,
-    base: options.Base = None,
-    step: options.Step = None,
-    distance: options.Distance = None,
-    keep_multiples: options.KeepMultiples = False,
-    keep: options.Kept = None,
-    ignore: options.Ignore = None,
-    marks_only: options.MarksOnly = False,
-    bounds: options.Bounds = None,
-    levels: options.Levels = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Compute both ends of every range, not only verdicts.")
-    ] = False,
-    integer: options.Whole = False,
-    insiders: options.Insiders = True,
-    allow_nothing_sensitive: options.NothingSensitive = False,
+    release_path: Annotated[
+        Path,
+        Argument(
+            metavar="RELEASE",
+            show_default=False,
+            help="What was published: .csv or .parquet, a text file with the index of a suppressed cell in each line, "
+            "or a folder with a file for each table of a publication.",
+        ),
+    ],
+    asked: ReleaseAsked,
+    exact: Annotated[bool, Option("--exact", help="Compute both ends of every range, not only verdicts.")] = False,
     witnesses: Annotated[
-        Path | None,
-        typer.Option("--witnesses", metavar="FILE", help="Write the proof (.json, .json.gz): confidential."),
+        Path | None, Option(metavar="FILE", help="Write the proof (.json, .json.gz): confidential.")
     ] = None,
     ranges: Annotated[
-        Path | None,
-        typer.Option("--ranges", metavar="FILE", help="Write each sensitive cell's range (.csv): confidential."),
+        Path | None, Option(metavar="FILE", help="Write each sensitive cell's range (.csv): confidential.")
     ] = None,
     threads: options.Threads = None,
     time_limit: options.TimeLimit = float("inf"),
@@ -63,12 +56,10 @@ def command(
     from cellguard.check.audit import audit
 
     start = time.perf_counter()
-    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, keep, ignore, marks_only)
     with printing.only_json_on_stdout(as_json):
-        table = TableAsked(path=path, levels=levels, bounds=bounds, insiders=insiders, whole=integer).load()
-        release = published.read(table)
+        release = asked.read(path, release_path)
         read = time.perf_counter()
-        printing.note(f"{release_path}: {release.method}, {table.n_cells} cells", quiet=quiet)
+        printing.note(f"{release_path}: {release.method}, {release.table.n_cells} cells", quiet=quiet)
         found = audit(release, exact=exact, jobs=threads or all_cores(), time_limit_s=time_limit)
         if ranges is not None:
             _write_ranges(found, ranges)
@@ -78,7 +69,7 @@ def command(
     summary = _audit_summary(found, release.method, seconds)
     people = printing.in_short([f.attacker for f in found.findings])
     printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json, attackers=people)
-    if found.checked == 0 and not allow_nothing_sensitive:
+    if found.checked == 0 and not asked.allow_nothing_sensitive:
         raise printing.NoSafeReleaseError(
             "nothing was checked: no cell of the table is sensitive.",
             hint="--allow-nothing-sensitive says that this is meant.",
@@ -111,20 +102,18 @@ def _write_ranges(found: Audit, path: Path) -> None:
     from cellguard._io.frames import beside, write_csv
     from cellguard.nouns.levels import LEAST_WIDTH
 
-    table = found.release.table
-    cells = np.concatenate([f.cells for f in found.findings])
+    table, findings = found.release.table, found.findings
+    cells = np.concatenate([f.cells for f in findings])
     least = LEAST_WIDTH * np.maximum(1.0, np.abs(table.values[cells]))  # the audit asks for some width anyway
-    sliding = np.concatenate([f.levels.sliding for f in found.findings])
-    verdicts = np.concatenate(
-        [np.select([f.exact, f.safe, f.unsafe], ["exact", "safe", "unsafe"], "unknown") for f in found.findings]
-    )
+    sliding = np.concatenate([f.levels.sliding for f in findings])
+    words = ("exact", "safe", "unsafe")
     columns = {
-        "attacker": [f.attacker.name for f in found.findings for _ in f.cells],
-        "low": np.concatenate([f.low for f in found.findings]),
-        "high": np.concatenate([f.high for f in found.findings]),
-        "lower_level": np.concatenate([f.levels.lower for f in found.findings]),
-        "upper_level": np.concatenate([f.levels.upper for f in found.findings]),
+        "attacker": [f.attacker.name for f in findings for _ in f.cells],
+        "low": np.concatenate([f.low for f in findings]),
+        "high": np.concatenate([f.high for f in findings]),
+        "lower_level": np.concatenate([f.levels.lower for f in findings]),
+        "upper_level": np.concatenate([f.levels.upper for f in findings]),
         "sliding_level": np.where(sliding > least, sliding, 0.0),
-        "verdict": verdicts,
+        "verdict": np.concatenate([np.select([getattr(f, w) for w in words], words, "unknown") for f in findings]),
     }
     write_csv(beside(table.cell_codes(cells), columns), path, guard=True, private=True)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableFile, Weights
+from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableAsked, TableFile, Weights
 from cellguard.cli._printing import note, only_json_on_stdout, print_json
 from cellguard.methods.registry import METHODS
 
@@ -21,18 +20,15 @@ _FROM_TRUTH = ("deviation_pct", "interval_pct", "range_pct", "range_to_level")
 def command(
     path: TableFile,
     methods: Annotated[
-        str, typer.Option("--methods", metavar="LIST", help="Names with commas between them; all if not given.")
+        str, Option(metavar="LIST", help="Names with commas between them; all if not given.")
     ] = ",".join(METHODS),
     base: Annotated[
-        float | None,
-        typer.Option("--base", metavar="NUMBER", help="Of rounding and perturbation; chosen if not given."),
+        float | None, Option(metavar="NUMBER", help="Of rounding and perturbation; chosen if not given.")
     ] = None,
-    norm: Annotated[str, typer.Option("--norm", metavar="NORM", help="Of the adjustment: l1, l2, linf or l12.")] = "l1",
+    norm: Annotated[str, Option(metavar="NORM", help="Of the adjustment: l1, l2, linf or l12.")] = "l1",
     weights: Weights = "table",
     levels: Levels = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each method.")
-    ] = 60.0,
+    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="For each method.")] = 60.0,
     seed: Seed = 0,
     internal: Internal = False,
     as_json: Json = False,

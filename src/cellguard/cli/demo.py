@@ -6,25 +6,24 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from cellguard.cli._options import Json, Quiet
-from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
+from cellguard.cli._printing import only_json_on_stdout, print_json
+from cellguard.cli.protect import run_job
 
 if TYPE_CHECKING:
     from cellguard.publish.run import Outcome
 
 __all__ = ["command"]
 
-Folder = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where the survey, its job and the release go.")]
-Rows = Annotated[int, typer.Option("--enterprises", metavar="N", min=500, help="How many enterprises are surveyed.")]
-Compare = Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with the other four methods.")]
+_OUT = Path("cellguard-demo")
 
 
 def command(
-    out: Folder = Path("cellguard-demo"),
-    enterprises: Rows = 20_000,
-    compare: Compare = True,
+    out: Annotated[Path, Option(metavar="FOLDER", help="Where the survey, its job and the release go.")] = _OUT,
+    enterprises: Annotated[int, Option(metavar="N", min=500, help="How many enterprises are surveyed.")] = 20_000,
+    compare: Annotated[bool, Option(help="Compare with the other four methods.")] = True,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,18 +34,12 @@ def command(
     so that everything can be done again by hand: cellguard protect cellguard-demo/job.toml.
     """
     from cellguard.publish import read_job
-    from cellguard.publish.progress import Progress
-    from cellguard.publish.run import UnsafeReleaseError, run
     from cellguard.publish.survey import JOB, write_survey
 
     with only_json_on_stdout(as_json):
         job = JOB if compare else JOB.partition("[compare]")[0] + "[output]" + JOB.partition("[output]")[2]
         path = write_survey(out, n=enterprises, job=job)
-        try:
-            with Progress(quiet=quiet) as progress:
-                outcome = run(read_job(path), progress=progress)
-        except UnsafeReleaseError as error:
-            raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
+        outcome = run_job(read_job(path), quiet=quiet)
     if as_json:
         print_json(outcome.summary())
     else:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._options import Json, Quiet
 from cellguard.cli._printing import note, print_json
@@ -15,29 +15,28 @@ from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
-Kind = Annotated[
-    str,
-    typer.Argument(
-        metavar="KIND", show_default=False, help="hierarchical, onehier, frequency, geography, census or cube."
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="The same seed gives the same table.")]
-Out = Annotated[
-    Path,
-    typer.Option("--out", metavar="FILE", show_default=False, help="Where it goes: .jj, .jj.gz, .csv or .parquet."),
-]
-Sizes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--size",
-        metavar="NAME=VALUE",
-        help="A size of the kind, as in --size wards=100, --size sides=50,50,50 or --size branching=4x5,3. Repeatable.",
-    ),
-]
-
 
 def command(
-    kind: Kind, out: Out, seed: Seed = 0, size: Sizes = None, as_json: Json = False, quiet: Quiet = False
+    kind: Annotated[
+        str,
+        Argument(
+            metavar="KIND", show_default=False, help="hierarchical, onehier, frequency, geography, census or cube."
+        ),
+    ],
+    out: Annotated[
+        Path, Option(metavar="FILE", show_default=False, help="Where it goes: .jj, .jj.gz, .csv or .parquet.")
+    ],
+    seed: Annotated[int, Option(metavar="N", min=0, help="The same seed gives the same table.")] = 0,
+    size: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME=VALUE",
+            help="A size of the kind, as in --size wards=100, --size sides=50,50,50 or --size branching=4x5,3. "
+            "Repeatable.",
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a table of one of the papers' kinds and write it.
 
@@ -47,7 +46,7 @@ def command(
 
     start = time.perf_counter()
     parameters = inspect.signature(KINDS[kind]).parameters if kind in KINDS else {}
-    sizes = dict(_size(text, parameters) for text in size or [])
+    sizes = dict(_typed_size(text, parameters) for text in size or [])
     table = generate(kind, seed, **sizes)
     table.write(out)
     seconds = time.perf_counter() - start
@@ -58,7 +57,7 @@ def command(
         note(f"written: {out}: {table}", quiet=quiet)
 
 
-def _size(text: str, parameters: Any) -> tuple[str, Any]:
+def _typed_size(text: str, parameters: Any) -> tuple[str, Any]:
     """Return the name and the value of ``name=value``, read as the kind's own default is written."""
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")

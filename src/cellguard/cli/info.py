@@ -6,8 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cellguard._types import BoolArray
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Internal, Json, TableFile
+from cellguard.cli._options import Internal, Json, TableAsked, TableFile
 from cellguard.cli._printing import only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._printing import note
 from cellguard.exceptions import InputError
@@ -17,18 +17,17 @@ __all__ = ["command"]
 def command(
     data: Annotated[
         list[Path] | None,
-        typer.Argument(
+        Argument(
             metavar="DATA...",
             show_default=False,
             help="Records, one per line: .csv or .parquet; or several tables that share cells.",
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="JOB.toml", help="The job file; job.toml beside the data unless given."),
+        Path | None, Option(metavar="JOB.toml", help="The job file; job.toml beside the data unless given.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a job file that is already there.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of job files, for editors.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace a job file that is already there.")] = False,
+    schema: Annotated[bool, Option("--schema", help="Print the JSON schema of job files, for editors.")] = False,
 ) -> None:
     """Write a commented job file for a data file of yours: its columns are looked at and their parts guessed.
 

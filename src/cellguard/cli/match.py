@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cellguard._types import BoolArray
-from cellguard.cli._asked import TableAsked
-from cellguard.cli._options import Json, Quiet, TableFile
+from cellguard.cli._options import Json, Quiet, TableAsked, TableFile
 from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, show
 
 if TYPE_CHECKING:
@@ -25,37 +24,29 @@ __all__ = ["command"]
 def command(
     path: TableFile,
     release: Annotated[
-        Path | None, typer.Argument(metavar="[RELEASE.csv]", help="The suppressed table; made here if not given.")
+        Path | None, Argument(metavar="[RELEASE.csv]", help="The suppressed table; made here if not given.")
     ] = None,
-    minimum: Annotated[
-        int | None, typer.Option("--minimum", metavar="N", help="Counts below are sensitive; as the table shows.")
-    ] = None,
+    minimum: Annotated[int | None, Option(metavar="N", help="Counts below are sensitive; as the table shows.")] = None,
     width: Annotated[
-        int | None, typer.Option("--width", metavar="N", help="Least width of a sensitive cell; as the table shows.")
+        int | None, Option(metavar="N", help="Least width of a sensitive cell; as the table shows.")
     ] = None,
-    zeros: Annotated[bool, typer.Option("--zeros/--no-zeros", help="Whether a zero is sensitive.")] = True,
-    loss: Annotated[str, typer.Option("--loss", metavar="KIND", help="What a cell costs: cells or counts.")] = "cells",
-    order: Annotated[int, typer.Option("--order", metavar="N", help="The public order between optima.")] = 0,
+    zeros: Annotated[bool, Option("--zeros/--no-zeros", help="Whether a zero is sensitive.")] = True,
+    loss: Annotated[str, Option(metavar="KIND", help="What a cell costs: cells or counts.")] = "cells",
+    order: Annotated[int, Option(metavar="N", help="The public order between optima.")] = 0,
     knows: Annotated[
-        str | None,
-        typer.Option("--knows", metavar="WHAT", help="What the attacker knows: rule, mechanism or algorithm."),
+        str | None, Option(metavar="WHAT", help="What the attacker knows: rule, mechanism or algorithm.")
     ] = None,
     resist: Annotated[
-        bool, typer.Option("--resist", help="Attack the suppression that resists instead of the optimum.")
+        bool, Option("--resist", help="Attack the suppression that resists instead of the optimum.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", metavar="NODES", min=1, help="Work of the attack; more gives up.")
-    ] = 50_000_000,
-    samples: Annotated[
-        int, typer.Option("--samples", metavar="N", min=1, help="Candidates tried; all if there are no more.")
-    ] = 200,
+    limit: Annotated[int, Option(metavar="NODES", min=1, help="Work of the attack; more gives up.")] = 50_000_000,
+    samples: Annotated[int, Option(metavar="N", min=1, help="Candidates tried; all if there are no more.")] = 200,
     secret: Annotated[
-        bool, typer.Option("--secret", help="He knows neither minimum nor width, and tries all values.")
+        bool, Option("--secret", help="He knows neither minimum nor width, and tries all values.")
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the samples; with --resist, of the secret weights.")] = 0,
+    seed: Annotated[int, Option(help="Of the samples; with --resist, of the secret weights.")] = 0,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE.csv", help="Write the intervals of the suppressed cells (confidential)."),
+        Path | None, Option(metavar="FILE.csv", help="Write the intervals of the suppressed cells (confidential).")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

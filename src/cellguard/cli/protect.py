@@ -6,27 +6,17 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._options import Internal, Json, Quiet
 from cellguard.cli._printing import NoSafeReleaseError, in_words, note, only_json_on_stdout, print_json, print_pairs
 
 if TYPE_CHECKING:
     from cellguard.publish.model import Job
+    from cellguard.publish.read import JobFile
     from cellguard.publish.run import Outcome
 
-__all__ = ["command"]
-
-JobPath = Annotated[Path, typer.Argument(metavar="JOB.toml", show_default=False, help="The job: see cellguard init.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan and the sizes; protect and write nothing.")]
-AllowUnsafe = Annotated[
-    bool, typer.Option("--allow-unsafe", help="Write a release that the audit refuses; every output says so.")
-]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Forget the checkpoints of a run that was ended.")]
-Folder = Annotated[
-    Path | None, typer.Option("--out", metavar="FOLDER", help="Where the outputs go, instead of where the job says.")
-]
-Report = Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write the public report here too.")]
+__all__ = ["command", "run_job"]
 
 _SHOWN = (
     *("status", "explanation", "gap", "table", "primary", "secondary", "base", "audit"),
@@ -35,12 +25,18 @@ _SHOWN = (
 
 
 def command(
-    job: JobPath,
-    dry_run: DryRun = False,
-    report: Report = None,
-    out: Folder = None,
-    allow_unsafe: AllowUnsafe = False,
-    fresh: Fresh = False,
+    job: Annotated[Path, Argument(metavar="JOB.toml", show_default=False, help="The job: see cellguard init.")],
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Show the plan and the sizes; protect and write nothing.")
+    ] = False,
+    report: Annotated[Path | None, Option(metavar="FILE.html", help="Write the public report here too.")] = None,
+    out: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Where the outputs go, instead of where the job says.")
+    ] = None,
+    allow_unsafe: Annotated[
+        bool, Option("--allow-unsafe", help="Write a release that the audit refuses; every output says so.")
+    ] = False,
+    fresh: Annotated[bool, Option("--fresh", help="Forget the checkpoints of a run that was ended.")] = False,
     internal: Internal = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -52,8 +48,6 @@ def command(
     """
     from cellguard.publish import read_job
     from cellguard.publish.plan import plan
-    from cellguard.publish.progress import Progress
-    from cellguard.publish.run import UnsafeReleaseError, run
 
     with only_json_on_stdout(as_json):
         file = read_job(job)
@@ -62,11 +56,7 @@ def command(
         if dry_run:
             shown = plan(file)
         else:
-            try:
-                with Progress(quiet=quiet) as progress:
-                    outcome = run(file, allow_unsafe=allow_unsafe, fresh=fresh, folder=out, progress=progress)
-            except UnsafeReleaseError as error:
-                raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
+            outcome = run_job(file, quiet=quiet, allow_unsafe=allow_unsafe, fresh=fresh, folder=out)
             shown = outcome.summary(internal=internal)
             if report is not None:
                 _copy_report(outcome, report)
@@ -77,6 +67,18 @@ def command(
     else:
         print_pairs(f"{file.job.name}: {outcome.release.method}", _essentials(outcome))
         note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)
+
+
+def run_job(file: JobFile, *, quiet: bool, **options: Any) -> Outcome:
+    """Run a job, telling its progress; what is not safe is refused as the verbs do."""
+    from cellguard.publish.progress import Progress
+    from cellguard.publish.run import UnsafeReleaseError, run
+
+    try:
+        with Progress(quiet=quiet) as progress:
+            return run(file, progress=progress, **options)
+    except UnsafeReleaseError as error:
+        raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
 
 
 def _essentials(outcome: Outcome) -> dict[str, Any]:

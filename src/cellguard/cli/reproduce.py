@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._options import Json, Quiet, Seed
 from cellguard.cli._printing import note, only_json_on_stdout, print_json
@@ -18,25 +18,18 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which experiment, such as castro2004-table3.")],
-    instances: Annotated[
-        str, typer.Option("--instances", metavar="LIST", help="Names with commas between them; all if not given.")
-    ] = "",
+    name: Annotated[str, Argument(metavar="NAME", help="Which experiment, such as castro2004-table3.")],
+    instances: Annotated[str, Option(metavar="LIST", help="Names with commas between them; all if not given.")] = "",
     replications: Annotated[
-        int | None,
-        typer.Option("--replications", metavar="N", help="Repetitions of random parts; the paper's if not given."),
+        int | None, Option(metavar="N", help="Repetitions of random parts; the paper's if not given.")
     ] = None,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", min=0.0, help="For each solve that may take long.")
-    ] = 60.0,
+    time_limit: Annotated[float, Option(metavar="SECONDS", min=0.0, help="For each solve that may take long.")] = 60.0,
     option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="NAME=VALUE", help="Another reading of the paper, as in level_error=0.2."),
+        list[str] | None, Option(metavar="NAME=VALUE", help="Another reading of the paper, as in level_error=0.2.")
     ] = None,
     seed: Seed = 1,
     out: Annotated[
-        Path,
-        typer.Option("--out", metavar="DIR", help="Where finished results are kept; a second run goes on from there."),
+        Path, Option(metavar="DIR", help="Where finished results are kept; a second run goes on from there.")
     ] = Path("cellguard-reproduce"),
     as_json: Json = False,
     quiet: Quiet = False,
@@ -52,12 +45,11 @@ def command(
         options=_chosen_options(option or []),
     )
     with only_json_on_stdout(as_json):
-        chosen = experiment(name)
-        report = _with_progress(chosen, settings, out, quiet)
+        report = _with_progress(experiment(name), settings, out, quiet)
     if as_json:
         print_json(report.summary())
-        return
-    _show_report(report)
+    else:
+        _show_report(report)
 
 
 def _every_experiment() -> str:
@@ -123,14 +115,12 @@ def _show_report(report: Any) -> None:
 
     console = Console(highlight=False)
     if report.rows:
-        names = list(report.rows[0])
-        for other in report.rows:
-            names += [name for name in other if name not in names]
+        names = list(dict.fromkeys(name for row in report.rows for name in row))
         grid = Grid(title=report.experiment, title_justify="left")
         for name in names:
             grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
-        for one in report.rows:
-            grid.add_row(*(_figure_text(one.get(name)) for name in names))
+        for row in report.rows:
+            grid.add_row(*(_figure_text(row.get(name)) for name in names))
         console.print(grid)
     for line in report.skipped:
         console.print(line, style="yellow")

@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from cellguard.cli._printing import note
 from cellguard.cli._start import uncollected
@@ -20,16 +20,14 @@ _TRIED = 20
 
 def command(
     folder: Annotated[
-        Path,
-        typer.Argument(metavar="FOLDER", help="The page sees this folder and nothing else; projects are made in it."),
+        Path, Argument(metavar="FOLDER", help="The page sees this folder and nothing else; projects are made in it.")
     ] = Path(),
     port: Annotated[
-        int | None,
-        typer.Option("--port", metavar="N", min=1, max=65535, help=f"Port of 127.0.0.1; {_PORT} or the next free one."),
+        int | None, Option(metavar="N", min=1, max=65535, help=f"Port of 127.0.0.1; {_PORT} or the next free one.")
     ] = None,
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    open_page: Annotated[bool, Option("--open/--no-open", help="Open the page in the browser.")] = True,
     max_upload: Annotated[
-        int, typer.Option("--max-upload", metavar="MB", min=1, help="Largest file that may be uploaded, in megabytes.")
+        int, Option(metavar="MB", min=1, help="Largest file that may be uploaded, in megabytes.")
     ] = 512,
 ) -> None:
     """Open the page on this machine: from a data file to a release without a line of code.
@@ -50,7 +48,7 @@ def command(
         raise InputError(
             f"the page needs {error.name}, which is not installed.", hint="pip install 'cellguard[web]'"
         ) from None
-    with _listening(port) as listener:
+    with _loopback_socket(port) as listener:
         keys = Keys(port=listener.getsockname()[1])
         link = f"http://127.0.0.1:{keys.port}/enter?token={keys.token}"
         print(link, flush=True)
@@ -66,11 +64,11 @@ def command(
             timeout_graceful_shutdown=1,
         )
         if open_page:
-            _open(link)
+            _open_browser(link)
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(port: int | None) -> socket.socket:
+def _loopback_socket(port: int | None) -> socket.socket:
     """Return a socket of the loopback interface; the usual port makes addresses that can be kept."""
     for wanted in [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -85,7 +83,7 @@ def _listening(port: int | None) -> socket.socket:
     raise InputError(f"--port {port}: is taken.", hint="leave the option out, or name another port.")
 
 
-def _open(link: str) -> None:
+def _open_browser(link: str) -> None:
     """Open the browser, once the server listens; a machine without one shows the link only."""
     import threading
     import webbrowser

@@ -6,43 +6,28 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._asked import ReleaseAsked, TableAsked
+from cellguard.cli._options import ReleaseAsked, asking_of_release
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
-TableOrManifest = Annotated[
-    Path, typer.Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
-]
-Release = Annotated[
-    Path | None, typer.Argument(metavar="RELEASE", show_default=False, help="What is published of the table.")
-]
 
-
+@asking_of_release()
 def command(
-    path: TableOrManifest,
-    release_path: Release = None,
-    witnesses: Annotated[
-        Path | None,
-        typer.Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses."),
+    path: Annotated[
+        Path, Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
+    ],
+    asked: ReleaseAsked,
+    release_path: Annotated[
+        Path | None, Argument(metavar="RELEASE", show_default=False, help="What is published of the table.")
     ] = None,
-    method: options.Method = None,
-    base: options.Base = None,
-    step: options.Step = None,
-    distance: options.Distance = None,
-    keep_multiples: options.KeepMultiples = False,
-    keep: options.Kept = None,
-    ignore: options.Ignore = None,
-    marks_only: options.MarksOnly = False,
-    bounds: options.Bounds = None,
-    levels: options.Levels = None,
-    integer: options.Whole = False,
-    insiders: options.Insiders = True,
-    allow_nothing_sensitive: options.NothingSensitive = False,
+    witnesses: Annotated[
+        Path | None, Argument(metavar="WITNESSES", show_default=False, help="Written by cellguard audit --witnesses.")
+    ] = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -64,13 +49,11 @@ def command(
     from cellguard.check.witnesses import read_proofs, verify
 
     start = time.perf_counter()
-    published = ReleaseAsked(release_path, method, base, step, distance, keep_multiples, keep, ignore, marks_only)
     with printing.only_json_on_stdout(as_json):
-        table = TableAsked(path=path, levels=levels, bounds=bounds, insiders=insiders, whole=integer).load()
-        release = published.read(table)
-        proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=table.n_cells)
+        release = asked.read(path, release_path)
+        proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=release.table.n_cells)
         found = verify(release, proofs, integer=whole)
-    accepted = found.accepted or (allow_nothing_sensitive and not found.problems)
+    accepted = found.accepted or (asked.allow_nothing_sensitive and not found.problems)
     summary = {
         "accepted": accepted,
         "checked": found.checked,

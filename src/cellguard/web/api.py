@@ -118,7 +118,7 @@ def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, 
     """Begin with data: a job is drafted from the columns as `cellguard init` does; several files make a publication."""
     paths = [_data_file(state, name) for name in dict.fromkeys(body.files)]
     if len(paths) == 1 and paths[0].name.lower().endswith((".jj", ".jj.gz")):
-        project.write({**_kept(project), "data": {"table": project.relative(paths[0])}})
+        project.write({**_job_without_data(project), "data": {"table": project.relative(paths[0])}})
         return {"told": [], "unconfirmed": []}
     from cellguard.publish.init import draft
     from cellguard.publish.propose import propose
@@ -128,7 +128,7 @@ def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, 
     return {"told": list(made.told), "unconfirmed": list(made.unconfirmed)}
 
 
-def _kept(project: Project) -> dict[str, Any]:
+def _job_without_data(project: Project) -> dict[str, Any]:
     """Return what a job says that is not about its data."""
     return {k: v for k, v in project.raw().items() if k not in ("data", "dimensions", "tables", "unconfirmed")}
 
@@ -227,10 +227,10 @@ def events(
 ) -> StreamingResponse:
     """What the work tells, as it tells it (server-sent events)."""
     solve = state.solves.current(project, kind)
-    return StreamingResponse(_told(solve, last_event_id + 1), media_type="text/event-stream")
+    return StreamingResponse(_event_stream(solve, last_event_id + 1), media_type="text/event-stream")
 
 
-async def _told(solve: Solve | None, first: int) -> AsyncIterator[str]:
+async def _event_stream(solve: Solve | None, first: int) -> AsyncIterator[str]:
     sent, quiet, state = max(first, 0), 0.0, ""
     while solve is not None:
         over = solve.over

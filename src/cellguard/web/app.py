@@ -66,14 +66,14 @@ def create_app(folder: Path, keys: Keys, *, max_upload: int = MAX_UPLOAD) -> Gua
     app.include_router(api.router)
     app.include_router(results.router)
     app.include_router(views.router)
-    app.add_exception_handler(CellguardError, _told)
+    app.add_exception_handler(CellguardError, _error_of_ours)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(TooLargeError, _too_large)
-    app.add_exception_handler(Exception, _fault)
+    app.add_exception_handler(Exception, _internal_fault)
     return Guard(app, keys, max_upload=max_upload)
 
 
-def _told(_: Request, error: Exception) -> JSONResponse:
+def _error_of_ours(_: Request, error: Exception) -> JSONResponse:
     """Answer with the message and the hint of an error of ours."""
     assert isinstance(error, CellguardError)  # noqa: S101 - for the type checker
     status = 404 if isinstance(error, UnknownCodeError) else 422
@@ -92,7 +92,7 @@ def _too_large(_: Request, __: Exception) -> JSONResponse:
     return JSONResponse({"message": TOO_LARGE, "hint": "copy the file into the folder instead."}, status_code=413)
 
 
-def _fault(_: Request, error: Exception) -> JSONResponse:
+def _internal_fault(_: Request, error: Exception) -> JSONResponse:
     """Answer to a fault of ours: its kind and place, never its text, which could hold a value."""
     told = InternalError(where_it_happened(error))
     return JSONResponse({"message": told.message, "hint": told.hint}, status_code=500)

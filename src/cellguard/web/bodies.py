@@ -63,10 +63,18 @@ class Window(Source):
 
     view: int = 0
     rows: int
+    """The dimension of the rows."""
     columns: int | None = None
+    """The dimension of the columns; None where there is one column only."""
     at: dict[int, int] = {}
+    """Dimension -> its code, where that is not the total."""
     down: list[int]
     across: list[int] = []
+
+    @property
+    def width(self) -> int:
+        """How many columns it has."""
+        return max(len(self.across), 1)
 
 
 class Signing(_Body):

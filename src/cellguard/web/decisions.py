@@ -69,11 +69,13 @@ def _write_decision(
     project: Project, table: Table, whole: dict[str, str], decision: str, before: list[Decision]
 ) -> list[Mistake]:
     totals = _codes_of_totals(table)
-    rules = [left for rule in project.raw().get("rules", []) if (left := _without(rule, whole, totals)) is not None]
+    rules = [
+        left for rule in project.raw().get("rules", []) if (left := _rule_without_cell(rule, whole, totals)) is not None
+    ]
     lines = [line for line in before if line.codes != tuple(whole.values())]
     if decision == "protect":
         # tables of a publication have only some of the dimensions: what is left out is at its total
-        rules = _with_cell(rules, {d: code for d, code in whole.items() if code != totals[d]} or whole)
+        rules = _rules_with_cell(rules, {d: code for d, code in whole.items() if code != totals[d]} or whole)
     elif decision in _ACTIONS:
         costs = (_CHEAP,) if decision == "withhold" else ()
         lines.append(Decision(codes=tuple(whole.values()), action=_ACTIONS[decision], numbers=costs))
@@ -94,7 +96,7 @@ def _is_decided_by_hand(rule: Any) -> bool:
     return isinstance(rule, dict) and rule.get("rule") == "manual"
 
 
-def _without(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
+def _rule_without_cell(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
     """Take a cell out of a rule by hand; the rule goes with its last cell."""
     if not _is_decided_by_hand(rule):
         return rule
@@ -102,7 +104,7 @@ def _without(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]
     return {**rule, "cells": left} if left else None
 
 
-def _with_cell(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rules_with_cell(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[dict[str, Any]]:
     for k, rule in enumerate(rules):
         if _is_decided_by_hand(rule):
             return [*rules[:k], {**rule, "cells": [*rule.get("cells", []), dict(codes)]}, *rules[k + 1 :]]

@@ -6,7 +6,7 @@ audit found stands in its own file. Nothing is computed twice, and a release of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,36 +23,17 @@ from cellguard.nouns.table import Table
 from cellguard.publish.audit_file import ranges_of
 from cellguard.publish.model import Job
 from cellguard.publish.parts import name_of
+from cellguard.web.bodies import Window
 from cellguard.web.projects import Project
 from cellguard.web.released import KINDS, job_of, json_of_file, published_cells, texts_with_no_data
 from cellguard.web.tables import Tables
 
-__all__ = ["KINDS", "Block", "Look", "View", "look_at"]
+__all__ = ["Look", "look_at"]
 
 _MAX_WINDOW = 20_000
 _LOOK_S = 10.0
 """How long somebody who looks at a cell waits for an answer."""
 _MAX_MARKED = 5_000_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Block:
-    """A part of a table: where some codes of two dimensions cross, at one code of every other."""
-
-    view: int
-    rows: int
-    """The dimension of the rows."""
-    columns: int | None
-    """The dimension of the columns; None where there is one column only."""
-    at: dict[int, int]
-    """Dimension -> its code, where that is not the total."""
-    down: list[int]
-    across: list[int]
-
-    @property
-    def width(self) -> int:
-        """How many columns it has."""
-        return max(len(self.across), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +77,7 @@ class View:
         else:
             h = self.table.hierarchies[d]
             parent, labels = h.parents[0], h.labels
-        order, depth = _walk(parent)
+        order, depth = _order_of_tree(parent)
         place = {code: k for k, code in enumerate(order)}
         return {
             "name": self.table.dimensions[d],
@@ -109,7 +90,7 @@ class View:
         }
 
 
-def _walk(parent: Any) -> tuple[list[int], dict[int, int]]:
+def _order_of_tree(parent: Any) -> tuple[list[int], dict[int, int]]:
     """Return the codes of a tree with every code behind its parent and its elder sisters, and their depths."""
     children: dict[int, list[int]] = {}
     for i, up in enumerate(parent.tolist()):
@@ -151,12 +132,12 @@ class Look:
             "views": [{"name": view.name, "axes": view.axes()} for view in self.views],
         }
 
-    def window(self, block: Block) -> dict[str, Any]:
+    def window(self, block: Window) -> dict[str, Any]:
         """Return texts and kinds of the cells of a block."""
         width = block.width
         if len(block.down) * width > _MAX_WINDOW:
             raise InputError("that are more cells than one window shows.")
-        cells = self._cells(block)
+        cells = self._cells_of_block(block)
         shown = [self.shown[c] if c >= 0 else "" for c in cells.tolist()]
         kinds = np.where(cells >= 0, self.kinds[cells], KINDS.index("nothing")).tolist()
         return {
@@ -164,41 +145,39 @@ class Look:
             "kinds": [kinds[k : k + width] for k in range(0, len(kinds), width)],
         }
 
-    def marked(self, block: Block) -> list[list[int]]:
+    def marked(self, block: Window) -> list[list[int]]:
         """Return where marked cells stand in a block: withheld, sensitive, or an interval."""
         if len(block.down) * block.width > _MAX_MARKED:
             raise InputError("the table is too large for that.")
-        cells = self._cells(block)
+        cells = self._cells_of_block(block)
         which = [KINDS.index(kind) for kind in ("sensitive", "primary", "secondary", "interval")]
         places = np.flatnonzero((cells >= 0) & np.isin(self.kinds[cells], which))[:_MAX_WINDOW]
         return np.stack(np.divmod(places, block.width), axis=1).tolist()  # type: ignore[no-any-return]
 
-    def _cells(self, block: Block) -> IntArray:
+    def _cells_of_block(self, block: Window) -> IntArray:
         """Return the cells of a block, row by row; -1 where the table has none."""
-        table = self.views[block.view].table
-        out = np.zeros((len(block.down) * block.width, len(table.dimensions)), np.int64)
-        for d, code in block.at.items():
-            out[:, d] = code
-        out[:, block.rows] = np.repeat(np.asarray(block.down, np.int64), block.width)
+        places = {block.rows: np.repeat(np.asarray(block.down, np.int64), block.width)}
         if block.columns is not None:
-            out[:, block.columns] = np.tile(np.asarray(block.across, np.int64), len(block.down))
-        sizes = np.array([len(codes) for codes in table.codes])
-        if ((out < 0) | (out >= sizes)).any():
+            places[block.columns] = np.tile(np.asarray(block.across, np.int64), len(block.down))
+        return self._find_cells(block.view, {**block.at, **places}, len(block.down) * block.width)
+
+    def _find_cells(self, view: int, codes: Mapping[int, int | IntArray], n: int) -> IntArray:
+        """Return `n` cells by the places of their codes, the total where none is named; -1 where the table has none."""
+        table = self.views[view].table
+        out = np.zeros((n, len(table.dimensions)), np.int64)
+        known = all(0 <= d < len(table.dimensions) for d in codes)
+        for d, places in codes.items() if known else ():
+            out[:, d] = places
+        if not known or ((out < 0) | (out >= [len(own) for own in table.codes])).any():
             raise UnknownCodeError("there is no such code.")
-        return self.views[block.view].find(out)
+        return self.views[view].find(out)
 
     def cell(self, view: int, codes: dict[int, int]) -> int:
         """Return the cell with these codes."""
-        table = self.views[view].table
-        place = np.zeros((1, len(table.dimensions)), np.int64)
-        for d, code in codes.items():
-            if not (0 <= d < len(table.dimensions) and 0 <= code < len(table.codes[d])):
-                raise UnknownCodeError("there is no such code.")
-            place[0, d] = code
-        found = int(self.views[view].find(place)[0])
+        (found,) = self._find_cells(view, codes, 1).tolist()
         if found < 0:
             raise UnknownCodeError("the table has no such cell.")
-        return found
+        return int(found)
 
     def about(self, cell: int) -> dict[str, Any]:
         """Return everything the office may know of a cell: the truth, the reasons, the ranges."""
@@ -244,8 +223,7 @@ class Look:
             return {"cells": [], "known": False}
         hidden = release.suppressed.copy()
         hidden[cell] = False
-        opened = Suppression(table=self.table, status=Status.FEASIBLE, objective=0.0, suppressed=hidden)
-        found = opened.audit(time_limit_s=_LOOK_S)
+        found = replace(release, suppressed=hidden).audit(time_limit_s=_LOOK_S)
         sure = sorted({int(c) for f in found.findings for c in f.cells[f.unsafe].tolist()})
         return {
             "cells": [self.table.codes_of(c) for c in sure[:50]],
@@ -299,16 +277,10 @@ def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
     if not table.dimensions:
         return (_view_of_numbered_cells(table),)
     everything = np.arange(table.n_cells)
-    if not job.tables:
-        return (View(table.name, table, everything, tuple(range(len(table.dimensions)))),)
+    own: list[tuple[str, Sequence[str]]] = [(name_of(entry), entry.dimensions) for entry in job.tables]
     return tuple(
-        View(
-            name_of(entry),
-            table,
-            everything,
-            tuple(table.dimensions.index(d) for d in entry.dimensions),
-        )
-        for entry in job.tables
+        View(name, table, everything, tuple(table.dimensions.index(d) for d in dimensions))
+        for name, dimensions in own or [(table.name, table.dimensions)]
     )
 
 

@@ -46,12 +46,12 @@ class Root:
         """Return the names of the data files inside, sorted; hidden folders and releases are left out."""
         found = [
             path.relative_to(self.folder).as_posix()
-            for path in self._walk()
+            for path in self._files_inside()
             if path.name.lower().endswith(endings) and path.name != "job.toml" and self.holds(path)
         ]
         return sorted(found)[:_MAX_LISTED]
 
-    def _walk(self) -> Iterator[Path]:
+    def _files_inside(self) -> Iterator[Path]:
         for here, folders, files in os.walk(self.folder, followlinks=False):
             place = Path(here)
             deep = len(place.relative_to(self.folder).parts) >= _MAX_DEPTH
@@ -66,16 +66,16 @@ def confined(raw: Any, root: Root, folder: Path) -> list[Mistake]:
     from cellguard.publish.check import Mistake
 
     found = []
-    for path, name in _names(raw):
+    for path, name in _files_named_in_job(raw):
         fixed = PurePosixPath(*_before_wildcard(name))
         wild = PurePosixPath(name).parts[len(fixed.parts) :]
         inside = "\0" not in name and ".." not in wild and root.holds(folder / fixed)
-        if not inside or (wild and not all(root.holds(Path(p)) for p in _matches(folder, name))):
+        if not inside or (wild and not all(root.holds(Path(p)) for p in _files_matching(folder, name))):
             found.append(Mistake(path, f"{name}: {_OUTSIDE}", "copy the file into it, or upload it."))
     return found
 
 
-def _matches(folder: Path, name: str) -> list[str]:
+def _files_matching(folder: Path, name: str) -> list[str]:
     return glob.glob(str(folder / name), recursive=True)  # noqa: PTH207 - as the job itself looks for them
 
 
@@ -88,7 +88,7 @@ def _before_wildcard(name: str) -> list[str]:
     return parts
 
 
-def _names(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _files_named_in_job(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every name of a file in the content of a job, whatever its shape."""
     if not isinstance(raw, dict):
         return

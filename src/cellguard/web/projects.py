@@ -65,9 +65,12 @@ class Project:
     @property
     def private(self) -> Path:
         """What the page keeps for itself: progress and comparisons; only the owner reads it."""
-        path = self.folder / _PRIVATE
+        return self._own_folder(_PRIVATE)
+
+    def _own_folder(self, name: str) -> Path:
+        path = self.folder / name
         if path.is_symlink():
-            raise InputError(f"{_PRIVATE}: is a symbolic link.", hint="remove it.")
+            raise InputError(f"{name}: is a symbolic link.", hint="remove it.")
         path.mkdir(mode=0o700, exist_ok=True)
         return path
 
@@ -159,11 +162,7 @@ class Project:
                 f"{name[:80]!r}: a file of this name is not taken.",
                 hint=f"letters, digits, dots and dashes, with one of the endings {', '.join(DATA_ENDINGS)}.",
             )
-        folder = self.folder / _UPLOADS
-        if folder.is_symlink():
-            raise InputError(f"{_UPLOADS}: is a symbolic link.", hint="remove it.")
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path = folder / name
+        path = self._own_folder(_UPLOADS) / name
         with atomic_writer(path, private=True) as stream:
             async for chunk in content:
                 stream.write(chunk)

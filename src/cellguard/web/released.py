@@ -59,7 +59,7 @@ def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ..
     """Read what was published, in the order of the system's cells."""
     names = job.method.method.columns
     if not table.parts:
-        return _marked(table, _published_columns(folder, job.name, names, table.n_cells))
+        return _texts_and_kinds(table, _published_columns(folder, job.name, names, table.n_cells))
     nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row
     columns: dict[str, Any] = {
         name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
@@ -69,7 +69,7 @@ def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ..
         rows = part.rows()
         for name, column in _published_columns(folder, file_name(part.name), names, len(rows)).items():
             columns[name][part.cells[rows]] = column
-    return _marked(table, columns)
+    return _texts_and_kinds(table, columns)
 
 
 def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int) 
     raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
 
 
-def _marked(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
+def _texts_and_kinds(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
     """Return the texts and kinds of what is published."""
     kinds = np.full(table.n_cells, KINDS.index("published"))
     if "lower" in columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from fastapi import APIRouter
 from fastapi.responses import FileResponse
 
-from cellguard.exceptions import UnknownCodeError
+from cellguard._io.files import write_text
+from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.web.bodies import OneCell, Signing, Source, Window
 from cellguard.web.decisions import decision_of
 from cellguard.web.projects import Project
-from cellguard.web.signatures import sign, signature_of
 from cellguard.web.state import HasProject, HasState
 
 if TYPE_CHECKING:
-    from cellguard.web.look import Block, Look
+    from cellguard.web.look import Look
 
 __all__ = ["router"]
 
@@ -26,6 +27,10 @@ _REPORT = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 )
 """A report is one file with its own style and script: it is shown in a box of its own, without an origin."""
+
+_SIGNATURE = "signed.json"
+"""Who signed a release: a small file beside it, with the fingerprint of what was signed."""
+_MOST_LETTERS = 2000
 
 
 @router.post("/table")
@@ -39,19 +44,13 @@ def table(state: HasState, project: HasProject, body: Source) -> dict[str, Any]:
 @router.post("/table/window")
 def window(state: HasState, project: HasProject, body: Window) -> dict[str, Any]:
     """What stands in a part of the table."""
-    return _look_at_table(state, project, body).window(_block(body))
+    return _look_at_table(state, project, body).window(body)
 
 
 @router.post("/table/marked")
 def marked(state: HasState, project: HasProject, body: Window) -> list[list[int]]:
     """Where marked cells stand in a part of the table: row and column among the codes that were asked for."""
-    return _look_at_table(state, project, body).marked(_block(body))
-
-
-def _block(body: Window) -> Block:
-    from cellguard.web.look import Block
-
-    return Block(**body.model_dump(exclude={"release"}))
+    return _look_at_table(state, project, body).marked(body)
 
 
 @router.post("/table/cell")
@@ -103,20 +102,11 @@ def _release_facts(project: Project, folder: Path) -> dict[str, Any]:
     return {
         "name": folder.relative_to(project.folder).as_posix(),
         "made": path.stat().st_mtime,
-        "method": manifest.get("method"),
-        "status": manifest.get("status"),
-        "safe": manifest.get("safe"),
-        "repeatable": manifest.get("repeatable"),
-        "audit": manifest.get("audit"),
-        "seed": manifest.get("seed"),
-        "signed": signature_of(folder),
+        **{key: manifest.get(key) for key in ("method", "status", "safe", "repeatable", "audit", "seed")},
+        "signed": _signature_of(folder),
         "same_job": _same_job(project, folder),
         "cellguard": manifest.get("versions", {}).get("cellguard"),
-        "files": {
-            part: sorted(f.name for f in (folder / part).iterdir() if f.is_file() and not f.is_symlink())
-            for part in ("public", "internal")
-            if (folder / part).is_dir()
-        },
+        "files": {part: _files_in(folder / part) for part in ("public", "internal") if (folder / part).is_dir()},
     }
 
 
@@ -131,10 +121,9 @@ def check(project: HasProject, body: Source) -> dict[str, Any]:
     """Check a release: every file unchanged, and the witnesses prove by exact arithmetic that it is safe."""
     from cellguard.publish.manifest import check_manifest
 
-    folder = project.release(body.release or "")
-    found = check_manifest(folder / "internal" / "manifest.json")
-    proof = folder / "internal" / "witnesses.json.gz"
-    return {**found, "witnesses": proof.is_file()}
+    internal = project.release(body.release or "") / "internal"
+    found = check_manifest(internal / "manifest.json")
+    return {**found, "witnesses": (internal / "witnesses.json.gz").is_file()}
 
 
 @router.post("/releases/sign")
@@ -142,13 +131,46 @@ def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
     """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
     from cellguard.publish import ledger
 
-    signed = sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
-    ledger.enter(
-        project.folder,
-        "signed",
-        {"release": body.release, "who": signed["who"], "remark": signed["remark"], "manifest": signed["manifest"]},
-    )
+    signed = _sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
+    told = {key: signed[key] for key in ("who", "remark", "manifest")}
+    ledger.enter(project.folder, "signed", {"release": body.release, **told})
     return signed
+
+
+def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
+    """Sign a release; raises where it is not safe, not as it was written, or nobody signs."""
+    from cellguard.publish.manifest import check_manifest, hash_of
+
+    if not who.strip() or len(who) + len(remark) > _MOST_LETTERS:
+        raise InputError("a name is needed.", hint="your own.")
+    if not read:
+        raise InputError("the report and the audit were not read.", hint="read them first, then say so.")
+    manifest = folder / "internal" / "manifest.json"
+    found = check_manifest(manifest)
+    if not found["accepted"]:
+        raise InputError(f"this release cannot be signed: {found['problems'][0]}", hint="protect the table again.")
+    signed = {
+        "who": who.strip(),
+        "remark": remark.strip(),
+        "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "manifest": hash_of(manifest),
+    }
+    write_text(folder / _SIGNATURE, json.dumps(signed, indent=2, ensure_ascii=False) + "\n", private=True)
+    return signed | {"unchanged": True}
+
+
+def _signature_of(folder: Path) -> dict[str, Any] | None:
+    """Return who signed a release, and whether it is still what was signed."""
+    from cellguard.publish.manifest import hash_of
+
+    path, manifest = folder / _SIGNATURE, folder / "internal" / "manifest.json"
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        signed = json.loads(path.read_bytes())
+    except ValueError:
+        return None
+    return signed | {"unchanged": signed.get("manifest") == hash_of(manifest)} if isinstance(signed, dict) else None
 
 
 @router.get("/ledger")
@@ -175,6 +197,10 @@ def report(project: HasProject, part: Literal["public", "internal"], release: st
 
 def _file_of_release(project: Project, release: str, part: str, name: str) -> Path:
     folder = project.release(release) / part
-    if folder.is_dir() and name in {f.name for f in folder.iterdir() if f.is_file() and not f.is_symlink()}:
+    if folder.is_dir() and name in _files_in(folder):
         return folder / name
     raise UnknownCodeError(f"there is no file {name[:80]!r} in this release.")
+
+
+def _files_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir() if file.is_file() and not file.is_symlink())

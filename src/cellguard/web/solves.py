@@ -12,15 +12,15 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from cellguard.exceptions import InputError
 from cellguard.web.projects import Project
 
-__all__ = ["KINDS", "Solve", "Solves"]
+__all__ = ["Solve", "Solves"]
 
-KINDS = ("protect", "compare")
 _MAX_EVENTS = 5000
 _MAX_WAITING = 20
 
@@ -32,7 +32,7 @@ class Solve:
     number: int
     project: Project
     kind: str
-    limit_s: float = 20.0
+    limit_s: float
     """Of a comparison: for each method."""
     state: str = "waiting"
     """waiting, running, stopping, or how it ended: done, refused (not safe), failed, stopped."""
@@ -69,7 +69,7 @@ class Solves:
         self._count = 0
         self._closed = False
 
-    def begin(self, project: Project, kind: str, *, limit_s: float = 20.0) -> Solve:
+    def begin(self, project: Project, kind: str, *, limit_s: float) -> Solve:
         """Begin work, or let it wait until what the project has under way is done."""
         with self._lock:
             if len(self._waiting) >= _MAX_WAITING:
@@ -112,7 +112,7 @@ class Solves:
                     self._last[project.id, kind] = running
                 return
             solve.state = "stopping"
-        _tell_process(solve, "stop\n")
+        _tell_to_stop(solve.process)
 
     def close(self) -> None:
         """End everything: what is half done leaves nothing behind but its checkpoints."""
@@ -129,8 +129,7 @@ class Solves:
         with self._lock:
             if self._closed:
                 return
-            ready = [solve for solve in self._waiting if solve.project.id not in self._running]
-            for solve in ready:
+            for solve in list(self._waiting):
                 if solve.project.id in self._running:
                     continue
                 self._waiting.remove(solve)
@@ -153,14 +152,12 @@ class Solves:
             solve.process = process
             state = "failed"
             for line in process.stdout or ():
-                state = _heard(solve, line) or state
+                state = _note_event(solve, line) or state
             process.wait()
         if state == "failed" and not any("error" in event for event in solve.events):
-            ended = "stopped" if solve.state == "stopping" else "failed"
-            state = ended
+            state = "stopped" if solve.state == "stopping" else "failed"
             solve.events.append({"error": {"message": "the process ended before its time.", "hint": None}})
-        solve.ended = time.time()
-        solve.state = state
+        solve.ended, solve.state = time.time(), state
         with self._lock:
             self._running.pop(solve.project.id, None)
         if solve.project.path.is_file() and not self._closed:
@@ -168,7 +165,7 @@ class Solves:
         self._start_what_can()
 
 
-def _heard(solve: Solve, line: str) -> str | None:
+def _note_event(solve: Solve, line: str) -> str | None:
     """Note what the process told; returns how it ended, if it did."""
     try:
         event = json.loads(line)
@@ -182,12 +179,8 @@ def _heard(solve: Solve, line: str) -> str | None:
     return ended if isinstance(ended, str) else None
 
 
-def _tell_process(solve: Solve, text: str) -> None:
-    process = solve.process
-    if process is None or process.stdin is None:
-        return
-    try:
-        process.stdin.write(text)
-        process.stdin.flush()
-    except (OSError, ValueError):
-        pass  # it has just ended
+def _tell_to_stop(process: subprocess.Popen[str] | None) -> None:
+    if process is not None and process.stdin is not None:
+        with suppress(OSError, ValueError):  # it has just ended
+            process.stdin.write("stop\n")
+            process.stdin.flush()

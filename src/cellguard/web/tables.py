@@ -9,7 +9,6 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,24 +34,25 @@ class Tables:
 
     def tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
-        from cellguard.publish.steps import inputs, tabulated, top_needed
+        from cellguard.publish.steps import tabulated, top_needed
 
-        content = file.job.model_dump(mode="json", include=_MADE_FROM)
-        files = [_version_of_file(path) for path in inputs(file)]
-        key = json.dumps(["cells", str(file.path.parent), content, top_needed(file.job), files], sort_keys=True)
-        return self.get(key, lambda: tabulated(file))
+        content = [file.job.model_dump(mode="json", include=_MADE_FROM), top_needed(file.job)]
+        return self._made_once("cells", file, content, lambda: tabulated(file))
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.steps import flagged, inputs
+        from cellguard.publish.steps import flagged
 
-        files = [_version_of_file(path) for path in inputs(file)]
-        key = json.dumps(["table", str(file.path.parent), file.job.model_dump(mode="json"), files], sort_keys=True)
-        table: Table = self.get(key, lambda: flagged(self.tabulated(file), file))
+        content = file.job.model_dump(mode="json")
+        table: Table = self._made_once("table", file, content, lambda: flagged(self.tabulated(file), file))
         return table
 
-    def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what has a key, made where it is not there."""
+    def _made_once(self, kind: str, file: JobFile, content: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made of this content and of these versions of the job's files, made where it is not there."""
+        from cellguard.publish.steps import inputs
+
+        versions = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in inputs(file)]
+        key = json.dumps([kind, str(file.path.parent), content, versions], sort_keys=True)
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)
@@ -63,11 +63,6 @@ class Tables:
             while len(self._found) > 2 * _KEPT:
                 self._found.popitem(last=False)
         return made
-
-
-def _version_of_file(path: Path) -> tuple[str, int, int]:
-    about = path.stat()
-    return str(path), about.st_mtime_ns, about.st_size
 
 
 def rule_counts(table: Table) -> dict[str, Any]:

@@ -6,9 +6,9 @@ import pytest
 
 from cellguard._io.plain import plain
 from cellguard.cli import _printing
-from cellguard.cli._asked import TableAsked
+from cellguard.cli._method import Wanted, run_method
+from cellguard.cli._options import TableAsked
 from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
-from cellguard.cli._running import Wanted, run_method
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table

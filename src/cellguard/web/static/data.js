@@ -1,5 +1,5 @@
 // The page Data: which files, which column is what, how codes add up, which tables.
-import { api, choice, field, h, here, note, numberOf, page, problem, said, say, showMistakes, stacked, t, text, tick } from "./dom.js";
+import { api, choice, field, h, here, note, numberOf, onward, page, problem, said, say, scrolling, showMistakes, stacked, t, text, tick } from "./dom.js";
 import { dimension } from "./dimensions.js";
 import { chooser } from "./files.js";
 import { linkedTables } from "./linked.js";
@@ -18,7 +18,7 @@ export async function show(view, told = []) {
   const again = h("details", { class: "card" }, h("summary", {}, t("data.another")), h("p", { class: "help" }, t("data.another_help")), choosing);
   const guessed = told.length ? note("", h("p", {}, h("strong", {}, t("data.told"))), h("ul", {}, told.map((line) => h("li", {}, line)))) : "";
   if (job.data?.table) {
-    view.replaceChildren(h("section", { class: "card" }, h("h2", {}, named), h("p", {}, t("data.is_table")), h("a", { class: "button main", href: page("rules") }, `${t("app.next")}: ${t("step.rules")}`)), again);
+    view.replaceChildren(h("section", { class: "card" }, h("h2", {}, named), h("p", {}, t("data.is_table")), onward("rules")), again);
     return;
   }
   const file = state.files.find((entry) => entry.relative === named);
@@ -111,7 +111,7 @@ function columnTable(job, looked, roles, redraw) {
       h("td", {}, column.examples.length ? column.examples.join(", ") : h("span", { class: "help" }, t("data.not_shown"))), h("td", { class: "number" }, column.gaps ? column.gaps.toLocaleString(language) : "–"),
       h("td", {}, box), h("td", { class: "help" }, why));
   });
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("data.columns") }, stacked(h("table", { class: "plain columns" }, h("thead", {}, h("tr", {},
+  return scrolling(t("data.columns"), {}, stacked(h("table", { class: "plain columns" }, h("thead", {}, h("tr", {},
     ["column", "kind", "examples", "gaps", "role", "why"].map((name) => h("th", { scope: "col", class: name === "gaps" ? "number" : null }, t(`data.${name}`))))), h("tbody", {}, rows))));
 }
 

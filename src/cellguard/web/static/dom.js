@@ -102,6 +102,10 @@ export function problem(error) {
   return note("bad", ...lines);
 }
 
+/** What scrolls by itself, and is reached by the keyboard. */
+export const scrolling = (label, attributes, ...children) =>
+  h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label, ...attributes }, ...children);
+
 let made = 0;
 const fresh = (name) => `${name}-${(made += 1)}`;
 
@@ -177,6 +181,11 @@ export function showMistakes(root, top, mistakes) {
   return first;
 }
 
+/** Say why a change was not saved: its mistakes beside their fields, anything else on top. */
+export function notSaved(root, top, error) {
+  if (error.mistakes) { showMistakes(root, top, error.mistakes); say(t("app.not_saved")); } else top.replaceChildren(problem(error));
+}
+
 let chosen = null;
 /** What can be chosen: methods, rules, files, attacks. */
 export const choices = () => (chosen ??= api("GET", "/choices"));
@@ -185,6 +194,13 @@ export const methodName = (name, methods = []) => known(`method.${name}.name`, m
 export const project = document.body.dataset.project;
 export const here = `/projects/${encodeURIComponent(project)}`;
 export const page = (step, query = "") => `/p/${encodeURIComponent(project)}/${step}${query}`;
+
+/** The way on to the next page, and the way back to what must be done before. */
+export const onward = (step) => h("a", { class: "button main", href: page(step) }, `${t("app.next")}: ${t(`step.${step}`)}`);
+export const doFirst = (key, step) => note("", h("p", {}, t(key), " ", h("a", { href: page(step) }, t(`step.${step}`))));
+
+/** States of work that has not ended. */
+export const BUSY = ["waiting", "running", "stopping"];
 
 /** Wait until nothing changed for a moment. */
 export function later(action, ms = 250) {

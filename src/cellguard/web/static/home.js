@@ -1,5 +1,5 @@
 // The list of projects.
-import { api, field, fieldWrong, h, note, problem, stacked, t, text } from "./dom.js";
+import { api, field, fieldWrong, h, note, problem, scrolling, stacked, t, text } from "./dom.js";
 
 export async function show(view) {
   const projects = await api("GET", "/projects");
@@ -8,7 +8,7 @@ export async function show(view) {
 
 function list(view, projects) {
   if (!projects.length) return note("", h("p", {}, t("home.none")));
-  return h("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": t("home.title") }, stacked(h("table", { class: "plain" },
+  return scrolling(t("home.title"), { class: "card scroll" }, stacked(h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("home.name")), h("th", { scope: "col" }, t("releases.status")), h("th", { scope: "col", class: "number" }, t("step.releases")), h("th", { scope: "col" }, h("span", { class: "visually-hidden" }, t("app.remove"))))),
     h("tbody", {}, projects.map((entry) => h("tr", {},
       h("th", { scope: "row" }, h("a", { href: `/p/${encodeURIComponent(entry.id)}/data` }, entry.folder)),

@@ -1,5 +1,5 @@
 // The page Look: which release, and what beside it.
-import { api, choice, field, h, here, note, page, t } from "./dom.js";
+import { api, choice, doFirst, field, h, here, note, onward, page, t } from "./dom.js";
 import { tableView } from "./tableview.js";
 
 export async function show(view) {
@@ -21,8 +21,8 @@ export async function show(view) {
   };
   release.addEventListener("change", draw);
   beside.addEventListener("change", draw);
-  if (state.mistakes.length && !names.length) { view.append(note("", h("p", {}, t("app.first_data"), " ", h("a", { href: page("data") }, t("step.data"))))); return; }
-  const onward = h("div", { class: "row" }, names.length ? h("a", { class: "button main", href: page("sign") }, `${t("app.next")}: ${t("step.sign")}`) : h("a", { class: "button main", href: page("protect") }, `${t("app.next")}: ${t("step.protect")}`));
-  view.append(note("", h("p", {}, t("app.confidential"))), h("div", { class: "fields card" }, field(t("look.release"), release, { help: t("look.release_help") }), field(t("look.beside"), beside, { help: t("look.beside_help") })), box, onward);
+  if (state.mistakes.length && !names.length) { view.append(doFirst("app.first_data", "data")); return; }
+  const way = h("div", { class: "row" }, onward(names.length ? "sign" : "protect"));
+  view.append(note("", h("p", {}, t("app.confidential"))), h("div", { class: "fields card" }, field(t("look.release"), release, { help: t("look.release_help") }), field(t("look.beside"), beside, { help: t("look.beside_help") })), box, way);
   await draw();
 }

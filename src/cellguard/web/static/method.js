@@ -1,9 +1,8 @@
 // The page Method: a card for each, its options, and a comparison on this table.
-import { api, choice, choices, field, figure, h, here, known, later, methodName, note, number, numberOf, page, problem, say, showMistakes, status, t, tick } from "./dom.js";
+import { BUSY, api, choice, choices, field, figure, h, here, known, later, methodName, notSaved, note, number, numberOf, onward, problem, say, scrolling, showMistakes, status, t, tick } from "./dom.js";
 import { bars } from "./charts.js";
 
 const COLUMNS = ["status", "safe", "gap", "untouched_pct", "hidden_pct", "deviation_pct", "interval_pct", "range_pct", "range_to_level", "seconds", "note"];
-const BUSY = ["waiting", "running", "stopping"];
 
 export async function show(view) {
   const [state, offered] = await Promise.all([api("GET", here), choices()]);
@@ -26,9 +25,7 @@ export async function show(view) {
       const answer = await api("PUT", `${here}/job/method`, { sections });
       showMistakes(view, top, answer.mistakes.filter((m) => m.path[0] === "method"));
       say(t("app.saved"));
-    } catch (error) {
-      if (error.mistakes) { showMistakes(view, top, error.mistakes); say(t("app.not_saved")); } else top.replaceChildren(problem(error));
-    }
+    } catch (error) { notSaved(view, top, error); }
   });
   const draw = (values) => {
     const method = offered.methods.find((each) => each.name === name) ?? { options: [] };
@@ -49,7 +46,7 @@ export async function show(view) {
   }));
   draw(job.method ?? {});
   view.append(top, cards, h("section", { class: "card" }, h("h2", {}, t("method.options")), h("p", { class: "help" }, t("method.options_help")), options),
-    comparison(state, offered.methods), h("div", { class: "row" }, h("a", { class: "button main", href: page("protect") }, `${t("app.next")}: ${t("step.protect")}`)));
+    comparison(state, offered.methods), h("div", { class: "row" }, onward("protect")));
 }
 
 function controlOf(option, value) {
@@ -121,7 +118,7 @@ function draw(box, rows, methods) {
   const late = rows.filter((row) => !row.safe && row.status === "time_limit");
   const more = safe.length && late.length ? note("warn", h("p", {}, t("method.compare_late", { methods: late.map((row) => methodName(row.method, methods)).join(", ") }))) : "";
   box.replaceChildren(h("h3", {}, t("method.compare_result")), more, pictures,
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("method.compare_result") }, h("table", { class: "plain compact", id: "comparison" },
+    scrolling(t("method.compare_result"), {}, h("table", { class: "plain compact", id: "comparison" },
       h("thead", {}, h("tr", {}, ["method", ...COLUMNS].map((key) => h("th", { scope: "col", class: key === "method" || words(key) ? null : "number" }, t(`compare.${key}`))))),
       h("tbody", {}, rows.map((row) => h("tr", { class: row.safe ? null : "quiet" }, h("th", { scope: "row" }, methodName(row.method, methods)), COLUMNS.map((key) => h("td", { class: key === "note" ? "remark" : words(key) ? null : "number" }, shown(row, key)))))))));
 }

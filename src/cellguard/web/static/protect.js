@@ -1,8 +1,7 @@
 // The page Protect: what is written where, the run in the background, its progress, and how it ended.
-import { api, choices, count, field, figure, h, here, known, later, note, number, numberOf, page, problem, said, say, showMistakes, status, t, text, tick } from "./dom.js";
+import { BUSY, api, choices, count, field, figure, h, here, known, later, notSaved, note, number, numberOf, page, problem, said, say, scrolling, showMistakes, status, t, text, tick } from "./dom.js";
 import { curve } from "./charts.js";
 
-const BUSY = ["waiting", "running", "stopping"];
 const AGAIN = 5;
 const PHASES = ["tabulate", "flag", "protect", "audit", "attack", "compare", "write"];
 
@@ -27,9 +26,7 @@ export async function show(view) {
     showMistakes(view, top, answer.mistakes);
     return answer;
   };
-  const refused = (error) => {
-    if (error.mistakes) { showMistakes(view, top, error.mistakes); say(t("app.not_saved")); } else top.replaceChildren(problem(error));
-  };
+  const refused = (error) => notSaved(view, top, error);
   const changed = later(async () => { try { await save(); say(t("app.saved")); } catch (error) { refused(error); } });
   for (const control of [title, seed, limit, folder, mark, ...formats.values()]) control.addEventListener("input", () => { folderNote(); changed(); });
   const files = h("div", { class: "field", role: "group", "aria-label": t("protect.formats"), "data-path": "output/formats" }, h("span", { class: "label" }, t("protect.formats")),
@@ -61,7 +58,7 @@ class Work {
     this.clock = h("span", { class: "quiet", id: "clock" });
     this.phases = h("ol", { class: "phases" });
     this.figures = h("p", { class: "quiet" });
-    this.picture = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("protect.curve"), hidden: true });
+    this.picture = scrolling(t("protect.curve"), { hidden: true });
     this.result = h("div");
     this.box = h("section", { class: "card" }, h("h2", {}, t("protect.progress")), h("p", { id: "method" }), h("div", { class: "row" }, this.start, this.stop, h("span", { class: "help" }, t("protect.stop_help"))),
       this.state, this.result, this.phases, this.figures, this.picture);

@@ -1,11 +1,11 @@
 // The page Releases: what was made before, and the ledger of what happened to it.
-import { api, choices, h, here, methodName, note, page, stacked, status, t, when } from "./dom.js";
+import { api, choices, doFirst, h, here, methodName, note, page, scrolling, stacked, status, t, when } from "./dom.js";
 
 const clock = (iso) => when(new Date(iso).getTime() / 1000);
 
 export async function show(view) {
   const [releases, ledger, offered] = await Promise.all([api("GET", `${here}/releases`), api("GET", `${here}/ledger`), choices()]);
-  view.append(releases.length ? list(releases, offered.methods) : note("", h("p", {}, t("releases.none"), " ", h("a", { href: page("protect") }, t("step.protect")))));
+  view.append(releases.length ? list(releases, offered.methods) : doFirst("releases.none", "protect"));
   if (ledger.entries.length) view.append(book(ledger, offered.methods));
 }
 
@@ -15,7 +15,7 @@ function list(releases, methods) {
   const badge = ([kind, words]) => h("span", { class: `badge ${kind}` }, words);
   const signed = (entry) => (!entry.signed ? h("span", { class: "quiet" }, t("releases.not_signed")) : entry.signed.unchanged ? `${entry.signed.who}, ${clock(entry.signed.when)}` : badge(["bad", t("sign.signed_changed", { who: entry.signed.who, when: clock(entry.signed.when) })]));
   const query = (entry) => `?release=${encodeURIComponent(entry.name)}`;
-  return h("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": t("releases.title") }, stacked(h("table", { class: "plain" },
+  return scrolling(t("releases.title"), { class: "card scroll" }, stacked(h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, heads.map((name) => h("th", { scope: "col" }, t(`releases.${name}`))), h("td"))),
     h("tbody", {}, releases.map((entry) => h("tr", {}, h("th", { scope: "row" }, entry.name), h("td", {}, when(entry.made)), h("td", {}, methodName(entry.method, methods)),
       h("td", {}, status(entry.status)), h("td", {}, badge(verdict(entry))), h("td", {}, signed(entry)),
@@ -27,7 +27,7 @@ function book(ledger, methods) {
   const facts = (line) => (line.what === "signed" ? [line.who, line.remark].filter(Boolean).join(": ") : [methodName(line.method, methods), status(line.status)].join(", "));
   return h("section", { class: "card" }, h("h2", {}, t("releases.ledger")), h("p", { class: "help" }, t("releases.ledger_help")),
     note(ledger.whole ? "good" : "bad", h("p", {}, t(ledger.whole ? "releases.ledger_whole" : "releases.ledger_broken"))),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("releases.ledger") }, stacked(h("table", { class: "plain", id: "ledger" },
+    scrolling(t("releases.ledger"), {}, stacked(h("table", { class: "plain", id: "ledger" },
       h("thead", {}, h("tr", {}, ["when", "what", "name", "more", "fingerprint"].map((key) => h("th", { scope: "col" }, t(`releases.${key}`))))),
       h("tbody", {}, lines.map((line) => h("tr", {}, h("td", {}, clock(line.when)), h("td", {}, t(line.what === "signed" ? "releases.what_signed" : "releases.what_released")), h("th", { scope: "row" }, line.release), h("td", {}, facts(line)),
         h("td", {}, h("code", { title: line.manifest }, String(line.manifest ?? "").slice(0, 12))))))))));

@@ -1,5 +1,5 @@
 // The page Rules: each change is saved and counted at once.
-import { api, choice, choices, count, field, h, here, known, later, note, number, numberOf, page, problem, said, say, showMistakes, t, text, tick } from "./dom.js";
+import { api, choice, choices, count, doFirst, field, h, here, known, later, notSaved, note, number, numberOf, onward, problem, said, say, scrolling, showMistakes, t, text, tick } from "./dom.js";
 import { bars } from "./charts.js";
 import { tableView } from "./tableview.js";
 
@@ -8,7 +8,7 @@ const USUAL = { p_percent: { p: 10 }, dominance: { n: 1, k: 85 }, prior_posterio
 
 export async function show(view) {
   const [state, offered] = await Promise.all([api("GET", here), choices()]);
-  if (!state.job.data && !state.job.tables) { view.append(note("", h("p", {}, t("app.first_data"), " ", h("a", { href: page("data") }, t("step.data"))))); return; }
+  if (!state.job.data && !state.job.tables) { view.append(doFirst("app.first_data", "data")); return; }
   const top = h("div");
   const list = h("div");
   const rules = [];
@@ -27,9 +27,7 @@ export async function show(view) {
       showMistakes(view, top, answer.mistakes);
       say(t("app.saved"));
       if (!answer.mistakes.length) await recount(counts, cells);
-    } catch (error) {
-      if (error.mistakes) { showMistakes(view, top, error.mistakes); say(t("app.not_saved")); } else top.replaceChildren(problem(error));
-    }
+    } catch (error) { notSaved(view, top, error); }
   });
   const add = (entry, focus) => {
     const rule = oneRule(offered.rules, entry, changed, () => { rules.splice(rules.indexOf(rule), 1); rule.box.remove(); changed(); });
@@ -43,7 +41,7 @@ export async function show(view) {
   ratio.addEventListener("input", changed);
   const rulesField = h("div", { class: "field", "data-path": "rules" }, list, h("p", { class: "mistake", hidden: true }));
   view.append(top, h("div", { class: "two" }, h("section", { class: "card" }, rulesField, h("button", { type: "button", onclick: () => add({ rule: "min_frequency", ...USUAL.min_frequency }, true) }, t("rules.add")), h("hr"), more), counts), cells,
-    h("div", { class: "row" }, h("a", { class: "button main", href: page("method") }, `${t("app.next")}: ${t("step.method")}`)));
+    h("div", { class: "row" }, onward("method")));
   if (state.mistakes.length) showMistakes(view, top, state.mistakes);
   else await recount(counts, cells).catch((error) => counts.append(problem(error)));
 }
@@ -103,7 +101,7 @@ async function recount(box, cells) {
 }
 
 function byCode(dimension, rules) {
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": dimension.name }, h("table", { class: "plain compact" },
+  return scrolling(dimension.name, {}, h("table", { class: "plain compact" },
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, dimension.name), h("th", { scope: "col", class: "number" }, t("rules.sensitive")), rules.map((rule) => h("th", { scope: "col", class: "number" }, said(rule.name))))),
     h("tbody", {}, dimension.codes.map(([code, n, each]) => h("tr", {}, h("th", { scope: "row" }, code), h("td", { class: "number" }, count(n)), each.map((m) => h("td", { class: "number" }, m ? count(m) : "–")))))));
 }

@@ -1,9 +1,9 @@
 // The page Sign: the audit, the reports, the files, the job, the command, and who signs.
-import { api, choice, choices, field, fieldWrong, figure, h, here, known, later, methodName, note, page, problem, say, status, t, text, tick, when } from "./dom.js";
+import { api, choice, choices, doFirst, field, fieldWrong, figure, h, here, known, later, methodName, note, page, problem, say, status, t, text, tick, when } from "./dom.js";
 
 export async function show(view) {
   const [state, releases, offered, work] = await Promise.all([api("GET", here), api("GET", `${here}/releases`), choices(), api("GET", `${here}/work/protect`)]);
-  if (!releases.length) { view.append(note("", h("p", {}, t("sign.none"), " ", h("a", { href: page("protect") }, t("step.protect")))), job(state, null)); return; }
+  if (!releases.length) { view.append(doFirst("sign.none", "protect"), job(state, null)); return; }
   const asked = new URLSearchParams(location.search).get("release");
   const select = choice(releases.map((entry) => [entry.name, entry.name]), releases.some((entry) => entry.name === asked) ? asked : releases[0].name);
   const box = h("div");

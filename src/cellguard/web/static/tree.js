@@ -1,5 +1,5 @@
 // A hierarchy drawn by hand: groups are made, codes are ticked and put below them; with the keyboard or by dragging.
-import { choice, field, h, t, text, tick } from "./dom.js";
+import { choice, field, fieldWrong, h, t, text, tick } from "./dom.js";
 
 export class Tree {
   /** codes: the leaves; drawn: the nested tree of an earlier drawing, if any. */
@@ -29,12 +29,9 @@ export class Tree {
 
   add() {
     const name = this.name.value.trim();
-    const line = this.nameField.querySelector(".mistake");
     const words = !name ? t("tree.needed") : this.parent.has(name) ? t("tree.exists") : "";
-    line.textContent = words;
-    line.hidden = !words;
-    this.nameField.classList.toggle("wrong", Boolean(words));
-    if (words) { this.name.focus(); return; }
+    fieldWrong(this.nameField, words);
+    if (words) return;
     this.parent.set(name, "");
     this.groups.add(name);
     this.name.value = "";
