@@ -9,7 +9,7 @@ import pytest
 from cellguard.cli import main
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.experiments import Settings, experiment, reproduce
-from cellguard.experiments._framework import missing_csplib
+from cellguard.experiments._csplib import missing_csplib
 
 NAME = "castro2012-tables2to9"
 INSTANCES = ("hier13", "targus", "table1")

@@ -30,6 +30,7 @@ __all__ = ["BatchOutcome", "Result", "read_table", "run_batch"]
 
 _SECONDS = 60.0
 _DEFAULT_MINUTES = 1.0
+_REPLACED = {"GH": "the hypercube", "MOD": "the modular approach", "NET": "the network", "OPT": "the optimal method"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -274,22 +275,13 @@ class _Batch:
         from cellguard.methods.suppress.verb import suppress
 
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
-        words = {
-            "GH": "the hypercube",
-            "MOD": "the modular approach",
-            "NET": "the network",
-            "OPT": "the optimal method",
-        }
         self._note(
-            f"{method}: {words[method]} is replaced by cellguard's search and branch-and-cut, confirmed by the audit; "
-            f"at most {_minutes_in_words(minutes)}."
+            f"{method}: {_REPLACED[method]} is replaced by cellguard's search and branch-and-cut, confirmed "
+            f"by the audit; at most {_minutes_in_words(minutes)}."
         )
-        limit = minutes * _SECONDS
-        if len(tables) == 1:
-            return [suppress(tables[0], time_limit_s=limit)]
-        joined = Table.from_linked(tables)
-        release = suppress(joined, time_limit_s=limit)
-        return [_part_of(release, table) for table in tables]
+        linked = len(tables) > 1
+        release = suppress(Table.from_linked(tables) if linked else tables[0], time_limit_s=minutes * _SECONDS)
+        return [_release_of_linked(release, table) for table in tables] if linked else [release]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
         from cellguard.methods.round.verb import round as round_table
@@ -357,7 +349,7 @@ def _singletons(command: arb.Suppress) -> int:
     return 2 if len(flags) == 3 and flags[2] == 1 else 1
 
 
-def _part_of(release: Suppression, table: Table) -> Suppression:
+def _release_of_linked(release: Suppression, table: Table) -> Suppression:
     """Return the release of one of the linked tables."""
     joined = release.table
     place = {codes: i for i, codes in enumerate(zip(*joined.cell_codes().values(), strict=True))}

@@ -51,40 +51,27 @@ class Microdata:
     metadata: Metadata
     _columns: dict[str, pa.Array] = field(default_factory=dict)
 
-    def _text(self, variable: Variable) -> pa.Array:
-        if variable.name not in self._columns:
-            self._columns |= read_columns(self.path, self.metadata, [variable.name])
-        return self._columns[variable.name]
-
-    def _load(self, variables: Sequence[Variable]) -> None:
-        wanted = [v.name for v in variables if v.name not in self._columns]
-        if wanted:
-            self._columns |= read_columns(self.path, self.metadata, wanted)
-
-    def _one(self, role: str) -> Variable | None:
-        found = self.metadata.with_role(role)
-        if len(found) > 1:
-            raise FormatError.at(self.metadata.source, None, f"two variables are the {role}.")
-        return found[0] if found else None
-
     def make(self, spec: SpecifyTable, safety: Safety, recodes: Sequence[Recode], folder: Path) -> Made:
         """Add up the records of a table and apply its rules."""
         from cellguard.data.tabulate import tabulate
 
         roles = self._roles(spec, safety)
         variables = [self.metadata[name] for name in spec.dimensions]
-        self._load([*variables, *roles.values()])
+        wanted = [v.name for v in (*variables, *roles.values()) if v.name not in self._columns]
+        if wanted:
+            self._columns |= read_columns(self.path, self.metadata, wanted)
         dimensions = [self._dimension(v, recodes, folder) for v in variables]
         frame: dict[str, Any] = {
-            d.variable.name: _recoded_column(codes_of(self._text(d.variable)), d) for d in dimensions
+            d.variable.name: _recoded_column(codes_of(self._columns[d.variable.name]), d) for d in dimensions
         }
         names: dict[str, str] = {}
         for part, variable in roles.items():
             names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
-            column = self._text(variable)
+            column = self._columns[variable.name]
             is_code = part in ("holding", "request")
             frame[names[part]] = codes_of(column) if is_code else numbers_of(column, self.path, variable)
-        notes = _missing_notes(frame, names, roles)
+        gaps = int(np.isnan(frame[names["value"]]).sum()) if "value" in names else 0
+        notes = [f"{gaps} records have no value of {roles['value'].name!r}: they are left out."] if gaps else []
         holding = names.pop("holding", None)
         request = roles.get("request")
         options: dict[str, Any] = {**names, "top": max(safety.top, 2), "skip_missing": "value" in names}
@@ -94,8 +81,10 @@ class Microdata:
         name = self.path.name.partition(".")[0]
         table = tabulate(frame, by, name=name, **options)
         table = table.apply(*safety.records) if safety.records else table
-        if safety.holdings:
-            table = _by_holding(table, tabulate(frame, by, holding=holding, **options), safety)
+        if safety.holdings:  # rules that look at holdings judge the same cells
+            judged = tabulate(frame, by, holding=holding, **options)
+            flagged = table.with_(statistics=judged.statistics).apply(*safety.holdings)
+            table = flagged.with_(statistics=table.statistics)
         table = missing_is_safe(table, variables) if safety.missing_is_safe else table
         table, cost_notes = with_costs(table, spec)
         return Made(table=table, dimensions=tuple(dimensions), response=roles.get("value"), notes=(*notes, *cost_notes))
@@ -109,29 +98,28 @@ class Microdata:
             roles["shadow"] = self.metadata[spec.shadow]
         if spec.cost not in ("", _FREQUENCY, _UNITY, _DISTANCE) and spec.cost != spec.response:
             roles["cost"] = self.metadata[spec.cost]
-        wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": _looks_at_requests(safety)}
+        requests = any(isinstance(rule, Request) for rule in (*safety.records, *safety.holdings))
+        wanted = {"weight": safety.weighted, "holding": bool(safety.holdings), "request": requests}
         for role in (role for role, needed in wanted.items() if needed):
-            variable = self._one(role)
-            if variable is None:
+            found = self.metadata.with_role(role)
+            if len(found) > 1:
+                raise FormatError.at(self.metadata.source, None, f"two variables are the {role}.")
+            if not found:
                 raise InputError(
                     f"the rules of a table need a {role}, and {self.metadata.source} has none.",
                     hint=f"mark the variable with <{role.upper()}>.",
                 )
-            roles[role] = variable
+            roles[role] = found[0]
         return roles
 
     def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
-        seen = encode(codes_of(self._text(variable)))[0]
+        seen = encode(codes_of(self._columns[variable.name]))[0]
         dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
                 path = folder / recode.path if recode.path else None
                 dimension = recoded(dimension, seen, path=path, level=recode.level or 0)
         return dimension
-
-
-def _looks_at_requests(safety: Safety) -> bool:
-    return any(isinstance(rule, Request) for rule in (*safety.records, *safety.holdings))
 
 
 def _recoded_column(column: pa.Array, dimension: Dimension) -> pa.Array:
@@ -142,21 +130,6 @@ def _recoded_column(column: pa.Array, dimension: Dimension) -> pa.Array:
     codes, index = encode(column)
     new = np.array([dimension.new_codes.get(code, code) for code in codes], dtype=object)
     return pa.array(new[index])
-
-
-def _missing_notes(frame: dict[str, Any], names: dict[str, str], roles: dict[str, Variable]) -> tuple[str, ...]:
-    if "value" not in names:
-        return ()
-    count = int(np.isnan(frame[names["value"]]).sum())
-    if not count:
-        return ()
-    return (f"{count} records have no value of {roles['value'].name!r}: they are left out.",)
-
-
-def _by_holding(table: Table, judged: Table, safety: Safety) -> Table:
-    """Apply the rules that look at holdings to the same cells."""
-    flagged = table.with_(statistics=judged.statistics).apply(*safety.holdings)
-    return flagged.with_(statistics=table.statistics)
 
 
 def missing_is_safe(table: Table, variables: Sequence[Variable]) -> Table:

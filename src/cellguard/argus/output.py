@@ -22,11 +22,11 @@ from cellguard.argus.microdata import Made
 from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["STATUS", "is_internal", "letters", "sbs_letters", "status_numbers", "write"]
+__all__ = ["is_internal", "letters", "write"]
 
 CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
-STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
-STATUS |= {"secondary": 11, "empty": 14}
+_STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
+_STATUS |= {"secondary": 11, "empty": 14}
 """What tau-ARGUS calls the status of a cell."""
 _RULES = {
     "zero": ("zero",),
@@ -37,43 +37,43 @@ _RULES = {
 """How the names of its rules begin; what tau-ARGUS looks at last gives way."""
 
 
-def status_numbers(made: Made, release: Release | None) -> IntArray:
+def _status_numbers(made: Made, release: Release | None) -> IntArray:
     """Return the status of each cell as tau-ARGUS numbers it."""
     table = made.table
-    out = np.full(table.n_cells, STATUS["safe"])
-    out[table.fixed] = STATUS["protected"]
+    out = np.full(table.n_cells, _STATUS["safe"])
+    out[table.fixed] = _STATUS["protected"]
     if table.counts is not None:
-        out[table.counts == 0] = STATUS["empty"]
-    out[table.sensitive] = STATUS["manual"]
+        out[table.counts == 0] = _STATUS["empty"]
+    out[table.sensitive] = _STATUS["manual"]
     for kind, rules in _RULES.items() if table.flags is not None else ():
         cells = table.flags.by(*rules)
-        out[cells[table.sensitive[cells]]] = STATUS[kind]
+        out[cells[table.sensitive[cells]]] = _STATUS[kind]
     if isinstance(release, Suppression):
-        out[release.secondary] = STATUS["secondary"]
+        out[release.secondary] = _STATUS["secondary"]
     return out
 
 
 def letters(made: Made, release: Release | None) -> list[str]:
     """Return the status of each cell as a letter: s safe, u primary, x secondary, z empty or protected."""
-    number = status_numbers(made, release)
-    out = np.where((number >= STATUS["rule"]) & (number <= STATUS["manual"]), "u", "s")
-    out = np.where(number == STATUS["secondary"], "x", out)
-    fixed = (number == STATUS["empty"]) | (number == STATUS["protected"])
+    number = _status_numbers(made, release)
+    out = np.where((number >= _STATUS["rule"]) & (number <= _STATUS["manual"]), "u", "s")
+    out = np.where(number == _STATUS["secondary"], "x", out)
+    fixed = (number == _STATUS["empty"]) | (number == _STATUS["protected"])
     return [str(letter) for letter in np.where(fixed, "z", out)]
 
 
-def sbs_letters(made: Made, release: Release | None) -> list[str]:
+def _business_letters(made: Made, release: Release | None) -> list[str]:
     """Return the status of each cell as structural business statistics call it.
 
     V is published, A withheld for too few contributors, B by a rule about one contributor (or by hand), C by one about
     several, D to protect others.
     """
-    number = status_numbers(made, release)
+    number = _status_numbers(made, release)
     out = np.full(made.table.n_cells, "V", dtype=object)
-    out[(number >= STATUS["rule"]) & (number <= STATUS["manual"])] = "B"
-    out[_by_several(made.table) & (number == STATUS["rule"])] = "C"
-    out[number == STATUS["frequency"]] = "A"
-    out[number == STATUS["secondary"]] = "D"
+    out[(number >= _STATUS["rule"]) & (number <= _STATUS["manual"])] = "B"
+    out[_by_several(made.table) & (number == _STATUS["rule"])] = "C"
+    out[number == _STATUS["frequency"]] = "A"
+    out[number == _STATUS["secondary"]] = "D"
     return [str(letter) for letter in out]
 
 
@@ -98,16 +98,12 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
         made.table.write(path)
     elif form == INTERMEDIATE:
         files += _write_intermediate(path, options, made, release)
+    elif form == SBS:
+        write_lines(path, _lines_of_business_statistics(made, release, options))
+    elif form == CSV:
+        write_lines(path, _lines_of_matrix(made, release, options))
     else:
-        if form == SBS:
-            lines = _lines_of_business_statistics(made, release, options)
-        else:
-            lines = (
-                _lines_of_matrix(made, release, options)
-                if form == CSV
-                else _lines_of_cells(made, release, options, form)
-            )
-        write_lines(path, lines)
+        write_lines(path, _lines_of_cells(made, release, options, form))
     if is_internal(form, options):
         for file in files:
             file.chmod(0o600)
@@ -117,7 +113,7 @@ def write(path: Path, form: int, options: Mapping[str, bool], made: Made, releas
 def _published_texts(made: Made, release: Release | None) -> list[str]:
     """Return what is published of each cell: a number, x where it is withheld, - where the cell is empty."""
     values = made.table.values if release is None else release.point_values()
-    empty = status_numbers(made, release) == STATUS["empty"]
+    empty = _status_numbers(made, release) == _STATUS["empty"]
     return [
         "-" if nothing else "x" if np.isnan(value) else f"{value:.{made.decimals}f}"
         for value, nothing in zip(values.tolist(), empty.tolist(), strict=True)
@@ -141,10 +137,10 @@ def _lines_of_cells(made: Made, release: Release | None, options: Mapping[str, b
         heads += [f"{name}_Orig"] if with_status and changed else ["Status"] if with_status else []
         yield ",".join(f"{quote}{head}{quote}" for head in heads)
     codes, table = _written_codes(made), made.table
-    status = status_numbers(made, release).tolist()
+    status = _status_numbers(made, release).tolist()
     shown, truth = _published_texts(made, release), _published_texts(made, None)
     for cell, place in enumerate(table.coordinates.tolist()):
-        if options.get("SE", False) and status[cell] == STATUS["empty"]:
+        if options.get("SE", False) and status[cell] == _STATUS["empty"]:
             continue
         fields = [f"{quote}{codes[d][i]}{quote}" for d, i in enumerate(place)]
         if not with_status:
@@ -162,7 +158,7 @@ def _lines_of_business_statistics(made: Made, release: Release | None, options: 
     There is no first line with names; true values stand beside the status, as the receiving office wants them.
     """
     quote = '"' if options.get("QU", True) else ""
-    codes, table, status = _written_codes(made), made.table, sbs_letters(made, release)
+    codes, table, status = _written_codes(made), made.table, _business_letters(made, release)
     truth = _published_texts(made, None)
     top = getattr(table.statistics, "top", None)
     largest = np.zeros(table.n_cells) if top is None or not top.shape[1] else np.nan_to_num(top[:, 0])
@@ -214,7 +210,7 @@ def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, rel
     def numbers(x: FloatArray) -> list[str]:
         return [repr(v) if not float(v).is_integer() else str(int(v)) for v in x.tolist()]
 
-    files = []
+    files = [path.with_suffix(".rda")]
     for d, dimension in enumerate(made.dimensions):
         codes = dimension.hierarchy.codes
         file = path.with_name(f"{path.stem}_{dimension.variable.name}.hrc")
@@ -238,6 +234,5 @@ def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, rel
         add(Variable(name="upper", numeric=True, role="upper"), numbers(table.upper))
     metadata = Metadata(variables=tuple(variables), separator=";")
     write_columns(path, metadata, columns)
-    described_by = path.with_suffix(".rda")
-    write_rda(described_by, metadata)
-    return [described_by, *files]
+    write_rda(files[0], metadata)
+    return files

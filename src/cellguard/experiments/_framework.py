@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -12,21 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from cellguard.exceptions import InputError, require_there
-from cellguard.nouns.table import Table
 
 __all__ = [
-    "CSPLIB_NAMES", "Experiment", "Report", "Settings", "Unit", "csplib_table", "missing_csplib", "published",
-    "reproduce", "row",
-]  # fmt: skip
+    "Done",
+    "Experiment",
+    "Figures",
+    "Report",
+    "Settings",
+    "Unit",
+    "Units",
+    "by_work",
+    "published",
+    "reproduce",
+    "row",
+]
 
-CSPLIB_NAMES = {
-    "hier13x7x7d": "hie1372d",
-    "hier13x13x7d": "hie1327d",
-    "hier13x13x13a": "hier133a",
-    "hier16x16x16a": "hier163a",
-    "toy3dsarah": "toysarah",
-}
-"""Names in the papers -> names of the files, where they differ."""
+Figures = dict[str, Any]
+"""What a unit of work is told, what it finds, or a row that sets figures side by side: JSON can hold it."""
+Done = Collection[tuple[Figures, Figures]]
+"""All units in order: what each was told, and what it found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,14 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
     """What the experiment lets one choose (:attr:`Experiment.options`), by name; as text or as it is."""
 
+    def chosen(self, usual: Iterable[str], known: Collection[str]) -> list[str]:
+        """Return the instances, the usual ones unless given; refuse one that the experiment does not have."""
+        for name in self.instances:
+            if name not in known:
+                hint = f"it has {', '.join(known)}."
+                raise InputError(f"instance {name!r} is not part of this experiment.", hint=hint)
+        return list(self.instances or usual)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
@@ -51,8 +63,12 @@ class Unit:
 
     key: str
     """Names it among the kept results."""
-    work: Mapping[str, Any]
-    """What :attr:`Experiment.run` needs; JSON can hold it."""
+    work: Figures
+    """What :attr:`Experiment.run` needs."""
+
+
+Units = tuple[list[Unit], list[str]]
+"""The work, and what must be skipped with the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,11 +77,10 @@ class Experiment:
 
     name: str
     """As the command line calls it."""
-    units: Callable[[Settings], tuple[list[Unit], list[str]]]
-    """The work, and what must be skipped with the reason."""
-    run: Callable[[Mapping[str, Any]], dict[str, Any]]
-    """Does one unit; its result is kept as JSON."""
-    rows: Callable[[Mapping[str, dict[str, Any]], Settings], list[dict[str, Any]]]
+    units: Callable[[Settings], Units]
+    run: Callable[[Figures], Figures]
+    """Does one unit."""
+    rows: Callable[[Done], list[Figures]]
     """Sets the results beside the paper's figures."""
     remark: str = ""
     """What differs from the paper and why, as far as it is known."""
@@ -93,7 +108,7 @@ class Report:
     """Ours beside the paper's."""
 
     experiment: str
-    rows: list[dict[str, Any]]
+    rows: list[Figures]
     skipped: list[str]
     remark: str
     computed: int
@@ -110,46 +125,22 @@ def row(what: str, ours: float | None, paper: float | None, **where: Any) -> dic
     return {**where, "what": what, "ours": ours, "paper": paper, "difference": ours - paper if known else None}  # type: ignore[operator]
 
 
+def by_work(done: Done, *names: str) -> dict[tuple[Any, ...], Figures]:
+    """Return what was found, by some of what the units were told."""
+    return {tuple(work[name] for name in names): found for work, found in done}
+
+
 @cache
-def _published() -> dict[str, list[dict[str, Any]]]:
-    text = files("cellguard.experiments").joinpath("published.json").read_text("utf-8")
-    data: dict[str, list[dict[str, Any]]] = json.loads(text)
+def _published() -> dict[str, list[Figures]]:
+    data: dict[str, list[Figures]] = json.loads(
+        files("cellguard.experiments").joinpath("published.json").read_text("utf-8")
+    )
     return data
 
 
-def published(name: str) -> list[dict[str, Any]]:
+def published(name: str) -> list[Figures]:
     """Return the figures that a paper prints, a dict per row."""
     return _published()[name]
-
-
-def _csplib_path(instance: str) -> Path:
-    folder = Path(os.environ.get("CELLGUARD_CSPLIB", "../shared/csplib"))
-    return folder / f"{CSPLIB_NAMES.get(instance, instance)}.jj.gz"
-
-
-def csplib_table(instance: str) -> Table:
-    """Read a table of CSPLIB by its name in the papers, from the folder CELLGUARD_CSPLIB."""
-    return Table.read(_csplib_path(instance))
-
-
-def missing_csplib(instances: Sequence[str]) -> list[str]:
-    """Return which instances have no file."""
-    return [name for name in instances if not _csplib_path(name).exists()]
-
-
-def chosen(all_instances: Sequence[str], settings: Settings) -> tuple[list[str], list[str]]:
-    """Return the instances to compute, by their names in the paper, and what is skipped."""
-    wanted = list(all_instances)
-    if settings.instances:
-        by_file = {CSPLIB_NAMES.get(name, name): name for name in all_instances}
-        unknown = [name for name in settings.instances if name not in by_file and name not in all_instances]
-        if unknown:
-            raise InputError(
-                f"instance {unknown[0]!r} is not part of this experiment.", hint=f"it has {', '.join(all_instances)}."
-            )
-        wanted = [by_file.get(name, name) for name in settings.instances]
-    missing = set(missing_csplib(wanted))
-    return [n for n in wanted if n not in missing], [f"{n}: skipped, file not found" for n in wanted if n in missing]
 
 
 class _Kept:
@@ -191,10 +182,10 @@ def reproduce(
         kept.add(unit.key, experiment.run(unit.work))
     if progress is not None:
         progress(len(todo), len(todo), "done")
-    results = {unit.key: kept.results[unit.key] for unit in units}
+    done = {unit.key: (unit.work, kept.results[unit.key]) for unit in units}
     return Report(
         experiment=experiment.name,
-        rows=experiment.rows(results, settings),
+        rows=experiment.rows(done.values()),
         skipped=skipped,
         remark=experiment.remark,
         computed=len(todo),

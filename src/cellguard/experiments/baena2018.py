@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
+import numpy as np
+from scipy.sparse import block_array, csr_array, diags_array
+
+from cellguard._engine.solvers.lp import LinearModel
+from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard.check.audit import audit
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
-from cellguard.experiments.baena2018_plain import solve_plainly
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, published, row
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.methods.intervals.verb import intervals, positions
 from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
-__all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4"]
+__all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4", "solve_plainly"]
 
 _LEVELS = {"symmetric": (0.20, 0.20), "asymmetric": (0.05, 0.20)}
 _CLASSES = ("at_right_end", "right_of_midpoint", "at_midpoint", "left_of_midpoint", "at_left_end")
@@ -28,6 +33,8 @@ _SMALL: dict[str, Any] = {"rows": 12, "columns": 8, "families": 3, "sensitive": 
 _OPTIONS = {"weights": "inverse"}
 """What a unit of width costs in (9). With 1/a the truth lies where the paper prints it; with a, table 4 does not come
 out: on asymmetric tables 1 to 6% of the intervals then begin at the truth, where 21 to 31% are printed."""
+_FAR = 1e6
+"""The "large value" that bounds the cells of (6) from above, in the unit of the values: never reached."""
 
 
 def _table(instance: str, levels: str, seed: int) -> Table:
@@ -35,44 +42,67 @@ def _table(instance: str, levels: str, seed: int) -> Table:
     return table.with_levels(*_LEVELS[levels])
 
 
-def _instances(settings: Settings) -> list[str]:
-    wanted = settings.instances or _INSTANCES
-    if not all(instance in (*_INSTANCES, "small") for instance in wanted):
-        raise InputError("the instances of this experiment are numbered.", hint="choose from 1,2,3,4,5,6 or small.")
-    return list(wanted)
-
-
-def _units(methods: tuple[str, ...]) -> Any:
-    def units(settings: Settings) -> tuple[list[Unit], list[str]]:
-        out = []
-        for instance in _instances(settings):
-            for levels in _LEVELS:
-                for method in methods:
-                    work = {
-                        "instance": instance,
-                        "levels": levels,
-                        "method": method,
-                        "seed": settings.seed,
-                        "time_limit_s": settings.time_limit_s,
-                        **settings.options,
-                    }
-                    key = f"{instance} {levels} {method} {settings.seed} {settings.time_limit_s:g}"
-                    key += "".join(f" {name}={value}" for name, value in settings.options.items())
-                    out.append(Unit(key=key, work=work))
-        return out, []
+def _units(*methods: str) -> Callable[[Settings], Units]:
+    def units(settings: Settings) -> Units:
+        instances = settings.instances or _INSTANCES
+        if not all(instance in (*_INSTANCES, "small") for instance in instances):
+            raise InputError("the instances of this experiment are numbered.", hint="choose from 1,2,3,4,5,6 or small.")
+        how: Figures = {"seed": settings.seed, "time_limit_s": settings.time_limit_s, **settings.options}
+        more = "".join(f" {name}={value}" for name, value in settings.options.items())
+        return [
+            Unit(
+                key=f"{instance} {levels} {method} {settings.seed} {settings.time_limit_s:g}{more}",
+                work={"instance": instance, "levels": levels, "method": method, **how},
+            )
+            for instance, levels, method in product(instances, _LEVELS, methods)
+        ], []
 
     return units
 
 
-def _run(work: Mapping[str, Any]) -> dict[str, Any]:
+def solve_plainly(table: Table, *, gap: float, time_limit_s: float) -> Figures:
+    """Solve (6) as it is printed, by HiGHS on one thread with weights 1/a: what our adjustment has to beat.
+
+    Columns are z+, z-, then one y per sensitive cell. Returns status, distance and the gap in per cent.
+    """
+    a, A, cells = table.values, csr_array(table.relations), table.sensitive_cells
+    n, f, m = table.n_cells, len(cells), A.shape[0]
+    w = weights_by_value("inverse", a)
+    low = np.where(table.fixed, 0.0, np.minimum(np.maximum(a - table.lb, 0.0), _FAR))
+    high = np.where(table.fixed, 0.0, np.minimum(np.maximum(table.ub - a, 0.0), _FAR))
+    up, down = table.upper[cells], table.lower[cells]
+    pick = csr_array((np.ones(f), (np.arange(f), cells)), shape=(f, n))
+    rows = [
+        [A, -A, None],
+        [pick, None, -diags_array(up)],
+        [pick, None, -diags_array(high[cells])],
+        [None, pick, diags_array(down)],
+        [None, pick, diags_array(low[cells])],
+    ]
+    zero, none, inf = np.zeros(f), np.zeros(m), np.full(f, np.inf)
+    found = solve_mixed(
+        LinearModel(
+            csr_array(block_array(rows)),
+            np.concatenate([none, zero, -inf, down, -inf]),
+            np.concatenate([none, inf, zero, inf, low[cells]]),
+            np.zeros(2 * n + f),
+            np.concatenate([high, low, np.ones(f)]),
+            np.concatenate([w, w, np.zeros(f)]),
+            integer=np.arange(2 * n + f) >= 2 * n,
+        ),
+        Until(time_limit_s=time_limit_s, relative_gap=gap),
+    )
+    left = 100.0 * (found.objective - found.bound) / found.objective if found.found else None
+    return {"status": str(found.status), "objective": found.objective, "gap_pct": left}
+
+
+def _run(work: Figures) -> Figures:
     table = _table(work["instance"], work["levels"], work["seed"])
-    out: dict[str, Any]
     begin = time.process_time()
     limit = work["time_limit_s"]
     release: Any
     if work["method"] == "highs":
-        out = solve_plainly(table, gap=1e-3, time_limit_s=limit)
-        return out | {"cpu_s": time.process_time() - begin}
+        return solve_plainly(table, gap=1e-3, time_limit_s=limit) | {"cpu_s": time.process_time() - begin}
     if work["method"] == "csp":
         release = suppress(table, gap=1e-3, time_limit_s=limit, seed=work["seed"])
     elif work["method"] == "cta":
@@ -84,55 +114,49 @@ def _run(work: Mapping[str, Any]) -> dict[str, Any]:
         release = intervals(table, time_limit_s=5 * limit, position="narrowest")
     cpu = time.process_time() - begin
     gap = release.gap if math.isfinite(release.gap) else None
-    out = {"cpu_s": cpu, "status": str(release.status), "gap_pct": None if gap is None else 100 * gap}
+    out: Figures = {"cpu_s": cpu, "status": str(release.status), "gap_pct": None if gap is None else 100 * gap}
     out["safe"] = release.audit().safe if release.published else False
     if work["method"] == "ip" and release.published:
         out |= {"cells": release.details["cells_replaced"], "position": release.details["position"]}
     return out
 
 
-def _run_midpoints(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run_midpoints(work: Figures) -> Figures:
     """Suppress, and see where the truth lies in the ranges that the audit computes of the sensitive cells."""
     table = _table(work["instance"], work["levels"], work["seed"])
     begin = time.process_time()
     release = suppress(table, gap=1e-3, time_limit_s=work["time_limit_s"], seed=work["seed"])
-    out: dict[str, Any] = {"status": str(release.status)}
+    out: Figures = {"status": str(release.status)}
     if release.published:
         cells, low, high = audit(release, exact=True).ranges["external"]
         out |= {"cells": len(cells), "position": positions(table.values[cells], low, high)}
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _find(results: Mapping[str, dict[str, Any]], instance: Any, levels: str, method: str) -> dict[str, Any] | None:
-    start = f"{instance} {levels} {method} "
-    return next((found for key, found in results.items() if key.startswith(start)), None)
-
-
-def _rows2(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows2(done: Done) -> list[Figures]:
     out = []
-    for figures in (*published("baena2018-tables1to3"), {"instance": "small"}):
-        for levels in _LEVELS:
-            for method in ("cta", "highs", "csp"):
-                found = _find(results, figures["instance"], levels, method)
-                if found is None:
-                    continue
-                where = {"instance": figures["instance"], "levels": levels, "method": method}
-                out.append(row("seconds", found["cpu_s"], figures.get(f"{method}_{levels}_s"), **where))
-                paper_gap = figures.get("csp_symmetric_gap_pct") if (method, levels) == ("csp", "symmetric") else None
-                out.append(row("gap_pct", found["gap_pct"], paper_gap, **where))
+    results = by_work(done, "instance", "levels", "method")
+    for figures, levels, method in product(_printed(), _LEVELS, ("cta", "highs", "csp")):
+        found = results.get((str(figures["instance"]), levels, method))
+        if found is not None:
+            where = {"instance": figures["instance"], "levels": levels, "method": method}
+            out.append(row("seconds", found["cpu_s"], figures.get(f"{method}_{levels}_s"), **where))
+            paper_gap = figures.get("csp_symmetric_gap_pct") if (method, levels) == ("csp", "symmetric") else None
+            out.append(row("gap_pct", found["gap_pct"], paper_gap, **where))
     return out
 
 
-def _rows34(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _printed() -> list[Figures]:
+    return [*published("baena2018-tables1to3"), {"instance": "small"}]
+
+
+def _rows34(done: Done) -> list[Figures]:
     out = []
+    results = by_work(done, "instance", "levels")
     places = {(r["levels"], r["instance"]): r for r in published("baena2018-table4")}
-    for figures in (*published("baena2018-tables1to3"), {"instance": "small"}):
-        for levels in _LEVELS:
-            found = _find(results, figures["instance"], levels, "ip")
-            if found is None or "cells" not in found:
-                continue
+    for figures, levels in product(_printed(), _LEVELS):
+        found = results.get((str(figures["instance"]), levels), {})
+        if "cells" in found:
             where = {"instance": figures["instance"], "levels": levels}
             out.append(row("cells_replaced", found["cells"], figures.get(f"ip_cells_{levels}"), **where))
             printed = places.get((levels, figures["instance"]), {})
@@ -140,14 +164,12 @@ def _rows34(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[d
     return out
 
 
-def _rows_midpoints(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    out = []
-    for instance in _instances(settings):
-        for levels in _LEVELS:
-            found = _find(results, instance, levels, "audit")
-            at = (found or {}).get("position", {})
-            out += [row(name, share, None, instance=instance, levels=levels) for name, share in at.items()]
-    return out
+def _rows_midpoints(done: Done) -> list[Figures]:
+    return [
+        row(name, share, None, instance=work["instance"], levels=work["levels"])
+        for work, found in done
+        for name, share in found.get("position", {}).items()
+    ]
 
 
 _REMARK = (
@@ -156,14 +178,14 @@ _REMARK = (
 )
 TABLE2 = Experiment(
     name="baena2018-table2",
-    units=_units(("cta", "highs", "csp")),
+    units=_units("cta", "highs", "csp"),
     run=_run,
     rows=_rows2,
     remark=_REMARK + ' Rows "highs" are the program (6) as printed, solved by HiGHS in the same run.',
 )
 TABLES3AND4 = Experiment(
     name="baena2018-tables3and4",
-    units=_units(("ip",)),
+    units=_units("ip"),
     run=_run,
     rows=_rows34,
     options=_OPTIONS,
@@ -172,5 +194,5 @@ TABLES3AND4 = Experiment(
     "printed), with asymmetric ones of none.",
 )
 MIDPOINTS = Experiment(
-    name="baena2018-midpoints", units=_units(("audit",)), run=_run_midpoints, rows=_rows_midpoints, remark=_REMARK
+    name="baena2018-midpoints", units=_units("audit"), run=_run_midpoints, rows=_rows_midpoints, remark=_REMARK
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
-from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
+from cellguard.experiments._csplib import csplib_instances, csplib_table
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, published, row
 from cellguard.methods.adjust.verb import PLAIN, adjust
 
 __all__ = ["TABLE2", "TABLE3"]
@@ -15,48 +15,44 @@ _MEASURES = ("abs_mean", "abs_std", "abs_max", "pct_mean", "pct_std", "pct_max",
 _INSTANCES = ("bts4", "hier13", "hier16", "nine12", "nine5d", "ninenew", "two5in6")
 
 
-def _units(norms: tuple[str, ...]) -> Any:
-    def units(settings: Settings) -> tuple[list[Unit], list[str]]:
-        instances, skipped = chosen(_INSTANCES, settings)
+def _units(norms: tuple[str, ...]) -> Callable[[Settings], Units]:
+    def units(settings: Settings) -> Units:
+        instances, skipped = csplib_instances(_INSTANCES, settings)
         work = [{"instance": name, "norm": norm} for name in instances for norm in norms]
         return [Unit(key=f"{w['instance']} {w['norm']}", work=w) for w in work], skipped
 
     return units
 
 
-def _run(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run(work: Figures) -> Figures:
     table = csplib_table(work["instance"])
     begin = time.process_time()
     release = adjust(table, norm=work["norm"], **PLAIN)
     return {"cpu_s": time.process_time() - begin, "status": str(release.status), "loss": release.loss()}
 
 
-def _rows3(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows3(done: Done) -> list[Figures]:
     out = []
+    results = by_work(done, "instance", "norm")
     for figures in published("castro2004-table3"):
-        norm = {"L1": "l1", "L2": "l2", "Linf": "linf"}.get(figures["norm"], "linf")
-        found = results.get(f"{figures['instance']} {norm}")
-        if found is None:
-            continue
-        where = {"instance": figures["instance"], "norm": norm, "cells": figures["cells"]}
-        out += [row(m, found["loss"][figures["cells"]][m], figures[m], **where) for m in _MEASURES]
+        norm = {"L1": "l1", "L2": "l2"}.get(figures["norm"], "linf")
+        if (figures["instance"], norm) in results:
+            loss = results[figures["instance"], norm]["loss"][figures["cells"]]
+            where = {"instance": figures["instance"], "norm": norm, "cells": figures["cells"]}
+            out += [row(m, loss[m], figures[m], **where) for m in _MEASURES]
     return out
 
 
-def _rows2(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows2(done: Done) -> list[Figures]:
     out = []
+    results = by_work(done, "instance", "norm")
     for figures in published("castro2004-table2"):
-        for norm in ("l1", "l2", "l12"):
-            found = results.get(f"{figures['instance']} {norm}")
-            if found is None:
-                continue
-            where = {"instance": figures["instance"], "norm": norm}
+        for norm in (norm for norm in ("l1", "l2", "l12") if (figures["instance"], norm) in results):
+            found = results[figures["instance"], norm]
             loss = found["loss"]["all"]
-            out.append(row("pct_dev", loss["pct_mean"], figures[f"{norm}_pct_dev"], **where))
-            out.append(row("norm2", loss["norm2"], figures[f"{norm}_norm2"], **where))
-            out.append(row("cpu_s", found["cpu_s"], figures[f"{norm}_cpu_s"], **where))
+            ours = {"pct_dev": loss["pct_mean"], "norm2": loss["norm2"], "cpu_s": found["cpu_s"]}
+            where = {"instance": figures["instance"], "norm": norm}
+            out += [row(what, figure, figures[f"{norm}_{what}"], **where) for what, figure in ours.items()]
     return out
 
 

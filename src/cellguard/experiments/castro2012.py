@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 from scipy.sparse import hstack
@@ -14,7 +13,8 @@ from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, published, row
+from cellguard.experiments._csplib import csplib_instances, csplib_table
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, published, row
 from cellguard.methods.adjust.sensitivity import sensitivity
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
@@ -24,7 +24,7 @@ from cellguard.nouns.weights import weights_by_value
 __all__ = ["TABLE1", "TABLES2TO9"]
 
 _INSTANCES = tuple(figures["instance"] for figures in published("castro2012-table1"))
-PAPER = ("B1", "B2", "B3", "C")
+_SCENARIOS = ("B1", "B2", "B3", "C")
 """The scenarios of the paper."""
 _OPTIONS = {"level_error": 0.30, "levels_around": "guess", "level_in_c": "by norm"}
 """The reading that fits the printed tables. The paper prints Delta = 0.2; its B2 rows come out with 0.30 (mean distance
@@ -39,33 +39,26 @@ def _protect(table: Table, norm: str) -> Adjustment:
     return adjust(table, norm=norm, weights=_WEIGHTS[norm], **PLAIN)
 
 
-def _units1(settings: Settings) -> tuple[list[Unit], list[str]]:
-    instances, skipped = chosen(_INSTANCES, settings)
+def _units1(settings: Settings) -> Units:
+    instances, skipped = csplib_instances(_INSTANCES, settings)
     work = [{"instance": name, "norm": norm} for name in instances for norm in ("l1", "l2")]
-    return [Unit(key=_key1(w["instance"], w["norm"]), work=w) for w in work], skipped
+    return [Unit(key=f"{w['instance']} {w['norm']}, counted", work=w) for w in work], skipped
 
 
-def _key1(instance: str, norm: str) -> str:
-    return f"{instance} {norm}, counted"
-
-
-def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run1(work: Figures) -> Figures:
     table = csplib_table(work["instance"])
     begin = time.process_time()
     release = _protect(table, work["norm"])
     cpu = time.process_time() - begin
-    sizes = {
-        "n": table.n_cells,
-        "s": int(table.sensitive.sum()),
-        "m": table.n_relations,
-        "nz": int(table.relations.nnz),
-    }
     return {
         "cpu_s": cpu,
         "status": str(release.status),
         "mu_norm1": _counted_l1(table) if work["norm"] == "l1" else _counted_l2(table, release),
         "mu_of_bounds": sensitivity(release).norm1,
-        **sizes,
+        "n": table.n_cells,
+        "s": int(table.sensitive.sum()),
+        "m": table.n_relations,
+        "nz": int(table.relations.nnz),
     }
 
 
@@ -102,14 +95,12 @@ def _counted_l2(table: Table, release: Adjustment) -> float:
     return float(at_bounds + np.abs(table.relations.T @ y)[table.fixed & ~table.sensitive].sum())
 
 
-def _rows1(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows1(done: Done) -> list[Figures]:
     out = []
+    results = by_work(done, "instance", "norm")
     for figures in published("castro2012-table1"):
-        for norm in ("l1", "l2"):
-            found = results.get(_key1(figures["instance"], norm))
-            if found is None:
-                continue
+        for norm in (norm for norm in ("l1", "l2") if (figures["instance"], norm) in results):
+            found = results[figures["instance"], norm]
             where = {"instance": figures["instance"], "norm": norm}
             if norm == "l1":
                 out += [row(size, found[size], figures[size], **where) for size in ("n", "s", "m", "nz")]
@@ -118,30 +109,27 @@ def _rows1(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[di
     return out
 
 
-def _units(settings: Settings) -> tuple[list[Unit], list[str]]:
-    instances, skipped = chosen(_INSTANCES, settings)
+def _units(settings: Settings) -> Units:
+    instances, skipped = csplib_instances(_INSTANCES, settings)
     if settings.options["level_in_c"] not in _LEVELS_IN_C:
         raise InputError(f"option level_in_c: {settings.options['level_in_c']!r} is none of {', '.join(_LEVELS_IN_C)}.")
-    out = []
-    for name in instances:
-        for norm in ("l1", "l2"):
-            for scenario in PAPER:
-                work: dict[str, Any] = {"instance": name, "norm": norm, "scenario": scenario, "seed": settings.seed}
-                work |= {"replications": settings.replications or 10, "options": dict(settings.options)}
-                out.append(Unit(key=_key(name, norm, scenario, settings), work=work))
-    return out, skipped
-
-
-def _key(instance: str, norm: str, scenario: str, settings: Settings) -> str:
     changed = [f"{name}={value}" for name, value in settings.options.items() if value != _OPTIONS[name]]
-    return " ".join([instance, norm, scenario, str(settings.replications or 10), str(settings.seed), *changed])
+    n = settings.replications or 10
+    how: Figures = {"seed": settings.seed, "replications": n, "options": dict(settings.options)}
+    return [
+        Unit(
+            key=" ".join([name, norm, scenario, str(n), str(settings.seed), *changed]),
+            work={"instance": name, "norm": norm, "scenario": scenario, **how},
+        )
+        for name, norm, scenario in product(instances, ("l1", "l2"), _SCENARIOS)
+    ], skipped
 
 
 _LAST: dict[tuple[str, str], Adjustment] = {}
 """The adjusted table that the next scenario will attack too."""
 
 
-def _run(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run(work: Figures) -> Figures:
     instance, norm = work["instance"], work["norm"]
     begin = time.process_time()
     if (instance, norm) not in _LAST:
@@ -158,21 +146,15 @@ def _run(work: Mapping[str, Any]) -> dict[str, Any]:
     return {"cpu_s": cpu, "distribution": list(found.distribution.values()), "sensitive": len(found.cells)}
 
 
-def _rows(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+def _rows(done: Done) -> list[Figures]:
     out = []
+    results = by_work(done, "scenario", "norm", "instance")
     for figures in published("castro2012-tables2to9"):
-        norm = figures["norm"].lower()
-        found = results.get(_key(figures["instance"], norm, figures["scenario"], settings))
-        if found is None:
-            continue
-        where = {
-            "table": figures["table"],
-            "scenario": figures["scenario"],
-            "norm": norm,
-            "instance": figures["instance"],
-        }
-        shares = zip(CLASSES, found["distribution"], figures["distribution"], strict=True)
-        out += [row(name, ours, paper, **where) for name, ours, paper in shares]
+        key = scenario, norm, instance = figures["scenario"], figures["norm"].lower(), figures["instance"]
+        if key in results:
+            where = {"table": figures["table"], "scenario": scenario, "norm": norm, "instance": instance}
+            shares = zip(CLASSES, results[key]["distribution"], figures["distribution"], strict=True)
+            out += [row(name, ours, paper, **where) for name, ours, paper in shares]
     return out
 
 

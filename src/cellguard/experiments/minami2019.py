@@ -1,43 +1,42 @@
-"""minami2019: the matching attack on generated frequency tables (tables 2 to 5), and a defence."""
+"""minami2019: the matching attack on generated frequency tables (tables 2 to 5), a defence, and figure 7."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from cellguard import generate
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray, IntArray
 from cellguard.check.attack import CountRule, matching_attack, weighing_attack
 from cellguard.check.attack.counts import grid_of
+from cellguard.data.generate import frequency
 from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
 from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_matching
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["RULE", "TABLES2TO5", "sizes"]
+__all__ = ["FIGURE7", "TABLES2TO5"]
 
-RULE = CountRule(minimum=5, width=8)
+_RULE = CountRule(minimum=5, width=8)
 """Section 4.1: counts below 5 are sensitive, their ranges at least 8 wide, as few cells as possible suppressed."""
 _SIZES = ("16", "25", "36", "49")
-_REPLICATIONS = 50
+_TABLES = 50
 _LIMIT = 50_000_000
 
 _LISTED = 10_000
 """Candidates that are listed where each must be suppressed anew."""
 _SAMPLE = {"mechanism": 400, "rule": 400, "algorithm": 2000}
 """Candidates that are weighed; few of them survive the algorithm."""
+_COUNTED = 10**12
+"""Candidates up to which they are counted."""
+_QUANTILES = {"least": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "most": 1.0}
 
-Result = dict[str, Any]
 
-
-def sizes(settings: Settings) -> list[int]:
-    """Return the numbers of cells that are asked for."""
+def _numbers_of_cells(settings: Settings) -> list[int]:
     wanted = settings.instances or _SIZES
     for size in wanted:
         if not size.isdigit() or int(size) < 4 or round(int(size) ** 0.5) ** 2 != int(size):
@@ -47,16 +46,20 @@ def sizes(settings: Settings) -> list[int]:
     return [int(size) for size in wanted]
 
 
-def _units(settings: Settings) -> tuple[list[Unit], list[str]]:
-    n = _REPLICATIONS if settings.replications is None else settings.replications
-    work = [{"cells": size, "seed": settings.seed * 10_000 + k} for size in sizes(settings) for k in range(n)]
+def _square_table(cells: int, seed: int) -> Table:
+    side = round(cells**0.5)
+    return frequency(seed=seed, rows=side, columns=side)
+
+
+def _units(settings: Settings) -> Units:
+    first, tables = settings.seed * 10_000, range(settings.replications or _TABLES)
+    work = [{"cells": cells, "seed": first + k} for cells in _numbers_of_cells(settings) for k in tables]
     return [Unit(key=f"{w['cells']} cells, table {w['seed']}", work=w) for w in work], []
 
 
-def _run(work: Mapping[str, Any]) -> Result:
-    side = round(work["cells"] ** 0.5)
-    table = generate.frequency(seed=work["seed"], rows=side, columns=side)
-    leaks = optimal_counts(table, RULE)
+def _run(work: Figures) -> Figures:
+    table = _square_table(work["cells"], work["seed"])
+    leaks = optimal_counts(table, _RULE)
     if not leaks.published:
         return {"infeasible": True, "primaries": int(table.sensitive.sum())}
     return {
@@ -68,10 +71,10 @@ def _run(work: Mapping[str, Any]) -> Result:
     }
 
 
-def _attacked(release: Suppression) -> Result:
+def _attacked(release: Suppression) -> Figures:
     """Attack the deterministic optimum: widths of the primaries, and what table 3 sorts by."""
     begin = time.process_time()
-    attack = matching_attack(release, RULE, limit=_LIMIT)
+    attack = matching_attack(release, _RULE, limit=_LIMIT)
     seconds = time.process_time() - begin
     grid = grid_of(release.table, release.suppressed)
     assert grid is not None  # noqa: S101 - generated tables are two-way
@@ -84,7 +87,7 @@ def _attacked(release: Suppression) -> Result:
     }
 
 
-def _at_least_one(table: Table, attacked: Callable[[Suppression], Result | None]) -> Result | None:
+def _at_least_one(table: Table, attacked: Callable[[Suppression], Figures | None]) -> Figures | None:
     """Attack the same table in the other reading: no count is zero, and everybody knows."""
     inner = ~table.fixed
     side = round(int(inner.sum()) ** 0.5)
@@ -94,11 +97,11 @@ def _at_least_one(table: Table, attacked: Callable[[Suppression], Result | None]
     other = other.with_(
         lb=np.where(inner, 1.0, 0.0), fixed=~inner, sensitive=table.sensitive, sliding=table.sliding
     )  # the same cells: a zero becomes a one, which is sensitive too
-    release = optimal_counts(other, RULE)
+    release = optimal_counts(other, _RULE)
     return attacked(release) if release.published else None
 
 
-def _attacked_by_data(release: Suppression) -> Result | None:
+def _attacked_by_data(release: Suppression) -> Figures | None:
     """Attack an algorithm whose order between optima is another one for every table, by plain enumeration.
 
     So it is with a solver that ends at whichever optimum it meets first. None when there are too many
@@ -106,7 +109,7 @@ def _attacked_by_data(release: Suppression) -> Result | None:
     """
     grid = grid_of(release.table, np.zeros(release.table.n_cells, bool))
     assert grid is not None  # noqa: S101 - generated tables are two-way
-    law, shape = RULE.law(grid), grid.counts.shape
+    law, shape = _RULE.law(grid), grid.counts.shape
 
     def optimum(counts: IntArray) -> BoolArray:
         ties = np.random.default_rng(counts.ravel()).integers(1, 1 << 24, shape)
@@ -130,14 +133,14 @@ def _attacked_by_data(release: Suppression) -> Result | None:
     }
 
 
-def _resistant(table: Table, leaks: Suppression, seed: int) -> Result:
+def _resistant(table: Table, leaks: Suppression, seed: int) -> Figures:
     """Suppress so that the attack is resisted, and attack that: by exclusion, and by weighing probabilities."""
     begin = time.process_time()
-    release = resist_matching(table, RULE, seed=seed + 1)
+    release = resist_matching(table, _RULE, seed=seed + 1)
     seconds = time.process_time() - begin
     if not release.published:
         return {"infeasible": True}
-    attack = matching_attack(release, RULE, knows="mechanism", limit=_LIMIT)
+    attack = matching_attack(release, _RULE, knows="mechanism", limit=_LIMIT)
     weighing = {
         "weighing": (release, "mechanism"),
         "weighing_ignorant": (release, "rule"),
@@ -155,18 +158,17 @@ def _resistant(table: Table, leaks: Suppression, seed: int) -> Result:
 
 
 def _weighed(release: Suppression, knows: str) -> int:
-    attack = weighing_attack(release, RULE, knows=knows, spread=SPREADS[0], draws=100, sample=_SAMPLE[knows])
+    attack = weighing_attack(release, _RULE, knows=knows, spread=SPREADS[0], draws=100, sample=_SAMPLE[knows])
     return int(attack.unsafe.sum())
 
 
 # ---------------------------------------------------------------- ours beside the paper's
 
 
-def _rows(results: Mapping[str, Result], settings: Settings) -> list[dict[str, Any]]:
-    del settings
-    by_size: dict[int, list[Result]] = {}
-    for key, result in results.items():
-        by_size.setdefault(int(key.split()[0]), []).append(result)
+def _rows(done: Done) -> list[Figures]:
+    by_size: dict[int, list[Figures]] = {}
+    for work, result in done:
+        by_size.setdefault(work["cells"], []).append(result)
     out = []
     for cells, found in by_size.items():
         solved = [f for f in found if "infeasible" not in f]
@@ -180,7 +182,7 @@ def _rows(results: Mapping[str, Result], settings: Settings) -> list[dict[str, A
     return out
 
 
-def _figures(name: str, cells: int) -> list[Result]:
+def _figures(name: str, cells: int) -> list[Figures]:
     return [figures for figures in published(name) if figures["cells"] == cells]
 
 
@@ -188,12 +190,12 @@ def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _unsafe(attacked: list[Result]) -> tuple[int, int]:
+def _unsafe(attacked: list[Figures]) -> tuple[int, int]:
     widths = [w for f in attacked for w in f["widths"]]
-    return sum(w < RULE.width for w in widths), len(widths)
+    return sum(w < _RULE.width for w in widths), len(widths)
 
 
-def _table2(attacked: list[Result], primaries: float, where: Result) -> list[Result]:
+def _table2(attacked: list[Figures], primaries: float, where: Figures) -> list[Figures]:
     figures = next(iter(_figures("minami2019-tables2and5", where["cells"])), {})
     unsafe, total = _unsafe(attacked)
     printed = figures.get("primaries")
@@ -206,7 +208,7 @@ def _table2(attacked: list[Result], primaries: float, where: Result) -> list[Res
     ]
 
 
-def _table3(attacked: list[Result], where: Result) -> list[Result]:
+def _table3(attacked: list[Figures], where: Figures) -> list[Figures]:
     printed = {f["null_space_dim"]: f["unsafe_ratio"] for f in _figures("minami2019-table3", where["cells"])}
     out = []
     for dim in sorted({f["null_space_dim"] for f in attacked} | set(printed)):
@@ -216,10 +218,10 @@ def _table3(attacked: list[Result], where: Result) -> list[Result]:
     return out
 
 
-def _table4(attacked: list[Result], where: Result) -> list[Result]:
+def _table4(attacked: list[Figures], where: Figures) -> list[Figures]:
     figures = next(iter(_figures("minami2019-table4", where["cells"])), {})
-    printed = [float(figures[f"width_{w}"]) for w in range(RULE.width)] if figures else []
-    widths = [w for f in attacked for w in f["widths"] if w < RULE.width]
+    printed = [float(figures[f"width_{w}"]) for w in range(_RULE.width)] if figures else []
+    widths = [w for f in attacked for w in f["widths"] if w < _RULE.width]
     return [
         row(
             f"share of the unsafe of width {w}",
@@ -227,11 +229,11 @@ def _table4(attacked: list[Result], where: Result) -> list[Result]:
             printed[w] / sum(printed) if printed else None,
             **where,
         )
-        for w in range(RULE.width)
+        for w in range(_RULE.width)
     ]
 
 
-def _defence(found: list[Result], cells: int) -> list[Result]:
+def _defence(found: list[Figures], cells: int) -> list[Figures]:
     """The suppression that resists: nothing to compare with; what it costs and what it leaves."""
     where = {"cells": cells, "suppression": "resistant"}
     resistant = [f["resistant"] for f in found]
@@ -240,7 +242,7 @@ def _defence(found: list[Result], cells: int) -> list[Result]:
     def total(name: str) -> float:
         return float(sum(r[name] for r in resistant))
 
-    def unsafe(name: str, attacker: str, suppression: str = "resistant") -> Result:
+    def unsafe(name: str, attacker: str, suppression: str = "resistant") -> Figures:
         found = _share(total(name), primaries)
         return row("unsafe share", found, None, cells=cells, suppression=suppression, attacker=attacker)
 
@@ -257,6 +259,44 @@ def _defence(found: list[Result], cells: int) -> list[Result]:
     ]
 
 
+# ---------------------------------------------------------------- figure 7
+
+
+def _units7(settings: Settings) -> Units:
+    n = settings.replications or _TABLES
+    work = [{"cells": cells, "seed": settings.seed * 10_000, "tables": n} for cells in _numbers_of_cells(settings)]
+    return [Unit(key=f"{w['cells']} cells, {n} tables from {w['seed']}", work=w) for w in work], []
+
+
+def _run7(work: Figures) -> Figures:
+    begin = time.process_time()
+    found: dict[str, list[int]] = {}
+    for k in range(work["tables"]):
+        release = optimal_counts(_square_table(work["cells"], work["seed"] + k), _RULE)
+        grid = grid_of(release.table, release.suppressed) if release.published else None
+        if grid is not None:
+            pattern = grid.pattern(release.suppressed)
+            dimension = str(twoway.degrees_of_freedom(pattern))
+            found.setdefault(dimension, []).append(twoway.count_candidates(grid.counts, pattern, _COUNTED))
+    return {"cells": work["cells"], "candidates": found, "cpu_s": time.process_time() - begin}
+
+
+def _rows7(done: Done) -> list[Figures]:
+    return [
+        row(name, float(np.quantile(counts, share)), None, cells=work["cells"], dimension=dimension, tables=len(counts))
+        for work, result in done
+        for dimension, counts in sorted((int(d), counts) for d, counts in result["candidates"].items())
+        for name, share in _QUANTILES.items()
+    ]
+
+
+FIGURE7 = Experiment(
+    name="minami2019-figure7",
+    units=_units7,
+    run=_run7,
+    rows=_rows7,
+    remark="The paper draws boxes and prints no numbers. Tables are generated as for tables 2 to 5.",
+)
 TABLES2TO5 = Experiment(
     name="minami2019-tables2to5",
     units=_units,

@@ -1,56 +1,63 @@
-"""salazar2004: how often each residue is rounded up (table 1), and large tables (section 5)."""
+"""salazar2004: large tables, area by area, and perturbation beside rounding (section 5); bias (table 1, section 6)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection
+from itertools import product
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from cellguard.data import examples
 from cellguard.data.generate import census, geography
-from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Experiment, Settings, Unit, published, row
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
+from cellguard.methods.perturb.verb import perturb
+from cellguard.methods.round.unbiased import tossed
 from cellguard.methods.round.verb import round as round_table
 from cellguard.nouns.table import Table
 
-__all__ = ["SECTION5", "SMALL_GEOGRAPHY", "TABLE1", "named"]
+__all__ = ["AREAS", "PERTURBATION", "SECTION5", "TABLE1", "UNBIASED"]
 
-_BASE = 5
-_WARDS = {"census": (60, 4), "small": (6, 2)}
-"""Wards and districts of the census of table 1: enough for the shares, not too many for a proof; and for tests."""
+_BASE = 5.0
+_PART = {"census": {"wards": 60, "districts": 4}, "small": {"wards": 6, "districts": 2}}
+"""A part of the census, for shares of residues: enough of them, not too many for a proof; and one for tests."""
+_WHOLE = {"census": {"wards": 1176, "districts": 32}, "small": _PART["small"]}
 _SIZES: dict[str, tuple[int | None, int | None, float | None]] = {
     "geography": (220_040, 75_572, 21.0),
     "census": (431_613, 105_960, None),
     "small": (None, None, None),
 }
 """Cells, relations, and the seconds that section 5 prints; "small" is a geography for tests."""
-SMALL_GEOGRAPHY = {"wards": 60, "authorities": 12, "counties": 5, "regions": 3, "countries": 2}
+_SMALL = {"wards": 60, "authorities": 12, "counties": 5, "regions": 3, "countries": 2}
 
 
-def _units1(settings: Settings) -> tuple[list[Unit], list[str]]:
-    sizes = named(settings.instances or ("census",), _WARDS)
-    out = []
-    for size in sizes:
-        for objective in ("distance", "unbiased"):
-            for k in range(settings.replications or 1):
-                seed, limit = settings.seed + k, settings.time_limit_s
-                work = {"objective": objective, "seed": seed, "time_limit_s": limit, "size": size}
-                out.append(Unit(key=f"{objective} {seed} {limit:g} {size}", work=work))
+def _units_of(instances: tuple[str, ...], known: Collection[str]) -> Callable[[Settings], Units]:
+    """Return how an experiment is divided that has a unit for each instance."""
+
+    def units(settings: Settings) -> Units:
+        seed, limit = settings.seed, settings.time_limit_s
+        names = settings.chosen(instances, known)
+        work = [{"instance": name, "seed": seed, "time_limit_s": limit} for name in names]
+        return [Unit(key=f"{w['instance']} {seed} {limit:g}", work=w) for w in work], []
+
+    return units
+
+
+# ---------------------------------------------------------------- table 1
+
+
+def _units1(settings: Settings) -> Units:
+    limit, out = settings.time_limit_s, []
+    seeds = [settings.seed + k for k in range(settings.replications or 1)]
+    for size, objective, seed in product(settings.chosen(("census",), _PART), ("distance", "unbiased"), seeds):
+        work = {"objective": objective, "seed": seed, "time_limit_s": limit, "size": size}
+        out.append(Unit(key=f"{objective} {seed} {limit:g} {size}", work=work))
     return out, []
 
 
-def named(wanted: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the instances; refuse one that the experiment does not have."""
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"instance {name!r} is not part of this experiment.", hint=f"it has {', '.join(known)}.")
-    return list(wanted)
-
-
-def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
-    wards, districts = _WARDS[work["size"]]
-    table = census(work["seed"], wards=wards, districts=districts)
+def _run1(work: Figures) -> Figures:
+    table = census(work["seed"], **_PART[work["size"]])
     begin = time.process_time()
     release = round_table(
         table,
@@ -61,7 +68,7 @@ def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
         gap=0.02,
         time_limit_s=5 * work["time_limit_s"],
     )
-    out: dict[str, Any] = {"cpu_s": time.process_time() - begin, "status": str(release.status)}
+    out: Figures = {"cpu_s": time.process_time() - begin, "status": str(release.status)}
     if release.published:
         a = table.values.astype(np.int64)
         up = release.values > table.values
@@ -70,13 +77,11 @@ def _run1(work: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _rows1(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows1(done: Done) -> list[Figures]:
     out = []
     for objective, column in (("distance", "plain_objective_up"), ("unbiased", "unbiased_objective_up")):
-        found = [r for key, r in results.items() if key.startswith(objective) and "n" in r]
-        n = np.sum([r["n"] for r in found], axis=0) if found else np.zeros(21)
-        up = np.sum([r["up"] for r in found], axis=0) if found else np.zeros(21)
+        found = [r for work, r in done if work["objective"] == objective and "n" in r]
+        n, up = (np.sum([r[name] for r in found] or [[0] * 21], axis=0) for name in ("n", "up"))
         for figures in published("salazar2004-table1"):
             value = figures["value"]
             share = float(up[value] / n[value]) if n[value] else None
@@ -93,23 +98,21 @@ def _plus_minus(share: float | None, occurrences: float) -> float | None:
     return None if share is None or not occurrences else 1.96 * float(np.sqrt(share * (1 - share) / occurrences))
 
 
-def _units5(settings: Settings) -> tuple[list[Unit], list[str]]:
-    kinds = named(settings.instances or ("geography", "census"), _SIZES)
+# ---------------------------------------------------------------- section 5
+
+
+def _units5(settings: Settings) -> Units:
+    kinds = settings.chosen(("geography", "census"), _SIZES)
     work = [{"kind": k, "seed": settings.seed, "time_limit_s": 5 * settings.time_limit_s} for k in kinds]
     return [Unit(key=f"{w['kind']} {w['seed']} {w['time_limit_s']:g}", work=w) for w in work], []
 
 
-def _table5(kind: str, seed: int) -> Table:
-    if kind == "small":
-        return geography(seed, **SMALL_GEOGRAPHY)
-    return geography(seed) if kind == "geography" else census(seed)
-
-
-def _run5(work: Mapping[str, Any]) -> dict[str, Any]:
-    table = _table5(work["kind"], work["seed"])
+def _run5(work: Figures) -> Figures:
+    seed = work["seed"]
+    table = census(seed) if work["kind"] == "census" else geography(seed, **(_SMALL if work["kind"] == "small" else {}))
     begin = time.process_time()
     gap = 0.01 if work["kind"] == "census" else 0.0
-    release = round_table(table, _BASE, weights="unit", seed=work["seed"], gap=gap, time_limit_s=work["time_limit_s"])
+    release = round_table(table, _BASE, weights="unit", seed=seed, gap=gap, time_limit_s=work["time_limit_s"])
     return {
         "cpu_s": time.process_time() - begin,
         "status": str(release.status),
@@ -119,11 +122,10 @@ def _run5(work: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rows5(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    del settings
+def _rows5(done: Done) -> list[Figures]:
     out = []
-    for key, found in results.items():
-        kind = key.split()[0]
+    for work, found in done:
+        kind = work["kind"]
         cells, relations, seconds = _SIZES[kind]
         where = {"instance": kind, "status": found["status"]}
         out.append(row("cells", found["cells"], cells, **where))
@@ -148,4 +150,180 @@ SECTION5 = Experiment(
     rows=_rows5,
     remark="Generated tables of the same sizes. The paper took 21 s for the first on a computer of 2004, and did not "
     "finish the second, with all its relations, in two days.",
+)
+
+
+# ---------------------------------------------------------------- perturbation beside rounding
+
+
+_GEOGRAPHIES = {
+    "geography": {"wards": 600, "authorities": 60, "counties": 12, "regions": 4, "countries": 2},
+    "small": _SMALL,
+}
+_DRAWS = ("nearest", "relaxation")
+
+
+def _table_to_perturb(instance: str, seed: int) -> Table:
+    if instance in _GEOGRAPHIES:
+        return geography(seed, **_GEOGRAPHIES[instance])
+    if instance == "figure5":
+        return examples.salazar2004_figure5()
+    table = examples.salazar2004_figure1()
+    return table.with_(lower=0.1 * table.lower, upper=table.upper / 6)  # 1 and 2: what a base of 5 can meet
+
+
+def _run_perturbation(work: Figures) -> Figures:
+    table = _table_to_perturb(work["instance"], work["seed"])
+    table = table.with_(weights=np.ones(table.n_cells))
+    begin = time.process_time()
+    rounding = round_table(table, _BASE, time_limit_s=work["time_limit_s"], gap=1e-6, seed=work["seed"])
+    out: Figures = {"rounding": rounding.objective, "rounding_s": time.process_time() - begin}
+    out |= {"cells": table.n_cells, "status": str(rounding.status), "step": rounding.step}
+    for draw in _DRAWS:
+        begin = time.process_time()
+        release = perturb(table, _BASE, draw=draw, seed=work["seed"], time_limit_s=work["time_limit_s"])
+        x = release.values
+        out[draw] = {
+            "objective": release.objective,
+            "distance": float(np.abs(x - table.values).sum()),
+            "multiples_pct": 100.0 * float((np.abs(x - _BASE * np.rint(x / _BASE)) < 1e-6).mean()),
+            "same_pct": 100.0 * float((np.abs(x - rounding.values) < 1e-6).mean()),
+            "cpu_s": time.process_time() - begin,
+        }
+    return out
+
+
+def _rows_perturbation(done: Done) -> list[Figures]:
+    out = []
+    for work, found in done:
+        where = {"instance": work["instance"], "cells": found["cells"]}
+        out.append(row("distance", found["rounding"], None, method="rounding", **where))
+        out.append(row("cpu_s", found["rounding_s"], None, method="rounding", **where))
+        for draw in _DRAWS:
+            out += [row(name, figure, None, method=draw, **where) for name, figure in found[draw].items()]
+    return out
+
+
+PERTURBATION = Experiment(
+    name="salazar2004-perturbation",
+    units=_units_of(("figure1", "figure5", "geography"), ("figure1", "figure5", "geography", "small")),
+    run=_run_perturbation,
+    rows=_rows_perturbation,
+    remark="The paper's tables are confidential; it found the same pattern by both methods on all of them. 'objective' "
+    "of the relaxation is to be compared with the distance of rounding: it is never larger.",
+)
+
+
+# ---------------------------------------------------------------- area by area
+
+
+def _area_tables(table: Table) -> list[Table]:
+    """Return one table per area, without the relations between areas."""
+    areas = table.coordinates[:, 0]
+    T = table.relations
+    first, second = T.indices[T.indptr[:-1]], T.indices[T.indptr[:-1] + 1]
+    inside = csr_array(T[areas[first] == areas[second]])
+    of_row = areas[inside.indices[inside.indptr[:-1]]]
+    out = []
+    for area in np.unique(areas).tolist():
+        cells = np.flatnonzero(areas == area)
+        relations = csr_array(inside[of_row == area])[:, cells]
+        part = Table.from_equations(
+            table.values[cells], csr_array(relations), weights=1.0, integer=True, insiders=False, name=f"area {area}"
+        )
+        out.append(part)
+    return out
+
+
+def _run_areas(work: Figures) -> Figures:
+    table = census(work["seed"], **_WHOLE[work["instance"]])
+    parts = _area_tables(table)
+    begin, limit = time.process_time(), 5 * work["time_limit_s"]
+    solved, distance = 0, 0.0
+    for part in parts:
+        left = limit - (time.process_time() - begin)
+        if left <= 0:
+            break
+        release = round_table(part, _BASE, step=1, gap=1e-3, time_limit_s=left, seed=work["seed"])
+        solved += int(release.published)
+        distance += release.objective if release.published else 0.0
+    return {
+        "cpu_s": time.process_time() - begin,
+        "areas": len(parts),
+        "rounded": solved,
+        "distance": distance,
+        "relations": table.n_relations - sum(part.n_relations for part in parts),
+    }
+
+
+_FIGURES_OF_AREAS = {
+    "areas": ("areas", 1209),
+    "areas rounded, zero-restricted": ("rounded", 1209),
+    "relations left out": ("relations", 9240),
+    "seconds": ("cpu_s", 17.0),
+}
+"""What a row is called -> which figure it is, and what the paper has for the whole census."""
+
+
+def _rows_areas(done: Done) -> list[Figures]:
+    return [
+        row(what, found[name], paper if work["instance"] == "census" else None, instance=work["instance"])
+        for work, found in done
+        for what, (name, paper) in _FIGURES_OF_AREAS.items()
+    ]
+
+
+AREAS = Experiment(
+    name="salazar2004-areas",
+    units=_units_of(("census",), _WHOLE),
+    run=_run_areas,
+    rows=_rows_areas,
+    remark="A generated census of the same size; the paper's seconds are of 2004. The wards' tables, added up, give "
+    "tables of the districts and the country that are consistent with them, but farther than a base from the truth.",
+)
+
+
+# ---------------------------------------------------------------- what section 6 names and discards
+
+
+def _run_unbiased(work: Figures) -> Figures:
+    table = census(work["seed"], **_PART[work["instance"]])
+    a = table.values
+    rounded = {"phi(a) alone": tossed(a, np.full(len(a), _BASE), work["seed"])}
+    begin = time.process_time()
+    for name, objective in (("distance", "distance"), ("towards phi(a)", "coins"), ("towards xi(a)", "unbiased")):
+        release = round_table(
+            table, _BASE, weights="unit", objective=objective, seed=work["seed"], gap=0.02,
+            time_limit_s=2 * work["time_limit_s"],
+        )  # fmt: skip
+        if release.published:
+            rounded[name] = release.values
+    rest = np.asarray(a % _BASE, np.int64)
+    out: Figures = {"cpu_s": time.process_time() - begin}
+    for name, values in rounded.items():
+        share = np.array([(values > a)[rest == k].mean() for k in range(1, int(_BASE))])
+        out[name] = {
+            "largest bias": float(np.abs(share - np.arange(1, int(_BASE)) / _BASE).max()),
+            "mean distance": float(np.abs(values - a).mean()),
+            "relations missed": int((np.abs(table.relations @ values) > 1e-9).sum()),
+        }
+    return out
+
+
+def _rows_unbiased(done: Done) -> list[Figures]:
+    return [
+        row(what, figure, None, instance=work["instance"], rounded=name)
+        for work, found in done
+        for name, figures in found.items() if isinstance(figures, dict)
+        for what, figure in figures.items()
+    ]  # fmt: skip
+
+
+UNBIASED = Experiment(
+    name="salazar2004-unbiased",
+    units=_units_of(("census",), _PART),
+    run=_run_unbiased,
+    rows=_rows_unbiased,
+    remark="Section 6 names phi(a) and the rounding closest to it, and finds the latter worse than xi(a); it prints "
+    "no figures.",
 )

@@ -25,7 +25,7 @@ def counting(log: list[str], fail_at: str = "") -> Experiment:
         name="counting",
         units=lambda _: ([Unit(key=n, work={"n": n}) for n in ("a", "bb", "ccc")], ["d: skipped, file not found"]),
         run=run,
-        rows=lambda results, _: [row(key, found["value"], 1.0) for key, found in results.items()],
+        rows=lambda done: [row(work["n"], found["value"], 1.0) for work, found in done],
     )
 
 
@@ -93,8 +93,7 @@ def test_lines_tell_what_is_left(capfd, monkeypatch) -> None:
 
 def test_adjustment_is_compared_with_the_plain_program(tmp_path: Path) -> None:
     """Both solve baena2018 (6): what one has found is not below what the other has proven."""
-    from cellguard.experiments.baena2018 import _table
-    from cellguard.experiments.baena2018_plain import solve_plainly
+    from cellguard.experiments.baena2018 import _table, solve_plainly
     from cellguard.methods.adjust.verb import PLAIN, adjust
 
     for levels in ("symmetric", "asymmetric"):

@@ -19,6 +19,7 @@ _COMMAND = re.compile(r"\s*<([A-Za-z]+)>\s*(.*)")
 _CALL = re.compile(r"\s*([A-Za-z]+)\s*\(([^()]*)\)\s*")
 _RULES = {"P": (1, 3), "NK": (2, 2), "FREQ": (2, 2), "ZERO": (1, 1), "REQ": (4, 4), "WGT": (1, 1), "MIS": (1, 1)}
 _RULES["MAN"] = (1, 1)
+_OPENED = {"OPENMICRODATA": "microdata", "OPENTABLEDATA": "table", "OPENMETADATA": "metadata"}
 _METHODS = ("GH", "MOD", "OPT", "NET", "RND", "CTA")
 _OPTIONS = ("HL", "SO", "AR", "HI", "AS", "SE", "FL", "QU", "TR")
 
@@ -163,8 +164,7 @@ def _file_name(text: str, at: _Place) -> str:
 
 
 def _parse_open(name: str, rest: str, at: _Place) -> Command:
-    kinds = {"OPENMICRODATA": "microdata", "OPENTABLEDATA": "table", "OPENMETADATA": "metadata"}
-    return Open(line=at.line, kind=kinds[name], path=_file_name(rest, at))
+    return Open(line=at.line, kind=_OPENED[name], path=_file_name(rest, at))
 
 
 def _parse_table(_: str, rest: str, at: _Place) -> Command:
@@ -223,10 +223,10 @@ def _split_fields(rest: str, at: _Place, least: int) -> list[str]:
 
 def _parse_recode(_: str, rest: str, at: _Place) -> Command:
     table, variable, target = _split_fields(rest, at, 3)[:3]
-    number, target = at.whole(table, "the table's number", 1), unquoted(target)
+    number, name, target = at.whole(table, "the table's number", 1), unquoted(variable), unquoted(target)
     if target.isdigit():
-        return Recode(line=at.line, table=number, variable=unquoted(variable), level=int(target))
-    return Recode(line=at.line, table=number, variable=unquoted(variable), path=_file_name(target, at))
+        return Recode(line=at.line, table=number, variable=name, level=int(target))
+    return Recode(line=at.line, table=number, variable=name, path=_file_name(target, at))
 
 
 def _parse_apriori(_: str, rest: str, at: _Place) -> Command:
@@ -281,22 +281,13 @@ def _parse_note(name: str, rest: str, at: _Place) -> Command:
 
 
 _PARSERS: dict[str, Callable[[str, str, _Place], Command]] = {
-    "OPENMICRODATA": _parse_open,
-    "OPENTABLEDATA": _parse_open,
-    "OPENMETADATA": _parse_open,
+    **dict.fromkeys(_OPENED, _parse_open),
     "SPECIFYTABLE": _parse_table,
     "SAFETYRULE": _parse_rules,
-    "READMICRODATA": _parse_read,
-    "READTABLE": _parse_read,
+    **dict.fromkeys(("READMICRODATA", "READTABLE"), _parse_read),
     "RECODE": _parse_recode,
-    "APRIORI": _parse_apriori,
-    "APRIORY": _parse_apriori,
+    **dict.fromkeys(("APRIORI", "APRIORY"), _parse_apriori),
     "SUPPRESS": _parse_suppress,
     "WRITETABLE": _parse_write,
-    "LOGBOOK": _parse_note,
-    "SOLVER": _parse_note,
-    "SILENT": _parse_note,
-    "CLEAR": _parse_note,
-    "VERSIONINFO": _parse_note,
-    "GOINTERACTIVE": _parse_note,
+    **dict.fromkeys(("LOGBOOK", "SOLVER", "SILENT", "CLEAR", "VERSIONINFO", "GOINTERACTIVE"), _parse_note),
 }

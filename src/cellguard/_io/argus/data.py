@@ -27,7 +27,7 @@ __all__ = ["codes_of", "numbers_of", "read_columns", "write_columns"]
 def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
     """Read some columns of a data file (all unless named) as text, in the order of the file."""
     wanted = [metadata[name] for name in names] if names is not None else list(metadata.variables)
-    raw = _clean(read_bytes(path))
+    raw = in_utf8(read_bytes(path).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a"))
     if not raw:
         raise FormatError.at(path, None, "the file is empty.")
     if metadata.separator:
@@ -35,20 +35,15 @@ def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | No
     return _fixed_width_columns(path, raw, wanted, max((v.start or 1) + (v.width or 1) - 1 for v in metadata.variables))
 
 
-def _clean(raw: bytes) -> bytes:
-    """Return the text in UTF-8 with plain line ends."""
-    return in_utf8(raw.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a"))
-
-
 def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable], needed: int) -> dict[str, pa.Array]:
     import pyarrow as pa
 
-    if raw.isascii():
-        starts, lengths = _line_starts(np.frombuffer(raw, dtype=np.uint8))
-        data: NDArray[Any] = np.frombuffer(raw, dtype=np.uint8)
-    else:  # columns are counted in characters
+    data: NDArray[Any] = np.frombuffer(raw, dtype=np.uint8)
+    if not raw.isascii():  # columns are counted in characters
         data = np.array(list(raw.decode("utf-8")), dtype="U1").view(np.uint32)
-        starts, lengths = _line_starts(data)
+    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts
     _check_lengths(path, data, starts, lengths, needed)
     columns = {}
     kind = "S" if data.dtype == np.uint8 else "U"
@@ -58,12 +53,6 @@ def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable
         texts = np.ascontiguousarray(block).view(f"{kind}{width}").ravel()
         columns[v.name] = pa.array(texts.astype(f"U{width}"), type=pa.string())
     return columns
-
-
-def _line_starts(data: NDArray[Any]) -> tuple[IntArray, IntArray]:
-    ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    return starts, ends - starts
 
 
 def _check_lengths(path: str | Path, data: NDArray[Any], starts: IntArray, lengths: IntArray, needed: int) -> None:
@@ -131,7 +120,7 @@ def numbers_of(column: pa.Array, path: str | Path, variable: Variable) -> FloatA
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim_whitespace(column)
+    text = codes_of(column)
     known = pc.not_equal(text, "")
     for code in variable.missing:
         known = pc.and_(known, pc.not_equal(text, code.strip()))
@@ -153,20 +142,6 @@ def _wrong_number(path: str | Path, texts: Sequence[str | None], name: str) -> F
 
 
 def write_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Sequence[str]]) -> None:
-    """Write text columns as the metadata says, atomically; numbers are right-justified in fixed width."""
-    texts = [columns[v.name] for v in metadata.variables]
-    rows = zip(*texts, strict=True)
-    if metadata.separator:
-        write_lines(path, map(metadata.separator.join, rows))
-    else:
-        write_lines(path, (_fixed_width_line(path, k, metadata.variables, row) for k, row in enumerate(rows, 1)))
-
-
-def _fixed_width_line(path: str | Path, number: int, variables: Sequence[Variable], row: Sequence[str]) -> str:
-    line = ""
-    for v, text in sorted(zip(variables, row, strict=True), key=lambda pair: pair[0].start or 0):
-        start, width = cast("int", v.start), cast("int", v.width)
-        if len(text) > width:
-            raise FormatError.at(path, number, f"variable {v.name!r} does not fit into {width} characters.")
-        line = line.ljust(start - 1) + text.rjust(width)
-    return line
+    """Write text columns between separators, in the order of the metadata, atomically."""
+    rows = zip(*(columns[v.name] for v in metadata.variables), strict=True)
+    write_lines(path, map(metadata.separator.join, rows))

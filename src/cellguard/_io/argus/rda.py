@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cellguard._io.argus.words import int_of, lines_of, quoted, unquoted, words
 from cellguard._io.files import write_lines
@@ -28,6 +28,11 @@ _ROLES = {
     "MAXSCORE": "top",
     "STATUS": "status",
 }
+_MARKS = {"RECODEABLE": "recodable", "RECODABLE": "recodable", "NUMERIC": "numeric", "HIERARCHICAL": "hierarchical"}
+_TEXTS = {"TOTCODE": "total_code", "CODELIST": "code_list", "HIERCODELIST": "hierarchy", "HIERLEADSTRING": "lead"}
+_KNOWN = (*_ROLES, *_TEXTS, "RECODEABLE", "NUMERIC", "HIERARCHICAL", "HIERLEVELS", "DISTANCE", "DECIMALS")
+_OF_FILE = ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT")
+"""What is said of the whole file."""
 _HINT = "an .rda file lists variables, each with its tags on the lines below, such as <RECODEABLE> or <NUMERIC>."
 
 
@@ -56,7 +61,6 @@ class Variable:
     hierarchy: str = ""
     """File with the hierarchy (``.hrc``)."""
     lead: str = "@"
-    distance: tuple[int, ...] = ()
     request_codes: tuple[str, ...] = ()
     """Codes that stand for a request of the first and of the second kind."""
 
@@ -92,7 +96,7 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     for number, line in lines_of(path):
         if line.lstrip().startswith("<"):
             for tag, argument in _tags_of_line(line, path, number):
-                if variables and tag not in ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT"):
+                if variables and tag not in _OF_FILE:
                     variables[-1] = _with_tag(variables[-1], tag, argument, path, number)
                 else:
                     head[tag] = _header_text(tag, argument, path, number)
@@ -103,10 +107,10 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     names = [v.name.lower() for v in variables]
     if len(set(names)) != len(names):
         raise FormatError.at(path, None, f"variable {next(n for n in names if names.count(n) > 1)!r} is listed twice.")
-    texts = {"safe": head.get("SAFE", "S"), "unsafe": head.get("UNSAFE", "U"), "protect": head.get("PROTECT", "P")}
+    letters = {tag.lower(): head[tag] for tag in ("SAFE", "UNSAFE", "PROTECT") if tag in head}
     # A ready table always has separators; tau-ARGUS takes ";" when none is named.
     separator = head.get("SEPARATOR", ";" if table else "")
-    return Metadata(variables=tuple(variables), separator=separator, source=str(path), **texts)
+    return Metadata(variables=tuple(variables), separator=separator, source=str(path), **letters)
 
 
 def _tags_of_line(line: str, path: str | Path, number: int) -> Iterator[tuple[str, str]]:
@@ -117,7 +121,7 @@ def _tags_of_line(line: str, path: str | Path, number: int) -> Iterator[tuple[st
 
 
 def _header_text(tag: str, argument: str, path: str | Path, number: int) -> str:
-    if tag not in ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT"):
+    if tag not in _OF_FILE:
         raise FormatError.at(path, number, f"<{tag}> stands before the first variable.", hint=_HINT)
     text = unquoted(argument)
     if not text:
@@ -144,38 +148,32 @@ def _variable_of_line(parts: list[str], path: str | Path, number: int, *, table:
 
 def _with_tag(variable: Variable, tag: str, argument: str, path: str | Path, number: int) -> Variable:
     """Return the variable with what one tag says."""
+    says: dict[str, Any]
     if tag in _ROLES:
-        codes = tuple(words(argument)) if tag == "REQUEST" else variable.request_codes
-        return replace(variable, role=_ROLES[tag], request_codes=codes)
-    if tag in ("RECODEABLE", "RECODABLE"):
-        return replace(variable, recodable=True)
-    if tag in ("NUMERIC", "HIERARCHICAL"):
-        return replace(variable, **cast("dict[str, Any]", {tag.lower(): True}))
-    if tag in ("HIERLEVELS", "DISTANCE"):
+        says = {"role": _ROLES[tag]} | ({"request_codes": tuple(words(argument))} if tag == "REQUEST" else {})
+    elif tag in _MARKS:
+        says = {_MARKS[tag]: True}
+    elif tag in _TEXTS:
+        says = {_TEXTS[tag]: unquoted(argument)}
+    elif tag == "DECIMALS":
+        says = {"decimals": int_of(argument, path, number, "<DECIMALS>")}
+    elif tag in ("HIERLEVELS", "DISTANCE"):
         digits = tuple(int_of(w, path, number, f"<{tag}>") for w in words(argument))
-        if tag == "DISTANCE":
-            return replace(variable, distance=digits)
+        if tag == "DISTANCE":  # costs by distance are taken as equal costs
+            return variable
         if variable.width is not None and sum(digits) != variable.width:
             raise FormatError.at(path, number, f"<HIERLEVELS> sum to {sum(digits)}; the width is {variable.width}.")
-        return replace(variable, levels=tuple(d for d in digits if d))
-    if tag == "DECIMALS":
-        return replace(variable, decimals=int_of(argument, path, number, "<DECIMALS>"))
-    texts = {"TOTCODE": "total_code", "CODELIST": "code_list", "HIERCODELIST": "hierarchy", "HIERLEADSTRING": "lead"}
-    if tag in texts:
-        return replace(variable, **cast("dict[str, Any]", {texts[tag]: unquoted(argument)}))
-    known = [*_ROLES, *texts, "RECODEABLE", "NUMERIC", "HIERARCHICAL", "HIERLEVELS", "DISTANCE", "DECIMALS"]
-    raise FormatError.at(path, number, f"unknown tag <{tag}>.", hint=did_you_mean(tag, known) or _HINT)
+        says = {"levels": tuple(d for d in digits if d)}
+    else:
+        raise FormatError.at(path, number, f"unknown tag <{tag}>.", hint=did_you_mean(tag, _KNOWN) or _HINT)
+    return replace(variable, **says)
 
 
 def write_rda(path: str | Path, metadata: Metadata) -> None:
-    """Write an ``.rda`` file, atomically."""
-    table = all(v.width is None for v in metadata.variables)
-    lines = [f"<SEPARATOR> {quoted(metadata.separator)}"] if metadata.separator else []
-    if table:
-        lines += [f"<{t.upper()}> {quoted(getattr(metadata, t))}" for t in ("safe", "unsafe", "protect")]
+    """Write the ``.rda`` file of a ready table, atomically."""
+    lines = [f"<{tag}> {quoted(getattr(metadata, tag.lower()))}" for tag in _OF_FILE]
     for v in metadata.variables:
-        places = [str(p) for p in (v.start, v.width) if p is not None]
-        lines.append(" ".join([v.name, *places, *(quoted(m) for m in v.missing)]))
+        lines.append(" ".join([v.name, *(quoted(m) for m in v.missing)]))
         lines += [f"   {tag}" for tag in _tags_of_variable(v)]
     write_lines(path, lines)
 
@@ -185,21 +183,14 @@ def _tags_of_variable(v: Variable) -> Iterator[str]:
         yield "<RECODEABLE>"
     if v.total_code:
         yield f"<TOTCODE> {quoted(v.total_code)}"
-    if v.code_list:
-        yield f"<CODELIST> {quoted(v.code_list)}"
     if v.hierarchical:
         yield "<HIERARCHICAL>"
-    if v.levels:
-        yield f"<HIERLEVELS> {' '.join(map(str, v.levels))}"
     if v.hierarchy:
         yield f"<HIERCODELIST> {quoted(v.hierarchy)}"
         yield f"<HIERLEADSTRING> {quoted(v.lead)}"
-    if v.distance:
-        yield f"<DISTANCE> {' '.join(map(str, v.distance))}"
     if v.numeric:
         yield "<NUMERIC>"
     if v.decimals:
         yield f"<DECIMALS> {v.decimals}"
     if v.role:
-        tag = next(tag for tag, role in _ROLES.items() if role == v.role)
-        yield f"<{tag}> {' '.join(map(quoted, v.request_codes))}".rstrip()
+        yield f"<{next(tag for tag, role in _ROLES.items() if role == v.role)}>"

@@ -279,6 +279,8 @@ class Zero(Rule):
     """A published zero tells that every contribution is zero. `upper` is the level; there is no lower one."""
 
     upper: float
+    name = "zero"
+    reason = "a published zero would disclose every contributor"
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.upper) and self.upper >= 0):
@@ -288,14 +290,6 @@ class Zero(Rule):
         """Judge by R = 0 and f > 0."""
         zero = (cells.value == 0) & (cells.count > 0)
         return Verdict(zero, np.full(cells.n_cells, float(self.upper)), np.zeros(cells.n_cells))
-
-    @property
-    def name(self) -> str:
-        return "zero"
-
-    @property
-    def reason(self) -> str:
-        return "a published zero would disclose every contributor"
 
 
 @dataclass(frozen=True)
@@ -310,6 +304,8 @@ class Request(Rule):
     second: float = 0.0
     min_frequency: float = 0.0
     percent: float | None = None
+    units = 1
+    reason = "the largest contributor asked for protection and would be recognised"
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -329,16 +325,8 @@ class Request(Rule):
         return Verdict((dominates | few) & (cells.count > 0), _flat_level(self.percent, cells))
 
     @property
-    def units(self) -> int:
-        return 1
-
-    @property
     def name(self) -> str:
         return f"request ({self.first:g}, {self.second:g})"
-
-    @property
-    def reason(self) -> str:
-        return "the largest contributor asked for protection and would be recognised"
 
 
 @dataclass(frozen=True)
@@ -347,6 +335,8 @@ class Manual(Rule):
 
     cells: Sequence[int] | Sequence[Sequence[str]] | Sequence[Mapping[str, str]]
     percent: float = 20.0
+    name = "manual"
+    reason = "marked by hand"
 
     def __post_init__(self) -> None:
         _check_percentage("manual rule, level", self.percent, positive=False)
@@ -361,14 +351,6 @@ class Manual(Rule):
         for cell in self.cells:
             marked[_cell_index(table, cell)] = True
         return marked & super().covers(table)
-
-    @property
-    def name(self) -> str:
-        return "manual"
-
-    @property
-    def reason(self) -> str:
-        return "marked by hand"
 
 
 def _cell_index(table: Table, cell: Any) -> int:

@@ -103,7 +103,7 @@ class DuckRecords:
         connection = cls.connect(**options)
         import duckdb
 
-        kind = _kind_of_file(files[0])
+        kind = "parquet" if files[0].lower().endswith((".parquet", ".pq")) else "csv"
         try:
             if kind == "parquet":
                 relation = connection.read_parquet(files)
@@ -264,13 +264,7 @@ class DuckRecords:
         for part, column in roles.numeric.items():
             x, given = self.number_sql(column, roles.decimal), self.given_sql(column)
             weight = self.number_sql(roles.weight, roles.decimal) if roles.weight and part != "weight" else None
-            weighted = sql.times(weight, x)
-            wanted += [
-                f"count(*) FILTER (NOT {given}) AS missing_{part}",
-                f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_{part}",
-                f"count(*) FILTER (isfinite({x}) AND {x} < 0) AS negative_{part}",
-                f"coalesce(sum(abs({weighted})) FILTER (isfinite({x})), 0) AS absolute_{part}",
-            ]
+            wanted += sql.looked_at(part, x, given, sql.times(weight, x))
             if part in ("value", "shadow"):
                 wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
         if roles.holding:
@@ -413,10 +407,6 @@ def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]
                 ) from None
     given = columns_of(frame)
     return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
-
-
-def _kind_of_file(path: str) -> str:
-    return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
 
 
 def _read_csv(

@@ -123,8 +123,7 @@ class Gathered:
             if name.endswith(f"_value_{number}")
         }
         added["records"] = sum(row["records"] for row in rows)
-        found = facts_of(added)
-        return found._replace(scales={"value": self._scale(roles.value)})
+        return facts_of(added)._replace(scales={"value": self._scale(roles.value)})
 
     def _look(self) -> list[dict[str, Any]]:
         """Look at all records once, part by part of the population."""
@@ -133,12 +132,7 @@ class Gathered:
             if value is None:
                 continue
             x, given = self.records.number_sql(value, self.roles.decimal), self.records.given_sql(value)
-            wanted += [
-                f"count(*) FILTER (NOT {given}) AS missing_value_{k}",
-                f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_value_{k}",
-                f"count(*) FILTER (isfinite({x}) AND {x} < 0) AS negative_value_{k}",
-                f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS absolute_value_{k}",
-            ]
+            wanted += sql.looked_at(f"value_{k}", x, given, x)
         place = {column: f"w{k}" for k, column in enumerate(self._parts)}
         sets = sorted({(), *(tuple(sorted(place[column] for column, _ in q.where)) for q in self.questions)})
         names = list(place.values())

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics, same_people
-from cellguard.data.tabulate.holdings import Judged
+from cellguard.data.tabulate.decode import Decoded
+from cellguard.data.tabulate.holdings import Judged, judge
 from cellguard.data.tabulate.request import Roles, Scale
-from cellguard.data.tabulate.rollup import Cells, Items
+from cellguard.data.tabulate.rollup import Cells, Items, roll_up
+from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["CrossingMargins", "Rolled", "exact", "in_order", "statistics_of", "with_records"]
+__all__ = ["CrossingMargins", "in_table_order", "margins_of", "with_records"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,37 +33,27 @@ class CrossingMargins:
     cost: FloatArray | None
 
 
-def exact(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray:
+def _exact_sums(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray:
     """Put the two halves of an exact sum together."""
     return sums[f"{name}0"] / scale.whole + sums[f"{name}1"] / (scale.whole * scale.part)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rolled:
-    """The margins of a crossing as they were added up."""
+def margins_of(
+    decoded: Decoded, roles: Roles, hierarchies: Sequence[Hierarchy], scales: Mapping[str, Scale], units: int
+) -> tuple[IntArray, CellStatistics, FloatArray | None]:
+    """Add every margin, and return the cells, numbered in the grid of the crossing, their statistics and their costs.
 
-    margins: Cells
-    """The cells."""
-    keys: IntArray
-    """Their numbers in the grid of the crossing."""
-    sums: Mapping[str, FloatArray]
-    """Measure -> its sum in each cell."""
-    items: Items
-    """The large contributions that the cells list."""
-    units: int
-    """How many of them each cell keeps."""
-    judged: Judged | None
-    """What shared holdings contribute."""
-
-
-def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> CellStatistics:
-    """Return the statistics of the margins; shared holdings are judged apart and join here."""
-    margins, keys, sums, items = rolled.margins, rolled.keys, rolled.sums, rolled.items
-    units, judged = rolled.units, rolled.judged
-    value = exact(sums, "y", scales["value"])
-    total = exact(sums, "x", scales["total"]) if "total" in scales else value
+    Shared holdings are judged apart and join here.
+    """
+    items = decoded.items
+    margins = roll_up(decoded.cells, hierarchies, items, units)
+    keys = keys_of(margins.coordinates, [len(h) for h in hierarchies])
+    sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
+    judged = None if decoded.shared is None else judge(decoded.shared, hierarchies, units)
+    value = _exact_sums(sums, "y", scales["value"])
+    total = _exact_sums(sums, "x", scales["total"]) if "total" in scales else value
     count = sums["n"]
-    weight = exact(sums, "w", scales["weight"]) if roles.weight else count
+    weight = _exact_sums(sums, "w", scales["weight"]) if roles.weight else count
     largest, ptr, chosen = margins.largest, margins.ptr, margins.items
     if judged is not None:
         at = locate(keys, judged.keys, [int(keys.max()) + 1])
@@ -72,7 +64,7 @@ def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> 
         largest[at] = np.maximum(largest[at], judged.largest)
         items, ptr, chosen = _with_judged(margins, items, judged, at, units)
     top, listed = _padded(ptr, chosen, items.value)
-    return CellStatistics(
+    statistics = CellStatistics(
         value=value,
         total=total,
         count=count,
@@ -85,6 +77,7 @@ def statistics_of(roles: Roles, scales: Mapping[str, Scale], rolled: Rolled) -> 
         contributors=np.where(listed, _padded(ptr, chosen, items.who)[0], -1),
         shadow=roles.shadow is not None,
     )
+    return keys, statistics, _exact_sums(sums, "c", scales["cost"]) if roles.cost else None
 
 
 def _added_at(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
@@ -177,7 +170,7 @@ def with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coor
     return coordinates_of(np.unique(np.concatenate(found)), sizes)
 
 
-def in_order(
+def in_table_order(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
@@ -190,14 +183,16 @@ def in_order(
             given = people
         if isinstance(given[0], np.ndarray):
             empty = {"protected": np.nan, "contributors": -1}.get(field.name, 0)
-            columns[field.name] = _in_table_order(given, where, len(cells), empty)
+            columns[field.name] = _column_in_table_order(given, where, len(cells), empty)
         else:
             columns[field.name] = given[0]
     costs = [part.cost for part in parts if part.cost is not None]
-    return CellStatistics(**columns), _in_table_order(costs, where, len(cells), 0.0) if costs else None
+    return CellStatistics(**columns), _column_in_table_order(costs, where, len(cells), 0.0) if costs else None
 
 
-def _in_table_order(columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float) -> NDArray[Any]:
+def _column_in_table_order(
+    columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float
+) -> NDArray[Any]:
     width = (max(c.shape[1] for c in columns),) if columns[0].ndim == 2 else ()
     out = np.full((n, *width), empty, dtype=columns[0].dtype)
     for column, pairs in zip(columns, where, strict=True):

@@ -164,8 +164,7 @@ class Records(Protocol):
 def check_columns(known: Sequence[str], roles: Roles) -> None:
     """Refuse columns that do not exist."""
     require_there("column", roles.columns, known, place="the records: ")
-    parts = roles.numeric
-    for part, column in parts.items():
+    for part, column in roles.numeric.items():
         if column in roles.dimensions:
             raise InputError(f"column {column!r} cannot be a dimension and the {part} at once.")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cellguard.data.tabulate.request import Roles, Scale
 
-__all__ = ["holdings", "listed", "measures", "name", "rounded", "text", "times"]
+__all__ = ["holdings", "listed", "looked_at", "measures", "name", "pair", "rounded", "text", "times"]
 
 
 def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
@@ -49,17 +49,29 @@ def measures(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
 
 def pair(column: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
     """Return SQL for the two halves of an exact sum (see :class:`Scale`)."""
-    x = of or column
+    halves = enumerate(_halves(of or column, scale))
+    return [f"coalesce(sum({half}){where}, 0) AS {column}{k}" for k, half in halves]
+
+
+def _halves(x: str, scale: Scale) -> tuple[str, str]:
     whole = f"round({x} * {scale.whole!r})"
-    part = f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
-    return [f"coalesce(sum({whole}){where}, 0) AS {column}0", f"coalesce(sum({part}){where}, 0) AS {column}1"]
+    return whole, f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
 
 
 def total(column: str, scale: Scale) -> str:
     """Return SQL for an exact sum."""
-    whole = f"round({column} * {scale.whole!r})"
-    part = f"round(({column} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
+    whole, part = _halves(column, scale)
     return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
+
+
+def looked_at(part: str, x: str, given: str, weighted: str) -> list[str]:
+    """Return SQL for what the first look tells of numbers: how many are missing, none, negative; and their size."""
+    return [
+        f"count(*) FILTER (NOT {given}) AS missing_{part}",
+        f"count(*) FILTER ({given} AND NOT coalesce(isfinite({x}), false)) AS bad_{part}",
+        f"count(*) FILTER (isfinite({x}) AND {x} < 0) AS negative_{part}",
+        f"coalesce(sum(abs({weighted})) FILTER (isfinite({x})), 0) AS absolute_{part}",
+    ]
 
 
 def rounded(x: str, decimals: int | None) -> str:

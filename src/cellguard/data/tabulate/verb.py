@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
 from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits, meet
-from cellguard.data.tabulate.holdings import judge
-from cellguard.data.tabulate.margins import CrossingMargins, Rolled, exact, in_order, statistics_of, with_records
+from cellguard.data.tabulate.margins import CrossingMargins, in_table_order, margins_of, with_records
 from cellguard.data.tabulate.opened import library, open_records
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
-from cellguard.data.tabulate.rollup import roll_up
 from cellguard.exceptions import InputError, require_there
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
@@ -290,22 +287,10 @@ class _Tabulation:
         self, names: tuple[str, ...], finest: Finest, hierarchies: Mapping[str, Hierarchy], scales: Mapping[str, Scale]
     ) -> CrossingMargins:
         own = [hierarchies[name] for name in names]
-        sizes = [len(h) for h in own]
         decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.people)
-        margins = roll_up(decoded.cells, own, decoded.items, self.units)
-        keys = keys_of(margins.coordinates, sizes)
+        keys, statistics, cost = margins_of(decoded, self.roles, own, scales, self.units)
+        statistics = replace(statistics, people=self.people.list if self.known else "")
         order = np.argsort(keys)
-        sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
-        rolled = Rolled(
-            margins=margins,
-            keys=keys,
-            sums=sums,
-            items=decoded.items,
-            units=self.units,
-            judged=None if decoded.shared is None else judge(decoded.shared, own, self.units),
-        )
-        statistics = replace(statistics_of(self.roles, scales, rolled), people=self.people.list if self.known else "")
-        cost = exact(sums, "c", scales["cost"]) if self.roles.cost else None
         return CrossingMargins(
             dimensions=tuple(list(self.dims).index(name) for name in names),
             keys=keys[order],
@@ -320,7 +305,7 @@ class _Tabulation:
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
-        statistics, costs = in_order(cells, sizes, parts)
+        statistics, costs = in_table_order(cells, sizes, parts)
         T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         table = Table.from_equations(
             statistics.value,

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from cellguard.check.attack.scenarios import attack
-from cellguard.experiments._framework import Experiment, Settings, Unit, chosen, csplib_table, row
+from cellguard.experiments._csplib import csplib_instances, csplib_table
+from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, row
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
 
-__all__ = ["DECIMALS", "KNOWLEDGE", "money"]
+__all__ = ["DECIMALS", "KNOWLEDGE"]
 
 _INSTANCES = (
     *("cbs", "hier13", "hier13x7x7d", "hier13x13x13a", "hier13x13x7d", "hier16", "hier16x16x16a", "nine5d", "ninenew"),
@@ -30,6 +32,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "grid, surplus and noise": {"noise": 0.02},
 }
 """From the papers' tables to what is published unless told otherwise, and beyond."""
+_COMPARED = ("plain", "grid and surplus")
 _KNOWLEDGE: dict[str, dict[str, Any]] = {
     "everything but the values": {},
     "senses drawn": {"senses": "drawn"},
@@ -40,10 +43,9 @@ _KNOWLEDGE: dict[str, dict[str, Any]] = {
     "no bounds": {"bounds": False},
     "not which cells are sensitive": {"sensitive": False},
 }
-_EXACT, _NEAR = "exact_pct", "within_5_pct"
 
 
-def money() -> Table:
+def _money() -> Table:
     """Return amounts with two decimals by 20 x 12 codes, 80 of them sensitive with levels of 10%."""
     rng = np.random.default_rng(1)
     dims = {"r": [f"r{i}" for i in range(20)], "c": [f"c{i}" for i in range(12)]}
@@ -53,61 +55,52 @@ def money() -> Table:
     return table.with_(sensitive=sensitive).with_levels(0.1, 0.1)
 
 
-def _table(instance: str) -> Table:
-    return money() if instance == "money" else csplib_table(instance).with_levels(0.1, 0.1)
+def _adjusted(work: Figures, kind: str) -> Adjustment:
+    instance, norm = work["instance"], work["norm"]
+    table = _money() if instance == "money" else csplib_table(instance).with_levels(0.1, 0.1)
+    return adjust(table, norm=norm, weights=_WEIGHTS[norm], seed=work["seed"], **_KINDS[kind])
 
 
-def _adjusted(instance: str, norm: str, kind: str, seed: int) -> Adjustment:
-    return adjust(_table(instance), norm=norm, weights=_WEIGHTS[norm], seed=seed, **_KINDS[kind])
+def _units(choices: Mapping[str, Any]) -> Callable[[Settings], Units]:
+    def units(settings: Settings) -> Units:
+        wanted = settings.instances or ("money", *_INSTANCES)
+        others = tuple(name for name in wanted if name != "money")
+        found, skipped = csplib_instances(_INSTANCES, replace(settings, instances=others)) if others else ([], [])
+        out = []
+        for name, norm, choice in product(["money"] * ("money" in wanted) + found, ("l1", "l2"), choices):
+            work = {"instance": name, "norm": norm, "choice": choice, "seed": settings.seed}
+            work["replications"] = settings.replications or 5
+            out.append(Unit(key=f"{name} {norm} {choice} {work['replications']} {settings.seed}", work=work))
+        return out, skipped
+
+    return units
 
 
-def _instances(settings: Settings) -> tuple[list[str], list[str]]:
-    wanted = settings.instances or ("money", *_INSTANCES)
-    others = tuple(name for name in wanted if name != "money")
-    found, skipped = chosen(_INSTANCES, replace(settings, instances=others)) if others else ([], [])
-    return (["money"] if "money" in wanted else []) + found, skipped
-
-
-def _units(choices: Mapping[str, Any], settings: Settings, norms: tuple[str, ...]) -> tuple[list[Unit], list[str]]:
-    instances, skipped = _instances(settings)
-    out = []
-    for name in instances:
-        for norm in norms:
-            for choice in choices:
-                work = {"instance": name, "norm": norm, "choice": choice, "seed": settings.seed}
-                work["replications"] = settings.replications or 5
-                key = f"{name} {norm} {choice} {work['replications']} {settings.seed}"
-                out.append(Unit(key=key, work=work))
-    return out, skipped
-
-
-def _shares(release: Adjustment, scenario: str, work: Mapping[str, Any], **knows: Any) -> dict[str, float]:
+def _shares_estimated(release: Adjustment, scenario: str, work: Figures, **knows: Any) -> dict[str, float]:
     found = attack(release, scenario, replications=work["replications"], seed=work["seed"], **knows)
     exact = found.distribution["0"]
-    out = {_EXACT: exact, _NEAR: exact + found.distribution["(0,5]"]}
+    out = {"exact_pct": exact, "within_5_pct": exact + found.distribution["(0,5]"]}
     if found.candidates is not None:
         out["candidates"] = float(np.median(found.candidates))
         out["alone"] = float((found.candidates == 1).sum())
     return out
 
 
-def _run_decimals(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run_decimals(work: Figures) -> Figures:
     begin = time.process_time()
-    release = _adjusted(work["instance"], work["norm"], work["choice"], work["seed"])
-    out: dict[str, Any] = {"status": str(release.status), "objective": release.objective}
+    release = _adjusted(work, work["choice"])
+    out: Figures = {"status": str(release.status), "objective": release.objective}
     out |= {"pct_mean": release.loss()["all"]["pct_mean"], "sensitive": int(release.table.sensitive.sum())}
-    out |= {scenario: _shares(release, scenario, work) for scenario in ("decimals", "B3", "C")}
+    out |= {scenario: _shares_estimated(release, scenario, work) for scenario in ("decimals", "B3", "C")}
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _rows_decimals(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+def _rows_decimals(done: Done) -> list[Figures]:
     out = []
-    for unit in _units(_KINDS, settings, ("l1", "l2"))[0]:
-        found = results.get(unit.key)
-        if found is None:
-            continue
-        where = {"instance": unit.work["instance"], "norm": unit.work["norm"], "made": unit.work["choice"]}
-        first = results.get(unit.key.replace(f" {unit.work['choice']} ", " plain "), found)
+    results = by_work(done, "instance", "norm", "choice")
+    for (instance, norm, choice), found in results.items():
+        where = {"instance": instance, "norm": norm, "made": choice}
+        first = results[instance, norm, "plain"]
         out.append(row("price", found["objective"] / first["objective"], None, **where))
         out.append(row("pct_mean", found["pct_mean"], None, **where))
         out += [
@@ -118,38 +111,34 @@ def _rows_decimals(results: Mapping[str, dict[str, Any]], settings: Settings) ->
     return out
 
 
-def _run_knowledge(work: Mapping[str, Any]) -> dict[str, Any]:
+def _run_knowledge(work: Figures) -> Figures:
     begin = time.process_time()
     knows = dict(_KNOWLEDGE[work["choice"]])
     if work["choice"] == "another norm":
         knows["norm"] = "l2" if work["norm"] == "l1" else "l1"
-    out: dict[str, Any] = {}
-    for kind in ("plain", "grid and surplus"):
-        release = _adjusted(work["instance"], work["norm"], kind, work["seed"])
-        out[kind] = _shares(release, "B3", work, **knows)
+    out: Figures = {kind: _shares_estimated(_adjusted(work, kind), "B3", work, **knows) for kind in _COMPARED}
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _rows_knowledge(results: Mapping[str, dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
-    out = []
-    for unit in _units(_KNOWLEDGE, settings, ("l1", "l2"))[0]:
-        for kind in ("plain", "grid and surplus") if unit.key in results else ():
-            where = {"instance": unit.work["instance"], "norm": unit.work["norm"], "knows": unit.work["choice"]}
-            found = results[unit.key][kind]
-            out += [row(name, figure, None, made=kind, **where) for name, figure in found.items()]
-    return out
+def _rows_knowledge(done: Done) -> list[Figures]:
+    return [
+        row(name, figure, None, made=kind, instance=work["instance"], norm=work["norm"], knows=work["choice"])
+        for work, found in done
+        for kind in _COMPARED
+        for name, figure in found[kind].items()
+    ]
 
 
 DECIMALS = Experiment(
     name="adjustment-decimals",
-    units=lambda settings: _units(_KINDS, settings, ("l1", "l2")),
+    units=_units(_KINDS),
     run=_run_decimals,
     rows=_rows_decimals,
     remark="Levels are 10% of the value on all tables. No paper has these figures.",
 )
 KNOWLEDGE = Experiment(
     name="adjustment-knowledge",
-    units=lambda settings: _units(_KNOWLEDGE, settings, ("l1", "l2")),
+    units=_units(_KNOWLEDGE),
     run=_run_knowledge,
     rows=_rows_knowledge,
     remark="Levels are 10% of the value. castro2012 names these intruders and leaves them open.",
