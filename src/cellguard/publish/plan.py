@@ -11,8 +11,10 @@ from cellguard.nouns.distinct_cells import clusters
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.nouns.release import Status
+from cellguard.publish.flags import flagged
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.tables import tabulated
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table

@@ -253,7 +253,7 @@ def _mistakes_when_assembled(text: str, folder: Path) -> list[str]:
     from cellguard.publish.check import check
     from cellguard.publish.model import Job
     from cellguard.publish.read import JobFile
-    from cellguard.publish.steps import tabulated
+    from cellguard.publish.tables import tabulated
 
     job = Job.model_validate(tomllib.loads(text))
     file = JobFile(path=folder / "job.toml", text=text, job=job)

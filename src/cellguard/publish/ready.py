@@ -36,7 +36,7 @@ _MOST = 20
 """So many mistakes of a file are told one by one."""
 
 
-def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Callable[[str], Any]) -> list[Part]:
+def ready(path: Path, entry: TableSection, job: Job, hierarchy: Callable[[str], Any]) -> list[Part]:
     """Read one table, an indicator at a time.
 
     Raises
@@ -49,25 +49,23 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
     column_of = {i.name: i.value for i in job.indicators}
     values = {i: entry.value or column_of.get(i) or "value" for i in names}
-    wanted = [*own.values(), *values.values(), *([entry.count] if entry.count else []), *entry.top]
-    wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
-    PublicationError.refuse(wrong)
+    about = [*([entry.count] if entry.count else []), *entry.top]
+    wanted = [*own.values(), *values.values(), *about]
+    PublicationError.refuse([*not_there("column", wanted, given, place=f"{path.name}: line 1: ")])
     frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
     lines = rows + 2  # the first line names the columns
     dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
-    wrong += _wrong_codes(path, frame, dims, lines)
-    wrong += _wrong_numbers(
-        path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines
-    )
+    wrong: list[CellguardError] = [*_wrong_codes(path, frame, dims, lines)]
+    wrong += _wrong_numbers(path, frame, list(values.values()), about, lines)
     period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
-    wrong += dated
-    PublicationError.refuse(wrong)
+    PublicationError.refuse([*wrong, *dated])
     parts = []
     for indicator, value in values.items():
         try:
             table = Table.from_frame(
                 frame, dims, value=value, counts=entry.count, top=entry.top if indicator == names[0] else (),
-                known_zeros=job.data.known_zeros, tolerance=job.tolerance, name=name, integer=entry.count == value,
+                known_zeros=job.data.known_zeros, tolerance=job.tolerance, integer=entry.count == value,
+                name=entry.title,
             )  # fmt: skip
         except AdditivityError as error:
             wrong += _wrong_sums(path, frame, list(dims), error, lines, value)
@@ -77,7 +75,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
             continue
         parts.append(
             Part(
-                name=name if len(names) == 1 else f"{name} {indicator}",
+                name=entry.title if len(names) == 1 else f"{entry.title} {indicator}",
                 table=table,
                 indicator=indicator,
                 where=entry.where,

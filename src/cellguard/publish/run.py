@@ -17,10 +17,12 @@ from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
+from cellguard.publish.flags import flagged
 from cellguard.publish.outputs import Folders
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.tables import tabulated
 from cellguard.publish.written import write_outputs
 
 if TYPE_CHECKING:

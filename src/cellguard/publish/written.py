@@ -12,7 +12,6 @@ from cellguard.exceptions import CellguardError
 from cellguard.nouns.release import PRIMARY_TOLD, Release, Status, Suppression
 from cellguard.publish import manifest as manifests
 from cellguard.publish.outputs import Folders, write_internal, write_json, write_public
-from cellguard.publish.parts import name_of
 from cellguard.publish.progress import Progress
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _enter_into_ledger(outcome: Outcome, progress: Progress) -> None:
 
 def _tables_of_job(job: Job) -> list[tuple[str, tuple[str, ...]]]:
     """Return the tables of a job: how each is called, and its dimensions."""
-    return [(name_of(entry), tuple(entry.dimensions)) for entry in job.tables]
+    return [(entry.title, tuple(entry.dimensions)) for entry in job.tables]
 
 
 def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:

@@ -22,7 +22,6 @@ from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.audit_file import ranges_of
 from cellguard.publish.model import Job
-from cellguard.publish.parts import name_of
 from cellguard.web.projects import Project
 from cellguard.web.released import KINDS, job_of, json_of_file, published_cells, texts_with_no_data
 from cellguard.web.tables import Tables
@@ -303,7 +302,7 @@ def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
         return (View(table.name, table, everything, tuple(range(len(table.dimensions)))),)
     return tuple(
         View(
-            name_of(entry),
+            entry.title,
             table,
             everything,
             tuple(table.dimensions.index(d) for d in entry.dimensions),

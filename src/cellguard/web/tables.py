@@ -35,7 +35,8 @@ class Tables:
 
     def tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
-        from cellguard.publish.steps import inputs, tabulated, top_needed
+        from cellguard.publish.steps import inputs
+        from cellguard.publish.tables import tabulated, top_needed
 
         content = file.job.model_dump(mode="json", include=_MADE_FROM)
         files = [_version_of_file(path) for path in inputs(file)]
@@ -44,7 +45,8 @@ class Tables:
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.steps import flagged, inputs
+        from cellguard.publish.flags import flagged
+        from cellguard.publish.steps import inputs
 
         files = [_version_of_file(path) for path in inputs(file)]
         key = json.dumps(["table", str(file.path.parent), file.job.model_dump(mode="json"), files], sort_keys=True)
