@@ -11,6 +11,8 @@ import numpy as np
 
 from cellguard._engine.threads import all_cores
 from cellguard.check.attack.counts import CountRule
+from cellguard.methods.suppress.resist import resist_matching
+from cellguard.nouns.layout import check_workbook
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 from cellguard.publish.check import files_of_data
@@ -43,8 +45,6 @@ def inputs(file: JobFile) -> list[Path]:
 def check_layout(table: Table, file: JobFile) -> None:
     """Refuse a workbook of the publisher's that the release would not fit, before the work."""
     if file.job.output.layout is not None:
-        from cellguard.nouns.layout import check_workbook
-
         check_workbook(table, file.file(file.job.output.layout))
 
 
@@ -67,8 +67,6 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
     options = job.method.options(table) | {"seed": job.seed}
     limit = job.limits.time_limit_s if limit_s is None else limit_s
     if "resist" in options:
-        from cellguard.methods.suppress.resist import resist_matching
-
         release: Release = resist_matching(table, count_rule(table, job), seed=job.seed or None)
     else:
         given = job.limits.threads  # clusters that run at the same time have a core each
