@@ -14,13 +14,10 @@ from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation
 from cellguard.publish.model import Job
+from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "Where", "attacked_method", "check", "encoding_of", "files_of_data"]
-
-
-Where = tuple[str | int, ...]
-"""A place in a job: names of sections and keys, numbers (from 0) in lists."""
+__all__ = ["Mistake", "attacked_method", "check", "encoding_of", "files_of_data"]
 
 
 class Mistake(NamedTuple):

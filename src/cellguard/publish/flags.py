@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._io.argus.hst import read_hst
+from cellguard.data.rules import apply_apriori
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import with_respondents
@@ -40,9 +42,6 @@ def _with_decisions(table: Table, file: JobFile) -> Table:
     job = file.job
     for entry in job.rules:
         if isinstance(entry, AprioriSection):
-            from cellguard._io.argus.hst import read_hst
-            from cellguard.data.rules import apply_apriori
-
             decisions = read_hst(file.file(entry.file), len(table.dimensions))
             table = apply_apriori(table, decisions, percent=entry.percent)
     if job.levels.width is not None:

@@ -7,7 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cellguard.data.template import is_period
+from cellguard.data.tabulate import tabulate
+from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
+from cellguard.data.tabulate.nested import nested_columns
+from cellguard.data.template import Template, is_period
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
@@ -15,7 +18,7 @@ from cellguard.nouns.table import Table
 from cellguard.publish.check import encoding_of, files_of_data
 from cellguard.publish.model import Job, TableSection
 from cellguard.publish.read import JobFile
-from cellguard.publish.ready import ready
+from cellguard.publish.ready import parts_of_ready_file
 
 __all__ = ["misfits", "tabulated", "top_needed"]
 
@@ -33,8 +36,6 @@ def tabulated(file: JobFile) -> Table | list[Part]:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
     if _is_publication(job):
         return _parts_of_publication(file)
-    from cellguard.data.tabulate import tabulate
-
     return tabulate(
         _path_of_records(file),
         by=_hierarchies(file, job.dimensions),
@@ -95,8 +96,6 @@ def _hierarchy_of_dimension(file: JobFile, name: str) -> Any:
     if entry.digits is not None:
         return tuple(entry.digits)
     if entry.levels is not None and not isinstance(entry.hierarchy, str):
-        from cellguard.data.tabulate.nested import nested_columns
-
         path, encoding = file.file(str(file.job.data.file)), _encoding_of_records(file)
         return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
     return None if entry.hierarchy is None else _hierarchy(file, entry.hierarchy, entry.total, entry.levels)
@@ -153,13 +152,11 @@ def _parts_of_file(file: JobFile, entry: TableSection) -> list[Part]:
     """Read a table that is already added up."""
     own = _own_hierarchies(file, entry)
     path = file.file(str(entry.file))
-    return ready(path, entry, file.job, lambda d: own.get(d) or _hierarchy_of_dimension(file, d))
+    return parts_of_ready_file(path, entry, file.job, lambda d: own.get(d) or _hierarchy_of_dimension(file, d))
 
 
 def _parts_of_records(file: JobFile) -> list[Part]:
     """Add up the records for all tables that are made from them."""
-    from cellguard.data.tabulate.many import AskedTable, parts_of_records
-
     entries = [entry for entry in file.job.tables if entry.file is None]
     asked = [
         AskedTable(
@@ -175,9 +172,6 @@ def _parts_of_records(file: JobFile) -> list[Part]:
 
 def _parts_of_template(file: JobFile) -> list[Part]:
     """Make the tables that a template asks for from the records."""
-    from cellguard.data.tabulate.many import parts_of_template
-    from cellguard.data.template import Template
-
     job = file.job
     path = file.file(str(job.data.template))
     template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=_totals(job))
