@@ -9,24 +9,23 @@ different finding once, ``cell`` being its place in ``cells``; an attacker has t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cellguard._io.files import read_bytes, write_text
+from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError
+from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from cellguard._types import FloatArray
     from cellguard.check.audit import Audit, Finding
-    from cellguard.nouns.table import Table
 
-__all__ = ["FORMAT", "ranges_of", "write_audit"]
+__all__ = ["ranges_of", "write_audit"]
 
-FORMAT = "cellguard audit 2"
+_FORMAT = "cellguard audit 2"
 _COLUMNS = ("lowest", "highest", "lower_level", "upper_level", "sliding_level", "safe", "exact")
 _TRUTHS = ("safe", "exact")
 
@@ -40,7 +39,7 @@ def write_audit(path: Path, table: Table, audit: Audit) -> None:
     )
     ends = np.cumsum([len(found) for found in rows])[:-1]
     places = np.split(place.ravel(), ends) if rows else []
-    head = {"format": FORMAT, "confidential": True, **audit.summary()}
+    head = {"format": _FORMAT, "confidential": True, **audit.summary()}
     columns = {"cell": ranges[:, 0].astype(int).tolist()}
     columns |= {name: _json_column(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
     people = [{"name": f.attacker.name, "ranges": own.tolist()} for f, own in zip(audit.findings, places, strict=True)]
@@ -77,7 +76,7 @@ def ranges_of(path: Path, codes: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what each attacker can compute of the cell with these codes, as the audit wrote it."""
     try:
         written = json.loads(read_bytes(path, max_bytes=1 << 30))
-        if written["format"] != FORMAT:
+        if written["format"] != _FORMAT:
             raise ValueError
         cells, ranges = written["cells"], written["ranges"]
         if set(cells) != set(codes):

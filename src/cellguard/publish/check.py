@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cellguard._io.facts import ReadOnce
 from cellguard.exceptions import CellguardError, did_you_mean
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.publication import Equation
 from cellguard.publish.model import Job
+from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "Where", "attacked_method", "check", "columns_of_data", "encoding_of", "files_of_data"]
-
-
-Where = tuple[str | int, ...]
-"""A place in a job: names of sections and keys, numbers (from 0) in lists."""
+__all__ = ["Mistake", "attacked_method", "check", "encoding_of", "files_of_data"]
 
 
 class Mistake(NamedTuple):
@@ -40,23 +40,18 @@ def check(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] =
     without
         Sections that were cut out because their shape was wrong: nothing is said that depends on them.
     """
-    found: list[Mistake] = []
-    parts: Sequence[tuple[str, Callable[[Job, Path], Iterator[Mistake]]]] = (
-        ("data", partial(_check_data, facts=facts)),
-        ("dimensions", partial(_check_dimensions, facts=facts)),
-        ("tables", _check_tables),
-        ("rules", _check_rules),
-        ("method", _check_method),
-        ("attackers", _check_attackers),
-        ("attack", _check_attack),
-        ("levels", _check_levels),
-        ("output", _check_output),
-    )
-    depends = {"tables": {"dimensions"}, "rules": {"dimensions"}, "attackers": {"dimensions"}, "attack": {"method"}}
-    for section, part in parts:
-        if section not in without and not depends.get(section, set()) & set(without):
-            found += part(job, folder)
-    return found
+    parts: dict[tuple[str, ...], Iterator[Mistake]] = {
+        ("data",): _check_data(job, folder, facts),
+        ("dimensions",): _check_dimensions(job, folder, facts),
+        ("tables", "dimensions"): _check_tables(job, folder),
+        ("rules", "dimensions"): _check_rules(job, folder),
+        ("method",): _check_method(job),
+        ("attackers", "dimensions"): _check_attackers(job),
+        ("attack", "method"): _check_attack(job),
+        ("levels",): _check_levels(job),
+        ("output",): _check_output(job, folder),
+    }  # a section, and what it depends on -> its mistakes
+    return [mistake for needed, found in parts.items() if not set(needed) & set(without) for mistake in found]
 
 
 def files_of_data(job: Job, folder: Path) -> list[Path]:
@@ -75,11 +70,11 @@ def encoding_of(job: Job, files: list[Path], facts: ReadOnce) -> str | None:
     return job.data.encoding or (facts.encoding(files) if text else None)
 
 
-def columns_of_data(path: Path, encoding: str | None) -> list[str]:
-    """Return the names of the columns of a data file."""
+def _columns_of_data(job: Job, files: list[Path], facts: ReadOnce) -> list[str]:
+    """Return the names of the columns of the records."""
     from cellguard.data.tabulate.duck import DuckRecords
 
-    records = DuckRecords.from_files(path, encoding=encoding, threads=1)
+    records = DuckRecords.from_files(files[0], encoding=encoding_of(job, files[:1], facts), threads=1)
     try:
         return list(records.columns())
     finally:
@@ -113,7 +108,7 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
         yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV, Parquet and Excel are.")
         return
     try:
-        known = columns_of_data(files[0], encoding_of(job, files[:1], facts))
+        known = _columns_of_data(job, files, facts)
     except CellguardError as error:
         yield Mistake(("data", "file"), error.message, error.hint)
         return
@@ -146,13 +141,9 @@ def _check_dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mista
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
         yield from _check_levels_of_dimension(job, folder, name, facts)
-        if isinstance(entry.hierarchy, str):
-            path = folder / entry.hierarchy
-            yield from _check_hierarchy(("dimensions", name, "hierarchy"), path, entry.total, entry.levels)
-        elif entry.hierarchy is not None:
-            from cellguard.nouns.hierarchy import Hierarchy
-
-            yield from _attempt(("dimensions", name, "hierarchy"), partial(Hierarchy.of, entry.hierarchy))
+        if entry.hierarchy is not None:
+            where = ("dimensions", name, "hierarchy")
+            yield from _check_hierarchy(where, folder, entry.hierarchy, entry.total, entry.levels)
 
 
 def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
@@ -167,8 +158,9 @@ def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnc
     elif entry.levels[-1] != name:
         yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
     else:
-        files = files_of_data(job, folder)
-        known = _known_columns(files[0], encoding_of(job, files[:1], facts)) if files else None
+        files, known = files_of_data(job, folder), None
+        with suppress(CellguardError):  # records that cannot be read are told elsewhere
+            known = _columns_of_data(job, files, facts) if files else None
         for column in entry.levels[:-1]:
             if known is not None and column not in known:
                 yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
@@ -177,21 +169,16 @@ def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnc
                 yield Mistake(where, text, f"leave out [dimensions.{column}].")
 
 
-def _known_columns(path: Path, encoding: str | None) -> list[str] | None:
-    """Return the columns of the data; None where they cannot be read, which is told elsewhere."""
-    try:
-        return columns_of_data(path, encoding)
-    except CellguardError:
-        return None
-
-
-def _check_hierarchy(where: Where, path: Path, total: str | None, levels: Sequence[str] | None) -> Iterator[Mistake]:
-    from cellguard.nouns.hierarchy import Hierarchy
-
-    if not path.is_file():
+def _check_hierarchy(
+    where: Where, folder: Path, given: Any, total: str | None, levels: Sequence[str] | None = None
+) -> Iterator[Mistake]:
+    """A hierarchy is a file that is there, or the tree itself, and makes sense."""
+    if not isinstance(given, str):
+        yield from _attempt(where, partial(Hierarchy.of, given))
+    elif (path := folder / given).is_file():
+        yield from _attempt(where, partial(Hierarchy.read, path, total=total, levels=levels))
+    else:
         yield Mistake(where, f"{path.name}: no such file.", "names are relative to the folder of the job.")
-        return
-    yield from _attempt(where, lambda: Hierarchy.read(path, total=total, levels=levels))
 
 
 def _attempt(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
@@ -220,14 +207,11 @@ def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
 
 def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
     """What several tables and indicators must say: files that are there, names that exist."""
-    from cellguard.nouns.publication import Equation
-    from cellguard.publish.parts import name_of
-
     yield from _check_file(("data", "template"), folder, job.data.template)
     if job.data.template is not None and job.data.file is None:
         yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
-    tables = [name_of(entry) for entry in job.tables]
+    tables = [entry.title for entry in job.tables]
     for k, entry in enumerate(job.tables):
         yield from _check_file(("tables", k, "file"), folder, entry.file)
         if tables.count(tables[k]) > 1:
@@ -248,16 +232,12 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
 
 def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
     """Hierarchies that a table has for itself: of its dimensions, and readable."""
-    from cellguard.nouns.hierarchy import Hierarchy
-
     entry, where = job.tables[k], ("tables", k, "hierarchies")
     for name, given in entry.hierarchies.items():
         if name not in entry.dimensions:
             yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
-        elif isinstance(given, str):
-            yield from _check_hierarchy(where, folder / given, entry.total.get(name), None)
         else:
-            yield from _attempt(where, partial(Hierarchy.of, given))
+            yield from _check_hierarchy(where, folder, given, entry.total.get(name))
 
 
 def _check_priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:
@@ -308,8 +288,7 @@ def _check_places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mist
         yield from _check_names(("rules", k, key), [name], job.dimensions, "dimension")
 
 
-def _check_method(job: Job, folder: Path) -> Iterator[Mistake]:
-    del folder
+def _check_method(job: Job) -> Iterator[Mistake]:
     resist = job.method.asked("resist") is not None
     if resist and (job.method.asked("search") is not None or job.method.asked("rounds") is not None):
         yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
@@ -332,8 +311,7 @@ def _check_kept(job: Job) -> Iterator[Mistake]:
                 yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
 
 
-def _check_attackers(job: Job, folder: Path) -> Iterator[Mistake]:
-    del folder
+def _check_attackers(job: Job) -> Iterator[Mistake]:
     names: set[str] = set()
     for k, entry in enumerate(job.attackers):
         if entry.name in names or entry.name == "external":
@@ -356,8 +334,7 @@ def attacked_method(scenario: str) -> str:
     return "suppress" if scenario == "matching" else "adjust"
 
 
-def _check_attack(job: Job, folder: Path) -> Iterator[Mistake]:
-    del folder
+def _check_attack(job: Job) -> Iterator[Mistake]:
     if job.attack is None:
         return
     fits = attacked_method(job.attack.scenario)
@@ -380,8 +357,7 @@ def _check_counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mis
         yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
 
 
-def _check_levels(job: Job, folder: Path) -> Iterator[Mistake]:
-    del folder
+def _check_levels(job: Job) -> Iterator[Mistake]:
     levels = job.levels
     if (levels.lower is None) != (levels.upper is None):
         yield Mistake(("levels",), "lower and upper are given together or not at all.")

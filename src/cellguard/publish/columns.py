@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from cellguard._engine.numbers.multiples import decimals
+from cellguard._io.frames import encode, read_frame
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError
 
@@ -59,26 +64,15 @@ class Column:
 
 def look(path: Path) -> tuple[list[Column], int]:
     """Look at the first records of a data file: its columns, and how many records were looked at."""
-    from cellguard._io.frames import read_frame
-
-    columns = []
-    rows = 0
-    for name, whole_column in read_frame(path).items():
-        column = _without_blanks(whole_column.slice(0, _SAMPLE))
-        rows = len(column)
-        columns.append(_facts_of_column(name, column))
-    if not columns or not rows:
-        raise InputError(
-            f"{path}: there are no records.", hint="the first line names the columns, the others hold the records."
-        )
-    return columns, rows
+    sample = {name: _without_blanks(column.slice(0, _SAMPLE)) for name, column in read_frame(path).items()}
+    rows = len(next(iter(sample.values()), ()))
+    if not rows:
+        hint = "the first line names the columns, the others hold the records."
+        raise InputError(f"{path}: there are no records.", hint=hint)
+    return [_facts_of_column(name, column) for name, column in sample.items()], rows
 
 
 def _facts_of_column(name: str, column: Any) -> Column:
-    import pyarrow.compute as pc
-
-    from cellguard._io.frames import encode
-
     number, comma, strays = _numbers(column)
     zeros = _some_entry(column, "^0[0-9]+$") and _every_entry(column, "^[0-9]+$")
     numeric = number is not None and len(column) > column.null_count and not zeros
@@ -95,7 +89,7 @@ def _facts_of_column(name: str, column: Any) -> Column:
         strays=strays,
         dates=_is_date(column) or _every_entry(column, _DAY),
         dense=number is not None and whole and len(codes) == filled and _numbers_the_records(number, codes),
-        decimals=_decimals_of_column(number) if numeric else 0,
+        decimals=decimals(np.asarray(number.drop_null().to_numpy(), np.float64)) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
         filled=filled,
@@ -103,12 +97,6 @@ def _facts_of_column(name: str, column: Any) -> Column:
         codes=tuple(codes),
         index=index,
     )
-
-
-def _decimals_of_column(number: Any) -> int | None:
-    from cellguard._engine.numbers.multiples import decimals
-
-    return decimals(np.asarray(number.drop_null().to_numpy(), np.float64))
 
 
 def nested_in(fine: Column, coarse: Column) -> bool:
@@ -135,16 +123,11 @@ def same_as(one: Column, other: Column) -> bool:
 
 
 def _is_text(column: Any) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def _without_blanks(column: Any) -> Any:
     """Return the column with nothing where a text is empty or blank."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not _is_text(column):
         return column
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
@@ -154,35 +137,25 @@ _DAY = r"^([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./]
 
 
 def _is_date(column: Any) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
 
 
 def _trimmed_entries(column: Any) -> Any:
-    import pyarrow.compute as pc
-
     return pc.utf8_trim_whitespace(column.cast("string").drop_null())
 
 
 def _every_entry(column: Any, pattern: str) -> bool:
     """Whether there are entries, and all of them look like this."""
-    import pyarrow.compute as pc
-
     text = _trimmed_entries(column)
     return bool(len(text)) and bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
 def _some_entry(column: Any, pattern: str) -> bool:
-    import pyarrow.compute as pc
-
     return bool(pc.any(pc.match_substring_regex(_trimmed_entries(column), pattern)).as_py())
 
 
 def _long_codes(column: Any) -> bool:
     """Whether all entries are digits, and as many of them, two or more."""
-    import pyarrow.compute as pc
-
     return _every_entry(column, "^[0-9]{2,}$") and bool(
         pc.count_distinct(pc.utf8_length(_trimmed_entries(column))).as_py() == 1
     )
@@ -190,8 +163,6 @@ def _long_codes(column: Any) -> bool:
 
 def _numbers_the_records(number: Any, codes: list[str]) -> bool:
     """Whether different whole numbers follow each other, nearly, or have the same number of digits."""
-    import pyarrow.compute as pc
-
     span = pc.max(number).as_py() - pc.min(number).as_py() + 1
     return bool(span <= 2 * len(codes)) or (len(codes) > 1 and len({len(code.strip()) for code in codes}) == 1)
 
@@ -203,27 +174,16 @@ _NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 
 def _numbers(column: Any) -> tuple[Any, bool, tuple[int, int]]:
     """Return the column as numbers, or None; whether their decimal sign is a comma; and what is none among them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     text = _is_text(column)
     trimmed = pc.utf8_trim_whitespace(column) if text else column
     for comma in (False, True) if text else (False,):
-        try:
-            return (
-                (pc.replace_substring(trimmed, ",", ".") if comma else trimmed).cast(pa.float64(), safe=False),
-                comma,
-                (0, 0),
-            )
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            continue
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            plain = pc.replace_substring(trimmed, ",", ".") if comma else trimmed
+            return plain.cast(pa.float64(), safe=False), comma, (0, 0)
     return _nearly_numbers(trimmed) if text else (None, False, (0, 0))
 
 
 def _nearly_numbers(text: Any) -> tuple[Any, bool, tuple[int, int]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, _NUMBER), fill_value=False), dtype=bool)
     filled = len(text) - text.null_count
     if fits.sum() < max(_LEAST, _NEARLY * filled):

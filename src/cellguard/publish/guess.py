@@ -168,9 +168,8 @@ def _find_holding(out: Guess, columns: Sequence[Column], identifying: dict[str, 
         out.why[c.name] = f"left alone: {identifying[c.name]}; it is no dimension"
     shared = [c for c in found if c.distinct < c.filled or any(word in c.name.lower() for word in _HOLDINGS)]
     if shared:
-        chosen = shared[0]
-        out.holding = chosen.name
-        out.why[chosen.name] = f"holding: {identifying[chosen.name]}; records with one entry count as one contributor"
+        name = out.holding = shared[0].name
+        out.why[name] = f"holding: {identifying[name]}; records with one entry count as one contributor"
 
 
 def _may_be_codes(c: Column) -> bool:
@@ -216,13 +215,10 @@ def _dimension_of_levels(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
     cells = 1 + sum(c.distinct for c in chain)
     risky = fine.records_per_code < 10
     why = f"dimension: {fine.distinct} codes, each of {fine.records_per_code:,.0f} records on the average"
-    if len(chain) > 1:
-        levels = tuple(c.name for c in reversed(chain))
+    levels = tuple(c.name for c in reversed(chain)) if len(chain) > 1 else ()
+    if levels:
         why += f"; {' > '.join(levels)} nest"
-        for c in chain[1:]:
-            out.why[c.name] = f"a level of {fine.name!r}, of which each code belongs to one code here"
-    else:
-        levels = ()
+    out.why |= {c.name: f"a level of {fine.name!r}, of which each code belongs to one code here" for c in chain[1:]}
     if risky:
         why += "; so few may be respondents"
     if fine.dates:

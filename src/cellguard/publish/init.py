@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import InputError
 from cellguard.publish.columns import Column, look
 from cellguard.publish.guess import DimensionGuess, Guess, guess
-from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, ready, tree_beside
+from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, recognised_table, tree_beside
 
-__all__ = ["Draft", "draft"]
+__all__ = ["MINIMUM", "Draft", "draft"]
 
 _MAX_CELLS = 5000
 _RECORDS_PER_CELL = 5
@@ -39,30 +39,48 @@ def draft(path: Path, folder: Path) -> Draft:
     found = guess(columns)
     if (found.added_up and not found.holding) or is_ready(columns):
         return _draft_of_table(path, folder, columns)
-    _refuse_what_makes_no_table(path, found)
-    active = _active(found.dimensions, rows)
+    if not found.dimensions:  # only respondents could be tabulated
+        reasons = "".join(f"\n  {line}" for line in _reasons(found.why))
+        raise InputError(
+            f"{path}: no column looks like a dimension (codes that records share).{reasons}",
+            hint="a table needs at least one column of codes, such as region or activity.",
+        )
+    active = _dimensions_of_first_table(found.dimensions, rows)
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
-    name = _name_of(path)
-    told = tuple(f"{c.name}: {_reason_told(found, c, active)}" for c in columns) + _twice(found, columns)
-    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {_reason_told(found, c, active)}" for c in columns)
-    about += "".join(f"\n# {line}" for line in _twice(found, columns))
-    head = _HEAD.format(name=name, unconfirmed=_unconfirmed(found))
-    parts = [
-        head,
-        _DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about),
-        _data_section(found, columns),
-    ]
+    why = {c.name: _reason_told(found, c, active) for c in columns}
+    twice = _records_listed_twice(found, columns)
+    about = _columns_told(columns, why) + "".join(f"\n# {line}" for line in twice)
+    parts = [_head_of_job(path, found.unconfirmed)]
+    parts += [_DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about), _data_section(found, columns)]
     parts += [_dimension_section(d, path, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
-    parts.append(_REST.format(folder=toml_value(f"{name}-release"), rules=_RULES if found.value else _COUNTS))
-    return Draft("\n".join(parts), told, tuple(found.unconfirmed))
+    rules = f"{_P_PERCENT}\n{MINIMUM}\n{_DOMINANCE}" if found.value else _COUNTS
+    parts.append(f"{_SEVERAL}\n{rules}\n{_rest_of_job(path)}")
+    return Draft("\n".join(parts), (*_reasons(why), *twice), tuple(found.unconfirmed))
+
+
+def _reasons(why: Mapping[str, str]) -> list[str]:
+    return [f"{name}: {reason}" for name, reason in why.items()]
+
+
+def _columns_told(columns: Sequence[Column], why: Mapping[str, str]) -> str:
+    return "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {why[c.name]}" for c in columns)
+
+
+def _head_of_job(path: Path, unconfirmed: Sequence[str]) -> str:
+    waits = _WAITS.format(listed=toml_value(unconfirmed)) if unconfirmed else ""
+    return _HEAD.format(name=_name_of_release(path), unconfirmed=waits)
+
+
+def _rest_of_job(path: Path) -> str:
+    return _REST.format(folder=toml_value(f"{_name_of_release(path)}-release"))
 
 
 _ACCIDENT = 0.05
 """Where a larger share of records stands twice, records are alike by nature."""
 
 
-def _twice(found: Guess, columns: Sequence[Column]) -> tuple[str, ...]:
+def _records_listed_twice(found: Guess, columns: Sequence[Column]) -> tuple[str, ...]:
     """Tell records that are the same as another in every column, where the columns would tell records apart."""
     told_apart = [c for c in columns if c.distinct > _SAME * c.filled]
     if not told_apart or not found.value:
@@ -79,7 +97,7 @@ _SAME = 0.5
 """A column with more different entries than this share of the records tells them apart."""
 
 
-def _name_of(path: Path) -> str:
+def _name_of_release(path: Path) -> str:
     """Return a name for the release: that of the file, without what a name may not hold."""
     stem = path.name.lower()
     for ending in (".gz", ".csv", ".parquet", ".xlsx"):
@@ -89,72 +107,44 @@ def _name_of(path: Path) -> str:
 
 def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draft:
     """Return a job for a table that is already added up."""
-    found = ready(path, columns)
-    name = _name_of(path)
-    told = tuple(f"{c.name}: {found.why[c.name]}" for c in columns)
-    about = "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {found.why[c.name]}" for c in columns)
-    listed = ", ".join(toml_value(name) for name in found.unconfirmed)
-    head = _HEAD.format(name=name, unconfirmed=_WAITS.format(listed=listed) if listed else "")
-    dims = "".join(_ready_dimension(d, folder) for d in found.dimensions)
-    names = ", ".join(toml_value(d.name) for d in found.dimensions)
-    total = ", ".join(f"{toml_key(d.name)} = {toml_value(d.total)}" for d in found.dimensions if d.total)
-    lines = ["[[tables]]", "# Columns found, and what they were taken for:", about]
+    found = recognised_table(path, columns)
+    told = _reasons({c.name: found.why[c.name] for c in columns})
+    total = {d.name: d.total for d in found.dimensions if d.total}
+    lines = ["[[tables]]", "# Columns found, and what they were taken for:", _columns_told(columns, found.why)]
     lines += [f"name = {toml_value(path.name.partition('.')[0])}    # names its files"]
-    lines += [f"file = {toml_value(os.path.relpath(path, folder))}", f"dimensions = [{names}]"]
-    lines += [f"value = {toml_value(found.value)}"]
-    lines += [f"total = {{{total}}}    # how the file calls the totals"] if total else []
+    lines += [f"file = {toml_value(os.path.relpath(path, folder))}"]
+    lines += [f"dimensions = {toml_value([d.name for d in found.dimensions])}", f"value = {toml_value(found.value)}"]
+    lines += [f"total = {toml_value(total)}    # how the file calls the totals"] if total else []
     count = f"count = {toml_value(found.count)}" if found.count else '# count = "..."'
-    top = f"top = [{', '.join(map(toml_value, found.top))}]" if found.top else '# top = ["...", "..."]'
+    top = f"top = {toml_value(found.top)}" if found.top else '# top = ["...", "..."]'
     lines += [f"{count}    # numbers of contributors", f"{top}    # largest contributions, the largest first"]
-    missing = found.cells - found.rows
-    if missing > 0:
-        lines.append(
-            f"# {missing:,} of {found.cells:,} combinations of codes have no row: no contributors, as everybody knows."
-        )
-        told += (f"{missing:,} of {found.cells:,} combinations of codes have no row: they count as empty.",)
-    rest = _REST.partition("{rules}")[2].format(folder=toml_value(f"{name}-release"))
-    text = "\n".join([head, *lines, "", dims + _rules_of_table(found) + rest])
-    return Draft(text, told, found.unconfirmed)
+    if found.cells > found.rows:
+        missing = f"{found.cells - found.rows:,} of {found.cells:,} combinations of codes have no row:"
+        lines.append(f"# {missing} no contributors, as everybody knows.")
+        told.append(f"{missing} they count as empty.")
+    lines += ["", *(_ready_dimension(d, folder) for d in found.dimensions)]
+    text = "\n".join([_head_of_job(path, found.unconfirmed), *lines, *_rules_of_table(found), "", _rest_of_job(path)])
+    return Draft(text, tuple(told), found.unconfirmed)
 
 
 def _ready_dimension(dimension: ReadyDimension, folder: Path) -> str:
-    lines = [f"[dimensions.{toml_key(dimension.name)}]"]
+    line = f"# {_ADD_UP}"
     if dimension.hierarchy is not None:
-        lines.append(f"hierarchy = {toml_value(os.path.relpath(dimension.hierarchy, folder))}")
-    else:
-        lines.append('# hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total')
-    return "\n".join([*lines, "", ""])
+        line = f"hierarchy = {toml_value(os.path.relpath(dimension.hierarchy, folder))}"
+    return f"[dimensions.{toml_key(dimension.name)}]\n{line}\n"
 
 
-def _rules_of_table(found: Ready) -> str:
+def _rules_of_table(found: Ready) -> list[str]:
     """Return the rules that a table can answer: by its contributions and its numbers of contributors."""
-    out = ""
-    if len(found.top) > 1:
-        out += _RULES.partition('[[rules]]\nrule = "min')[0]
-    elif found.top:
-        out += (
-            '[[rules]]\nrule = "dominance"    # the largest contributor holds more than k per cent\nn = 1\nk = 85\n\n'
-        )
-    if found.count == found.value:
-        out += _COUNTS + "\n"
-    elif found.count:
-        out += _RULES[_RULES.index('[[rules]]\nrule = "min') : _RULES.index("# [[rules]]")]
-    elif not found.top:
-        out += _BY_HAND
-    return out
+    out = []
+    if found.top:
+        out.append(_P_PERCENT if len(found.top) > 1 else _LARGEST)
+    if found.count:
+        out.append(_COUNTS if found.count == found.value else MINIMUM)
+    return out or [_BY_HAND]
 
 
-def _refuse_what_makes_no_table(path: Path, found: Guess) -> None:
-    """Refuse a file from which only respondents could be tabulated."""
-    if not found.dimensions:
-        reasons = "".join(f"\n  {name}: {why}" for name, why in found.why.items())
-        raise InputError(
-            f"{path}: no column looks like a dimension (codes that records share).{reasons}",
-            hint="a table needs at least one column of codes, such as region or activity.",
-        )
-
-
-def _active(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
+def _dimensions_of_first_table(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
     """Return the dimensions of a first table: three, no more cells than records can fill, nothing risky."""
     chosen: list[DimensionGuess] = []
     most = min(_MAX_CELLS, max(rows / _RECORDS_PER_CELL, 60))
@@ -175,12 +165,6 @@ def _reason_told(found: Guess, column: Column, active: Sequence[DimensionGuess])
     return why
 
 
-def _unconfirmed(found: Guess) -> str:
-    if not found.unconfirmed:
-        return ""
-    return _WAITS.format(listed=", ".join(toml_value(name) for name in found.unconfirmed))
-
-
 def _column_described(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
     kind = "days" if column.dates else "digits with leading zeros" if column.zeros else kind
@@ -188,27 +172,28 @@ def _column_described(column: Column) -> str:
 
 
 def _data_section(found: Guess, columns: Sequence[Column]) -> str:
-    gaps = {c.name: c.gaps for c in columns}
-    texts = {
-        "value": "column to add up; left out, records are counted",
-        "holding": "records of one holding count as one contributor",
-        "weight": "sampling weights",
-    }
     lines = []
-    for role, about in texts.items():
+    for role, about in _ROLES.items():
         column = getattr(found, role)
         lines.append(f"{role} = {toml_value(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
     lines.append(_line_about_decimals(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
-    lines.append(
-        _line_about_gaps(gaps.get(found.value or "", 0), "skip_missing = true    # leave out records without a value")
-    )
-    lines.append(
-        _line_about_gaps(
-            gaps.get(found.holding or "", 0), "standalone = true    # records without a holding stand alone"
-        )
-    )
+    for role, line in _GAPS.items():
+        gaps = next((c.gaps for c in columns if c.name == getattr(found, role)), 0)
+        lines.append(f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}")
     return "\n".join([*lines, ""])
+
+
+_ROLES = {
+    "value": "column to add up; left out, records are counted",
+    "holding": "records of one holding count as one contributor",
+    "weight": "sampling weights",
+}
+_GAPS = {
+    "value": "skip_missing = true    # leave out records without a value",
+    "holding": "standalone = true    # records without a holding stand alone",
+}
+"""What to do with records that lack an entry: switched on where there are some, which is said."""
 
 
 _READABLE = 3
@@ -222,11 +207,6 @@ def _line_about_decimals(found: Guess, columns: Sequence[Column]) -> str:
     many = value is None or value > _READABLE or weights
     line = "decimals = 2    # of the table: records are rounded to them before they are added up"
     return line if many and found.value else f"# {line}"
-
-
-def _line_about_gaps(gaps: int, line: str) -> str:
-    """Return what to do with records that lack an entry; switched on where there are some, which is said."""
-    return f"{line}: {gaps:,} of those looked at" if gaps else f"# {line}"
 
 
 def _dimension_section(guessed: DimensionGuess, path: Path, folder: Path, *, active: bool) -> str:
@@ -249,10 +229,10 @@ def _hierarchy_lines(guessed: DimensionGuess, path: Path, folder: Path) -> Itera
     if found is not None:
         yield f"hierarchy = {toml_value(os.path.relpath(found, folder))}    # it has all codes of the column", True
     elif guessed.levels:
-        listed = ", ".join(toml_value(level) for level in guessed.levels)
-        yield f"levels = [{listed}]    # columns from coarse to fine: one hierarchy, never crossed", True
+        about = "columns from coarse to fine: one hierarchy, never crossed"
+        yield f"levels = {toml_value(guessed.levels)}    # {about}", True
     else:
-        yield 'hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total', False
+        yield _ADD_UP, False
         if guessed.column.digits:
             yield "digits = [1, 1]    # instead: how many digits each level of the codes adds", False
 
@@ -260,7 +240,7 @@ def _hierarchy_lines(guessed: DimensionGuess, path: Path, folder: Path) -> Itera
 _WAITS = """
 # These guesses could publish what must not be published. Look at them, then delete the next line:
 # cellguard protect waits for that.
-unconfirmed = [{listed}]
+unconfirmed = {listed}
 """
 
 _HEAD = """\
@@ -278,16 +258,29 @@ _DATA = """\
 {about}
 file = {file}"""
 
-_RULES = """\
+_ADD_UP = 'hierarchy = "codes.hrc"    # how its codes add up; left out, all add up to the total'
+
+_P_PERCENT = """\
 [[rules]]
 rule = "p_percent"    # another contributor must not be able to estimate the largest to within p per cent
 p = 10
+"""
 
+_LARGEST = """\
+[[rules]]
+rule = "dominance"    # the largest contributor holds more than k per cent
+n = 1
+k = 85
+"""
+
+MINIMUM = """\
 [[rules]]
 rule = "min_frequency"    # fewer than n contributors
 n = 3
 percent = 10    # how far such a cell must stay uncertain, in per cent of its value
+"""
 
+_DOMINANCE = """\
 # [[rules]]
 # rule = "dominance"    # the n largest contributors hold more than k per cent
 # n = 2
@@ -301,7 +294,6 @@ _BY_HAND = """\
 rule = "manual"
 cells = []    # such as [{region = "N1", size = "small"}]
 percent = 20    # how far they must stay uncertain, in per cent of their values
-
 """
 
 _COUNTS = """\
@@ -310,12 +302,13 @@ rule = "min_frequency"    # counts below n are sensitive
 n = 3
 """
 
-_REST = """\
+_SEVERAL = """\
 # Several linked tables instead of one with all dimensions:
 # [[tables]]
 # dimensions = ["...", "..."]
+"""
 
-{rules}
+_REST = """\
 [method]
 name = "suppress"    # or intervals, round, perturb, adjust
 # rounds = 30    # suppress: stop after so many rounds of improvement, without a proof

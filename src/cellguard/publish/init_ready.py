@@ -15,7 +15,7 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
 from cellguard.publish.guess import COUNTS, LARGEST, VALUES, identifies, strays_of, words_of
 
-__all__ = ["Ready", "ReadyDimension", "is_ready", "ready", "tree_beside"]
+__all__ = ["Ready", "ReadyDimension", "is_ready", "recognised_table", "tree_beside"]
 
 _AMOUNTS = ("tot", "total", "sum", "response", "y")
 _MANY = 200
@@ -76,10 +76,10 @@ def _columns_of_codes(columns: Sequence[Column]) -> list[Column]:
         full = not records and len(others) > 1 and _one_row_each(others)
         dense = full and others[0].filled >= _FULL * np.prod([float(c.distinct) for c in others])
         return others if dense else []
-    for c in [None, *others]:
-        chosen = chosen if c is None else [*chosen, c]
-        if _one_row_each(chosen):
-            return [c for c in codes if c in chosen]
+    for more in range(len(others) + 1):
+        needed = [*chosen, *others[:more]]
+        if _one_row_each(needed):
+            return [c for c in codes if c in needed]
     return []
 
 
@@ -92,7 +92,7 @@ def _one_row_each(columns: Sequence[Column]) -> bool:
     return len(np.unique(index, axis=0)) == len(index)
 
 
-def ready(path: Path, columns: Sequence[Column]) -> Ready:
+def recognised_table(path: Path, columns: Sequence[Column]) -> Ready:
     """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
     why: dict[str, str] = {}
     found = _columns_of_codes(columns) or [c for c in columns if _has_total(c)]

@@ -8,14 +8,19 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cellguard._io.files import read_bytes
 from cellguard.exceptions import FormatError
+from cellguard.nouns.release import Release, Status
 
-__all__ = ["CHANGING", "FORMAT", "check_manifest", "hash_of", "hashes", "versions"]
+if TYPE_CHECKING:
+    from cellguard.publish.run import Outcome
 
-FORMAT = "cellguard manifest 1"
-CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
+__all__ = ["check_manifest", "hash_of", "internal_manifest", "public_manifest", "versions"]
+
+_FORMAT = "cellguard manifest 1"
+_CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
 """Internal files that are not hashed, and why: with them the manifests of two equal runs would differ."""
 _PUBLIC = "../public"
 """What the internal manifest calls the public folder."""
@@ -41,10 +46,59 @@ def hash_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def hashes(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
+def _hashes(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
     """Return the hashes of the files of a folder, by name."""
     left_out = set(without)
     return {path.name: hash_of(path) for path in sorted(folder.iterdir()) if path.name not in left_out}
+
+
+def public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
+    """Return what everybody may know: no seed, no hash of anything confidential, of options what readers are told."""
+    told = outcome.release.published_with()
+    return _facts_of_release(outcome) | {
+        "audited": outcome.audit is not None,
+        "outputs": {".": _hashes(public, without=("manifest.json",))},
+        **({"published_with": told} if told else {}),
+    }
+
+
+def internal_manifest(outcome: Outcome, public: Path, internal: Path, inputs: Mapping[str, str]) -> dict[str, Any]:
+    """Return everything that made the release, with the hashes of what was read and written."""
+    release = outcome.release
+    return _facts_of_release(outcome) | {
+        "confidential": True,
+        "seed": outcome.file.job.seed,
+        "options": {k: v for k, v in release.options.items() if v is not None},
+        "status": str(release.status),
+        "repeatable": _repeatable(release),
+        "audit": None if outcome.audit is None else outcome.audit.summary(),
+        "inputs": dict(inputs),
+        "outputs": {_PUBLIC: _hashes(public), ".": _hashes(internal, without=_CHANGING)},
+        "not_hashed": _CHANGING,
+    }
+
+
+def _facts_of_release(outcome: Outcome) -> dict[str, Any]:
+    """Return what both manifests say; a word more where nobody would call the release safe without it."""
+    nothing = outcome.audit is not None and outcome.audit.checked == 0
+    return {
+        "format": _FORMAT,
+        "name": outcome.file.job.name,
+        "method": outcome.release.method,
+        "versions": versions(),
+        "safe": not outcome.unsafe,
+        **({"unsafe": True} if outcome.unsafe else {}),
+        **({"nothing_sensitive": True} if nothing else {}),
+    }
+
+
+def _repeatable(release: Release) -> bool:
+    """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
+    asked, done = release.options.get("rounds"), release.details.get("rounds")
+    cut_short = asked is not None and done is not None and done < asked and release.objective > 0
+    if release.status is Status.OPTIMAL:  # the search ended by itself
+        return True
+    return release.status is not Status.TIME_LIMIT and not cut_short
 
 
 def check_manifest(path: Path) -> dict[str, Any]:
@@ -55,7 +109,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
     counted, not complained about: they may have been archived.
     """
     manifest = _read_manifest(path)
-    problems = list(_not_safe(path, manifest))
+    problems = list(_why_not_safe(path, manifest))
     checked = 0
     for folder, files in manifest["outputs"].items():
         place = (path.parent / folder).resolve()
@@ -65,7 +119,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
         for name, digest in files.items():
             checked += 1
             problems += _wrong_hash(place / name, digest, "output")
-        listed = {*files, *(CHANGING if _PUBLIC in manifest["outputs"] and folder == "." else ()), "manifest.json"}
+        listed = {*files, *(_CHANGING if _PUBLIC in manifest["outputs"] and folder == "." else ()), "manifest.json"}
         problems += [
             f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed
         ]
@@ -80,7 +134,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
     return {"accepted": not problems, "checked": checked, "inputs_missing": missing, "problems": problems}
 
 
-def _not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _why_not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say why the manifest is not one of a release that an audit found safe."""
     outputs = manifest["outputs"]
     released = outputs.get(_PUBLIC, outputs.get(".", {}))
@@ -116,14 +170,12 @@ def _wrong_hash(path: Path, digest: str, what: str) -> list[str]:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    from cellguard._io.files import read_bytes
-
     try:
         manifest = json.loads(read_bytes(path, max_bytes=64 << 20))
     except (ValueError, RecursionError):
         raise FormatError.at(path, None, "is no JSON file.") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise FormatError.at(path, None, "is not a manifest.", hint=f"its format must be {FORMAT!r}.")
+    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+        raise FormatError.at(path, None, "is not a manifest.", hint=f"its format must be {_FORMAT!r}.")
     sound = isinstance(manifest.get("outputs"), dict) and all(
         _is_hashes(files) for files in manifest["outputs"].values()
     )

@@ -119,6 +119,11 @@ class TableSection(Section):
     priority: Positive = 1.0
     """How much more it costs to withhold or change a cell of this table."""
 
+    @property
+    def title(self) -> str:
+        """How it is called: by its name, or by its dimensions."""
+        return self.name or " by ".join(self.dimensions)
+
 
 class PrioritySection(Section):
     """Cells that should stay whole, or must be published."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,20 +14,22 @@ from cellguard._io.files import write_text
 from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
 from cellguard.check.partners import partners
-from cellguard.exceptions import InputError
+from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
-from cellguard.nouns.release import Adjustment, Release, Suppression
+from cellguard.nouns.layout import fill_workbook
+from cellguard.nouns.release import PRIMARY_TOLD, Adjustment, Suppression
 from cellguard.nouns.sheets import file_name, sheets_of, write_sheets
+from cellguard.publish import ledger
+from cellguard.publish import manifest as manifests
 from cellguard.publish.audit_file import write_audit
+from cellguard.publish.model import Job
+from cellguard.publish.progress import Progress
+from cellguard.publish.report import Content, write_report
 
 if TYPE_CHECKING:
-    from cellguard.check.audit import Audit
-    from cellguard.publish.model import OutputSection
+    from cellguard.publish.run import Outcome
 
-Views = Sequence[tuple[str, Sequence[str]]]
-"""Linked tables: the name of each and its dimensions."""
-
-__all__ = ["Folders", "write_internal", "write_json", "write_public"]
+__all__ = ["Folders", "write_outputs"]
 
 
 class Folders:
@@ -105,59 +108,144 @@ class Folders:
         shutil.rmtree(self.work, ignore_errors=True)
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_outputs(outcome: Outcome, folders: Folders, hashes: Mapping[Path, str], progress: Progress) -> None:
+    """Stage every output, then put both folders in place. `hashes` are those of the inputs."""
+    job = outcome.file.job
+    folders.stage()
+    public, internal = folders.staged_public, folders.staged_internal
+    if job.output.mark_primary and isinstance(outcome.release, Suppression):
+        progress.note(PRIMARY_TOLD)
+    _write_public(public, outcome)
+    _write_internal(internal, outcome)
+    if job.output.report:
+        _write_reports(outcome, public, internal)
+    _write_json(public / "manifest.json", manifests.public_manifest(outcome, public))
+    inputs = {os.path.relpath(path, folders.internal): digest for path, digest in hashes.items()}
+    _write_json(internal / "manifest.json", manifests.internal_manifest(outcome, public, internal, inputs))
+    _write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
+    folders.publish()
+    folders.clean()
+    _enter_into_ledger(outcome, progress)
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON, atomically and the same for the same object."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
 
 
-def write_public(
-    folder: Path, name: str, release: Release, output: OutputSection, *, unsafe: bool = False, views: Views = ()
-) -> None:
+def _write_public(folder: Path, outcome: Outcome) -> None:
     """Write the release in every format that was asked for: a file or a sheet for each table.
 
-    Of linked tables, named by `views`, there is one file with all cells too.
+    Of linked tables there is one file with all cells too.
     """
-    sheets = sheets_of(release, name, views, mark_primary=output.mark_primary, unsafe=unsafe)
-    mark = "UNSAFE-" if unsafe else ""
+    release, job, output = outcome.release, outcome.file.job, outcome.file.job.output
+    marks = {"mark_primary": output.mark_primary, "unsafe": outcome.unsafe}
+    sheets = sheets_of(release, job.name, _tables_of_job(job), **marks)
+    before = "UNSAFE-" if outcome.unsafe else ""
     for title, sheet in sheets.items():
         if "csv" in output.formats:
-            write_csv(sheet.columns, folder / f"{mark}{file_name(title)}.csv", guard=True)
+            write_csv(sheet.columns, folder / f"{before}{file_name(title)}.csv", guard=True)
         if "parquet" in output.formats:
-            write_parquet(sheet.columns, folder / f"{mark}{file_name(title)}.parquet")
-    if "sdmx" in output.formats:
-        tables = tables_of(release, name, views)
-        for title, columns in sdmx_columns(release, tables, _dataflow_name(name, output)).items():
-            write_csv(columns, folder / f"{mark}{file_name(title)}.sdmx.csv")
+            write_parquet(sheet.columns, folder / f"{before}{file_name(title)}.parquet")
+    for title, columns in _sdmx_columns_of_job(outcome).items():
+        write_csv(columns, folder / f"{before}{file_name(title)}.sdmx.csv")
     if "px" in output.formats:
-        for title, view in tables_of(release, name, views).items():
-            write_px(release, view, folder / f"{mark}{file_name(title)}.px", title=title)
+        for title, view in tables_of(release, job.name, _tables_of_job(job)).items():
+            write_px(release, view, folder / f"{before}{file_name(title)}.px", title=title)
     if "xlsx" in output.formats:
-        shown = {title: sheet for title, sheet in sheets.items() if title != name} or sheets
-        write_sheets(shown, folder / f"{mark}{name}.xlsx")
+        shown = {title: sheet for title, sheet in sheets.items() if title != job.name} or sheets
+        write_sheets(shown, folder / f"{before}{job.name}.xlsx")
+    if output.layout is not None and not outcome.unsafe:
+        template = outcome.file.file(output.layout)
+        taken = (folder / template.name).exists()
+        fill_workbook(release, template, folder / f"{'layout-' if taken else ''}{template.name}")
 
 
-def _dataflow_name(name: str, output: OutputSection) -> str:
-    made = "".join(c if c.isascii() and c.isalnum() else "_" for c in name.upper())
-    return output.dataflow or f"CELLGUARD:{made}(1.0)"
+def _sdmx_columns_of_job(outcome: Outcome, *, internal: bool = False) -> dict[str, Any]:
+    """Return the columns of each table as SDMX-CSV has them; none where nobody asked for it."""
+    job = outcome.file.job
+    if "sdmx" not in job.output.formats:
+        return {}
+    made = "".join(c if c.isascii() and c.isalnum() else "_" for c in job.name.upper())
+    dataflow = job.output.dataflow or f"CELLGUARD:{made}(1.0)"
+    tables = tables_of(outcome.release, job.name, _tables_of_job(job))
+    return dict(sdmx_columns(outcome.release, tables, dataflow, internal=internal))
 
 
-def write_internal(
-    folder: Path, name: str, release: Release, audit: Audit | None, output: OutputSection, *, views: Views = ()
-) -> None:
-    """Write what proves the release safe, and the table itself where it was asked for: all of it confidential.
-
-    Like the public files, those of linked tables, named by `views`, stand apart.
-    """
-    if "jj" in output.formats:
-        release.table.write(folder / f"{name}.jj.gz")
+def _write_internal(folder: Path, outcome: Outcome) -> None:
+    """Write what proves the release safe, the job, and the table where it was asked for: all of it confidential."""
+    release, audit, job = outcome.release, outcome.audit, outcome.file.job
+    if "jj" in job.output.formats:
+        release.table.write(folder / f"{job.name}.jj.gz")
     protects = partners(release) if isinstance(release, Suppression) else {}
     write_csv(internal_columns(release, protects), folder / "cells.csv", guard=True, private=True)
-    if "sdmx" in output.formats:
-        tables = tables_of(release, name, views)
-        for title, columns in sdmx_columns(release, tables, _dataflow_name(name, output), internal=True).items():
-            write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
-    if audit is None:
-        return
-    write_audit(folder / "audit.json", release.table, audit)
-    if output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
-        audit.save_witnesses(folder / "witnesses.json.gz")
+    for title, columns in _sdmx_columns_of_job(outcome, internal=True).items():
+        write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
+    write_text(folder / "job.toml", outcome.file.text, private=True)
+    if audit is not None:
+        write_audit(folder / "audit.json", release.table, audit)
+        if job.output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
+            audit.save_witnesses(folder / "witnesses.json.gz")
+
+
+def _enter_into_ledger(outcome: Outcome, progress: Progress) -> None:
+    """Enter the release, which is out already, into the ledger beside the job; that it cannot be written is told."""
+    beside, release = outcome.file.path.parent, outcome.release
+    facts = {
+        "release": os.path.relpath(outcome.folder, beside),
+        "method": release.method,
+        "status": str(release.status),
+        "manifest": manifests.hash_of(outcome.folder / "internal" / "manifest.json"),
+    }
+    try:
+        ledger.enter(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
+    except (OSError, CellguardError) as error:
+        progress.note(f"the ledger was not written: {error}")
+
+
+def _tables_of_job(job: Job) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the tables of a job: how each is called, and its dimensions."""
+    return [(entry.title, tuple(entry.dimensions)) for entry in job.tables]
+
+
+def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
+    job = outcome.file.job
+    content = Content(
+        title=job.title or job.name,
+        release=outcome.release,
+        method=job.method.name,
+        audit=outcome.audit,
+        asked=_asked_in_words(outcome),
+        views=tuple(_tables_of_job(job)),
+        comparison=outcome.comparison,
+        attack=outcome.attack,
+        seconds=outcome.seconds,
+        versions=manifests.versions(),
+        unsafe=outcome.unsafe,
+        mark_primary=job.output.mark_primary,
+    )
+    write_report(public / "report.html", content, public=True)
+    write_report(internal / "report.html", content, public=False)
+
+
+def _asked_in_words(outcome: Outcome) -> dict[str, str]:
+    """Return what the job asked for, in words; only the internal report shows it."""
+    job = outcome.file.job
+    files = [entry.file for entry in job.tables if entry.file is not None]
+    data = ", ".join(name for name in (job.data.file or job.data.table, *files) if name)
+    asked = {"data": data}
+    if job.indicators or not files:
+        measured = [i.name for i in job.indicators] or [job.data.value or "number of records"]
+        asked["value"] = ", ".join(measured)
+    if job.data.holding:
+        asked["holdings"] = job.data.holding
+    options = {k: v for k, v in job.method.options(outcome.release.table).items() if v is not None}
+    asked["method"] = job.method.name + "".join(
+        f", {k} {v:g}" if isinstance(v, float) else f", {k} {v}" for k, v in options.items()
+    )
+    asked["weights"] = job.method.weights
+    known = [attacker.name for attacker in outcome.release.table.attackers if not attacker.derived]
+    respondents = len(outcome.release.table.attackers) - len(known)
+    asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
+    asked["seed"] = str(job.seed)
+    return asked

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-__all__ = ["Places"]
+__all__ = ["Places", "Where"]
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
 _PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
 
-Path = tuple[str | int, ...]
+Where = tuple[str | int, ...]
+"""A place in a job: names of sections and keys, numbers (from 0) in lists."""
 
 
 class Places:
@@ -24,7 +25,7 @@ class Places:
     """
 
     def __init__(self, text: str) -> None:
-        self._lines: dict[Path, int] = {}
+        self._lines: dict[Where, int] = {}
         for path, line in _scan_toml(text):
             for n in range(1, len(path) + 1):
                 self._lines.setdefault(path[:n], line)
@@ -38,9 +39,9 @@ class Places:
         return None
 
 
-def _scan_toml(text: str) -> Iterator[tuple[Path, int]]:
-    here: Path = ()
-    count: dict[Path, int] = {}
+def _scan_toml(text: str) -> Iterator[tuple[Where, int]]:
+    here: Where = ()
+    count: dict[Where, int] = {}
     inside = ""  # the quotes of a text over several lines
     for number, line in enumerate(text.splitlines(), start=1):
         quotes = [q for q in ('"""', "'''") if line.count(q) % 2]
@@ -60,13 +61,13 @@ def _scan_toml(text: str) -> Iterator[tuple[Path, int]]:
         inside = quotes[0] if quotes else ""
 
 
-def _parts_of_key(key: str) -> Path:
+def _parts_of_key(key: str) -> Where:
     return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 
-def _resolved(path: Path, count: dict[Path, int]) -> Path:
+def _resolved(path: Where, count: dict[Where, int]) -> Where:
     """Add the number of the current entry behind every list of tables on the way."""
-    out: Path = ()
+    out: Where = ()
     for k, part in enumerate(path):
         out = (*out, part)
         if k < len(path) - 1 and out in count:

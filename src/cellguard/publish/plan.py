@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from cellguard.methods.suppress.resist import check_counts
 from cellguard.nouns.distinct_cells import clusters
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.nouns.release import Status
+from cellguard.nouns.table import Table
+from cellguard.publish.flags import flagged
+from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
-
-if TYPE_CHECKING:
-    from cellguard.nouns.table import Table
-    from cellguard.publish.model import Job
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.tables import tabulated
 
 __all__ = ["plan"]
 
@@ -50,7 +50,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "to_be_confirmed": list(job.unconfirmed),
         "method": {"name": job.method.name, **options},
         **_first_look(table, job),
-        "steps": _steps_in_words(file),
+        "steps": _steps_in_words(job),
         "folder": str(file.folder),
         "formats": list(job.output.formats),
     }
@@ -62,8 +62,6 @@ def _first_look(table: Table, job: Job) -> dict[str, str]:
     if not table.sensitive.any():
         return {} if job.nothing_sensitive == "publish" else {"no_release": _NOTHING}
     if job.method.asked("resist") is not None:
-        from cellguard.methods.suppress.resist import check_counts
-
         check_counts(table, count_rule(table, job))
         return {}
     found = protected(table, job, limit_s=0.0)
@@ -95,7 +93,8 @@ def _links_in_words(table: Table) -> dict[str, list[str]]:
     for number in np.argsort(-cells, kind="stable").tolist():
         n = len(names[number])
         size = f"{n} table{'' if n == 1 else 's'}, {cells[number]:,} cells, {sensitive[number]:,} sensitive"
-        drawn.append(f"{size}: {_some_names(names[number])}")
+        more = f" and {n - _FEW} more" if n > _FEW else ""
+        drawn.append(f"{size}: {', '.join(names[number][:_FEW])}{more}")
     pairs = sorted(shared_cells(table.parts).items(), key=lambda item: -item[1])
     shared = [f"{a} = {b}: {n:,} cell{'' if n == 1 else 's'}" for (a, b), n in pairs[:_MOST]]
     if len(pairs) > _MOST:
@@ -103,12 +102,7 @@ def _links_in_words(table: Table) -> dict[str, list[str]]:
     return {"clusters": drawn[:_MOST], "shared": shared}
 
 
-def _some_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-
-
-def _steps_in_words(file: JobFile) -> list[str]:
-    job = file.job
+def _steps_in_words(job: Job) -> list[str]:
     ready = [entry.file is not None for entry in job.tables]
     first = "read the table" if job.data.table is not None else "add up the records"
     if any(ready):

@@ -21,6 +21,7 @@ from cellguard.nouns.publication import INDICATOR
 from cellguard.nouns.table import Table
 from cellguard.publish.model import PrioritySection
 from cellguard.publish.read import JobFile
+from cellguard.publish.sections import listed
 
 __all__ = ["prioritised"]
 
@@ -41,7 +42,7 @@ def prioritised(table: Table, file: JobFile) -> Table:
     wrong: list[CellguardError] = []
     for entry in entries:
         try:
-            chosen = _chosen(table, entry, spelt)
+            chosen = _cells_of_entry(table, entry, spelt)
             if entry.published is not None:
                 chosen &= _published_before(table, entry, spelt, file.file(entry.published), file.job.tolerance)
         except CellguardError as error:
@@ -50,13 +51,15 @@ def prioritised(table: Table, file: JobFile) -> Table:
         if entry.priority is not None:
             weights[chosen] *= entry.priority
         if entry.publish or entry.published is not None:
-            wrong += _sensitive(table, chosen, "was published before" if entry.published else "must be published")
+            wrong += _sensitive_but_shown(
+                table, chosen, "was published before" if entry.published else "must be published"
+            )
             fixed |= chosen
     PublicationError.refuse(wrong)
     return table.with_(weights=weights, fixed=fixed)
 
 
-def _sensitive(table: Table, chosen: BoolArray, what: str) -> Iterator[CellguardError]:
+def _sensitive_but_shown(table: Table, chosen: BoolArray, what: str) -> Iterator[CellguardError]:
     bad = np.flatnonzero(chosen & table.sensitive)
     if len(bad):
         more = f", and so are {len(bad) - 1} others" if len(bad) > 1 else ""
@@ -77,7 +80,7 @@ def _spellings(table: Table) -> dict[str, dict[str, int]]:
     return out
 
 
-def _chosen(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
+def _cells_of_entry(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
     """Return the cells that an entry is about."""
     chosen = np.ones(table.n_cells, bool)
     if entry.tables:
@@ -85,9 +88,9 @@ def _chosen(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
         for part in table.parts or ():
             if part.table.name in entry.tables:
                 chosen[part.cells] = True
-    only = {d: [codes] if isinstance(codes, str) else list(codes) for d, codes in entry.only.items()}
+    only = {d: listed(codes) for d, codes in entry.only.items()}
     if entry.indicators and INDICATOR in table.dimensions:
-        only[INDICATOR] = list(entry.indicators)
+        only[INDICATOR] = entry.indicators
     for dimension, codes in only.items():
         known = spelt.get(dimension, {})
         for code in codes:

@@ -82,14 +82,14 @@ class Progress:
         elif known and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
             spent = time.monotonic() - self._begin
-            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_left(self._limit, spent, ', ')}")
+            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_seconds_left(self._limit, spent, ', ')}")
 
     def _line(self, text: str) -> None:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
 
-def _left(limit_s: float | None, spent_s: float, before: str = "") -> str:
+def _seconds_left(limit_s: float | None, spent_s: float, before: str = "") -> str:
     """Say how long a phase may still take, where it has a limit."""
     return "" if limit_s is None else f"{before}at most {max(0.0, limit_s - spent_s):.0f} s left"
 
@@ -104,7 +104,7 @@ def _bar(stream: TextIO) -> Any:
         """Counts down to the limit of a phase."""
 
         def render(self, task: Any) -> Text:
-            return Text(_left(task.fields["limit"], task.elapsed or 0.0), style="dim")
+            return Text(_seconds_left(task.fields["limit"], task.elapsed or 0.0), style="dim")
 
     columns = (
         TextColumn("{task.description:<8}"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.toml import toml_key, toml_value
+from cellguard.publish.init import MINIMUM
 
 __all__ = ["Proposed", "ProposedDimension", "job_text"]
 
@@ -54,10 +55,9 @@ def job_text(
     """Return the text of the job."""
     out = [_HEAD]
     if open_:
-        listed = ", ".join(toml_value(name) for name in dict.fromkeys(open_))
         out.append(
             "# This could not be told from the files. Look at it, then delete the next line: protect waits for that.\n"
-            f"unconfirmed = [{listed}]\n"
+            f"unconfirmed = {toml_value([*dict.fromkeys(open_)])}\n"
         )
     if remarks:
         out.append(remarks)
@@ -81,35 +81,21 @@ def _table_section(
     k: int, table: Proposed, dimensions: Sequence[ProposedDimension], folder: Path, values: Sequence[str]
 ) -> str:
     mine = sorted((d for d in dimensions if k in d.columns), key=lambda d: list(table.codes).index(d.columns[k]))
-    lines = [
-        "[[tables]]",
-        f"name = {toml_value(' by '.join(d.name for d in mine) + _part_of_name(k, table, mine))}",
-        f"file = {toml_value(os.path.relpath(table.path, folder))}",
-        f"dimensions = [{', '.join(toml_value(d.name) for d in mine)}]",
-    ]
-    renamed = {d.name: d.columns[k] for d in mine if d.columns[k] != d.name}
-    if renamed:
-        lines.append(f"columns = {{{', '.join(f'{toml_key(d)} = {toml_value(c)}' for d, c in renamed.items())}}}")
     totals = {d.name: table.totals.get(d.columns[k], "Total") for d in mine}
-    other = {d.name: totals[d.name] for d in mine if totals[d.name] != d.total}
-    if other:
-        lines.append(f"total = {{{', '.join(f'{toml_key(d)} = {toml_value(c)}' for d, c in other.items())}}}")
-    if len(values) > 1:
-        lines.append(f"indicators = [{', '.join(toml_value(v) for v in table.value)}]")
-    else:
-        lines.append(f"value = {toml_value(table.value[0])}")
-    if table.count:
-        lines.append(f"count = {toml_value(table.count)}")
-    if table.top:
-        lines.append(f"top = [{', '.join(toml_value(c) for c in table.top)}]")
-    lines.append("# priority = 10    # withheld last")
-    return "\n".join(lines) + "\n"
-
-
-def _part_of_name(k: int, table: Proposed, mine: Sequence[ProposedDimension]) -> str:
-    """Return what tells a table from another with the same dimensions: its own total."""
-    other = [table.totals[d.columns[k]] for d in mine if table.totals.get(d.columns[k], d.total) != d.total]
-    return f" ({', '.join(other)})" if other else ""
+    # tables with the same dimensions are told apart by their own totals
+    own = [table.totals[d.columns[k]] for d in mine if table.totals.get(d.columns[k], d.total) != d.total]
+    section = {
+        "name": " by ".join(d.name for d in mine) + (f" ({', '.join(own)})" if own else ""),
+        "file": os.path.relpath(table.path, folder),
+        "dimensions": [d.name for d in mine],
+        "columns": {d.name: d.columns[k] for d in mine if d.columns[k] != d.name},
+        "total": {d.name: totals[d.name] for d in mine if totals[d.name] != d.total},
+        **({"indicators": table.value} if len(values) > 1 else {"value": table.value[0]}),
+        "count": table.count,
+        "top": table.top,
+    }
+    lines = [f"{key} = {toml_value(value)}" for key, value in section.items() if value]
+    return "\n".join(["[[tables]]", *lines, "# priority = 10    # withheld last", ""])
 
 
 _HEAD = """\
@@ -121,12 +107,6 @@ name = "publication"    # names the files of the release
 seed = 1    # the same seed gives the same release
 # tolerance = 1e-6    # values of a cell that tables share may differ by this share, as rounding makes them
 """
-_MINIMUM = """\
-[[rules]]
-rule = "min_frequency"    # fewer than n contributors
-n = 3
-percent = 10    # how far such a cell must stay uncertain, in per cent of its value
-"""
 _RULES: Mapping[tuple[bool, bool], str] = {
     (True, True): f"""\
 [[rules]]
@@ -134,8 +114,8 @@ rule = "dominance"    # the n largest contributors hold more than k per cent
 n = 1
 k = 85
 
-{_MINIMUM}""",
-    (True, False): _MINIMUM,
+{MINIMUM}""",
+    (True, False): MINIMUM,
     (False, False): """\
 [[rules]]
 rule = "manual"    # which cells are sensitive cannot be computed without contributors: name them

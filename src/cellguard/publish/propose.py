@@ -7,6 +7,7 @@ Nothing is guessed in silence: the proposal is assembled once, and what does not
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,9 +19,14 @@ from cellguard._io.frames import encode, numbers, read_frame
 from cellguard._io.toml import toml_value
 from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.publication import Publication
+from cellguard.publish.check import check
 from cellguard.publish.guess import COUNTS, LARGEST, words_of
 from cellguard.publish.init import Draft
+from cellguard.publish.model import Job
 from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text
+from cellguard.publish.read import JobFile
+from cellguard.publish.tables import tabulated
 
 __all__ = ["propose"]
 
@@ -34,16 +40,16 @@ _BESIDE = 1 << 20
 
 def propose(paths: Sequence[Path], folder: Path) -> Draft:
     """Return a commented job for the publication of several tables, to be saved in a folder."""
-    read = [_looked_at(path) for path in paths]
-    tables = [one for one in read if not _nests(one)]
-    levels = [one for one in read if _nests(one)]
+    read = [_columns_looked_at(path) for path in paths]
+    tables = [one for one in read if not _is_correspondence(one)]
+    levels = [one for one in read if _is_correspondence(one)]
     if not tables:
         raise InputError("none of the files is a table of cells.", hint="a table has a column of numbers.")
     told: list[str] = []
     open_: list[str] = []
     for one in tables:
         _tell_roles(one, told, open_)
-    levels += _beside(paths)
+    levels += _correspondences_beside(paths)
     dimensions = _linked_dimensions(tables, told)
     for dimension in dimensions:
         _find_hierarchy(dimension, tables, levels, folder, told, open_)
@@ -60,7 +66,7 @@ def propose(paths: Sequence[Path], folder: Path) -> Draft:
 # ---------------------------------------------------------------- looking at files
 
 
-def _looked_at(path: Path) -> Proposed:
+def _columns_looked_at(path: Path) -> Proposed:
     """Read a file; a column with anything that is no number holds codes."""
     frame = read_frame(path)
     out = Proposed(path=path, codes={}, figures={}, rows=len(next(iter(frame.values()))) if frame else 0)
@@ -86,7 +92,7 @@ def _looked_at(path: Path) -> Proposed:
     return out
 
 
-def _nests(file: Proposed) -> bool:
+def _is_correspondence(file: Proposed) -> bool:
     """Say whether a file tells how codes nest: no totals, and each code of a column has one code in the one before."""
     if file.totals or len(file.codes) + len(file.figures) < 2 or (file.figures and not file.codes):
         return False
@@ -103,15 +109,15 @@ def _nests(file: Proposed) -> bool:
     )
 
 
-def _beside(paths: Sequence[Path]) -> list[Proposed]:
+def _correspondences_beside(paths: Sequence[Path]) -> list[Proposed]:
     """Return correspondence tables that lie beside the files."""
     out = []
     for path in sorted(paths[0].parent.glob("*.csv")):
         if path in paths or path.stat().st_size > _BESIDE:
             continue
         try:
-            found = _looked_at(path)
-            if _nests(found):
+            found = _columns_looked_at(path)
+            if _is_correspondence(found):
                 out.append(found)
         except CellguardError:
             continue  # whatever it is, it is none
@@ -195,19 +201,19 @@ def _find_hierarchy(
         dimension.lines = [f"hierarchy = {toml_value(os.path.relpath(best.path, folder))}", f"levels = [{columns}]"]
         told.append(f"{dimension.name}: {best.path.name} says how {share:.0%} of its codes nest.")
         return
-    nested = _by_beginning(dimension.codes)
+    nested = _tree_by_beginnings(dimension.codes)
     if nested is not None:
         dimension.lines = [f"hierarchy = {nested}    # codes that begin like others are below them"]
         told.append(f"{dimension.name}: codes that begin like others are below them.")
         open_.append(f"hierarchy of {dimension.name}")
         return
-    if _adds_up(dimension, tables) is False:
+    if _codes_add_up(dimension, tables) is False:
         told.append(f"{dimension.name}: its codes do not simply add up to the total, and no file says how they nest.")
         open_.append(f"hierarchy of {dimension.name}")
         dimension.lines = ['# hierarchy = "codes.hrc"    # how its codes add up could not be told']
 
 
-def _by_beginning(codes: Iterable[str]) -> str | None:
+def _tree_by_beginnings(codes: Iterable[str]) -> str | None:
     """Return the tree of codes of which most begin like another one, as TOML; None where they do not."""
     listed = list(codes)
     known = set(listed)
@@ -225,7 +231,7 @@ def _by_beginning(codes: Iterable[str]) -> str | None:
     return toml_value({code: drawn(code) for code in below[None]})
 
 
-def _adds_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool | None:
+def _codes_add_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool | None:
     """Say whether the codes of a dimension add up to its total where all others are at theirs; None if nobody knows."""
     for k, column in dimension.columns.items():
         table = tables[k]
@@ -247,14 +253,6 @@ def _adds_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool |
 
 def _mistakes_when_assembled(text: str, folder: Path) -> list[str]:
     """Assemble the proposal once; return what does not fit."""
-    import tomllib
-
-    from cellguard.nouns.publication import Publication
-    from cellguard.publish.check import check
-    from cellguard.publish.model import Job
-    from cellguard.publish.read import JobFile
-    from cellguard.publish.steps import tabulated
-
     job = Job.model_validate(tomllib.loads(text))
     file = JobFile(path=folder / "job.toml", text=text, job=job)
     wrong = [mistake.text for mistake in check(job, folder, file.facts)]

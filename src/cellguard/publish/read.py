@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from cellguard._io.facts import ReadOnce
 from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard.exceptions import InputError, did_you_mean
-from cellguard.publish.check import Mistake, Where, check
+from cellguard.publish.check import Mistake, check
 from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
-from cellguard.publish.places import Places
+from cellguard.publish.places import Places, Where
 from cellguard.publish.rule_sections import RULE_SECTIONS
 from cellguard.publish.sections import Section
 
@@ -174,7 +174,7 @@ def _unknown_tag(path: Where, context: Mapping[str, Any]) -> tuple[Where, str, s
 def _unknown_key(path: Where, tag: str | None) -> tuple[str, str]:
     key = str(path[-1])
     if tag is None:
-        known = _keys(path[:-1])
+        known = _keys_of_section(path[:-1])
         return "there is no such key.", did_you_mean(key, known) or f"known are {', '.join(sorted(known))}."
     kinds = _UNIONS[str(path[0])][1]
     known = list(kinds[tag].model_fields)
@@ -188,22 +188,17 @@ def _is_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part in ("str", "float", "int") or "[" in part)
 
 
-def _keys(path: Sequence[str | int]) -> list[str]:
+def _keys_of_section(path: Sequence[str | int]) -> list[str]:
     """Return the keys that a section at this path may have."""
-    model: Any = Job
-    for part in path:
-        if isinstance(model, type) and issubclass(model, BaseModel) and part in model.model_fields:
-            model = _section_of(model.model_fields[str(part)].annotation)
-        # the name of a dimension or the number of a rule leads to the same section
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+    model: type[Section] = Job
+    for part in path:  # the name of a dimension or the number of a rule leads to the same section
+        field = model.model_fields.get(str(part))
+        model = (None if field is None else _section_within(field.annotation)) or model
+    return list(model.model_fields)
 
 
-def _section_of(annotation: Any) -> Any:
+def _section_within(annotation: Any) -> type[Section] | None:
     """Return the section inside ``list[Section]``, ``dict[str, Section]`` or ``Section | None``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, Section):
         return annotation
-    for inner in get_args(annotation):
-        found = _section_of(inner)
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, map(_section_within, get_args(annotation))), None)

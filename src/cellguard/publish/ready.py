@@ -25,7 +25,7 @@ from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, TableSection
 
-__all__ = ["ready"]
+__all__ = ["parts_of_ready_file"]
 
 
 _NOT_ADDITIVE = (
@@ -36,7 +36,7 @@ _MOST = 20
 """So many mistakes of a file are told one by one."""
 
 
-def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Callable[[str], Any]) -> list[Part]:
+def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Callable[[str], Any]) -> list[Part]:
     """Read one table, an indicator at a time.
 
     Raises
@@ -49,25 +49,23 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     names = entry.indicators or [i.name for i in job.indicators] or [job.data.value or "value"]
     column_of = {i.name: i.value for i in job.indicators}
     values = {i: entry.value or column_of.get(i) or "value" for i in names}
-    wanted = [*own.values(), *values.values(), *([entry.count] if entry.count else []), *entry.top]
-    wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
-    PublicationError.refuse(wrong)
-    frame, rows = _covered(given, {c: code for c, code in entry.where.items() if c not in own})
+    about = [*([entry.count] if entry.count else []), *entry.top]
+    wanted = [*own.values(), *values.values(), *about]
+    PublicationError.refuse([*not_there("column", wanted, given, place=f"{path.name}: line 1: ")])
+    frame, rows = _rows_covered(given, {c: code for c, code in entry.where.items() if c not in own})
     lines = rows + 2  # the first line names the columns
     dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
-    wrong += _wrong_codes(path, frame, dims, lines)
-    wrong += _wrong_numbers(
-        path, frame, list(values.values()), [*([entry.count] if entry.count else []), *entry.top], lines
-    )
+    wrong: list[CellguardError] = [*_wrong_codes(path, frame, dims, lines)]
+    wrong += _wrong_numbers(path, frame, list(values.values()), about, lines)
     period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
-    wrong += dated
-    PublicationError.refuse(wrong)
+    PublicationError.refuse([*wrong, *dated])
     parts = []
     for indicator, value in values.items():
         try:
             table = Table.from_frame(
                 frame, dims, value=value, counts=entry.count, top=entry.top if indicator == names[0] else (),
-                known_zeros=job.data.known_zeros, tolerance=job.tolerance, name=name, integer=entry.count == value,
+                known_zeros=job.data.known_zeros, tolerance=job.tolerance, integer=entry.count == value,
+                name=entry.title,
             )  # fmt: skip
         except AdditivityError as error:
             wrong += _wrong_sums(path, frame, list(dims), error, lines, value)
@@ -77,7 +75,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
             continue
         parts.append(
             Part(
-                name=name if len(names) == 1 else f"{name} {indicator}",
+                name=entry.title if len(names) == 1 else f"{entry.title} {indicator}",
                 table=table,
                 indicator=indicator,
                 where=entry.where,
@@ -92,7 +90,7 @@ def ready(path: Path, entry: TableSection, job: Job, name: str, hierarchy: Calla
     return parts
 
 
-def _covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:
+def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:
     """Return the rows of the part of the population, where the file has more than that, and their numbers."""
     n = len(next(iter(given.values()))) if given else 0
     keep = np.ones(n, bool)
@@ -170,15 +168,13 @@ def _is_number(text: Any) -> bool:
 
 def _period_of_file(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
     """Return the one period of a file, as far as a column tells it."""
-    for column in frame:
-        if is_period(column) and column not in taken:
-            seen, _ = encode(frame[column])
-            if len(seen) > 1:
-                text = f"{path.name}: column {column!r} has {len(seen)} periods."
-                hint = f'say which: where = {{{column} = "{seen[0]}"}}; or make it a dimension.'
-                return "", [InputError(text, hint=hint)]
-            return (seen[0] if seen else ""), []
-    return "", []
+    column = next((name for name in frame if is_period(name) and name not in taken), None)
+    seen = [] if column is None else encode(frame[column])[0]
+    if len(seen) < 2:
+        return "".join(seen), []
+    text = f"{path.name}: column {column!r} has {len(seen)} periods."
+    hint = f'say which: where = {{{column} = "{seen[0]}"}}; or make it a dimension.'
+    return "", [InputError(text, hint=hint)]
 
 
 def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
@@ -204,15 +200,13 @@ def restricted(given: Any, column: Any, total: str | None) -> Hierarchy:
     h = Hierarchy.of(given)
     if len(h.parents) > 1:  # several trees over the same leaves: every code is needed
         return h
-    root = total or h.total
+    root, parent = total or h.total, h.parents[0].tolist()
     keep = set(present) | {h.total}
-    parent = h.parents[0]
     pairs = []
-    for i, code in enumerate(h.codes):
-        if i == 0 or code not in keep:
-            continue
-        up = int(parent[i])
-        while up > 0 and h.codes[up] not in keep:
-            up = int(parent[up])
-        pairs.append((code, root if up == 0 else h.codes[up]))
+    for i, code in enumerate(h.codes[1:], start=1):
+        if code in keep:
+            up = parent[i]
+            while up > 0 and h.codes[up] not in keep:
+                up = parent[up]
+            pairs.append((code, root if up == 0 else h.codes[up]))
     return Hierarchy.from_pairs(pairs, total=root)

@@ -162,15 +162,9 @@ class AprioriSection(RuleSection):
 
 
 _Sections = (
-    PPercentSection
-    | DominanceSection
-    | PriorPosteriorSection
-    | MinFrequencySection
-    | ZeroSection
-    | RequestSection
-    | ManualSection
-    | AprioriSection
-)
+    PPercentSection | DominanceSection | PriorPosteriorSection | MinFrequencySection | ZeroSection | RequestSection
+    | ManualSection | AprioriSection
+)  # fmt: skip
 Rules = Annotated[_Sections, Field(discriminator="rule")]
 
 RULE_SECTIONS: dict[str, type[RuleSection]] = {

@@ -9,23 +9,26 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from cellguard._interrupt import BEST_KEPT, was_interrupted
+from cellguard.check.attack import attack, matching_attack
+from cellguard.check.audit import Audit
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.methods.compare import compare, measured
+from cellguard.nouns.clusters import kept_by
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Status, Suppression
+from cellguard.nouns.table import Table
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
-from cellguard.publish.outputs import Folders
+from cellguard.publish.flags import flagged
+from cellguard.publish.model import AttackSection, CompareSection
+from cellguard.publish.outputs import Folders, write_outputs
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
-from cellguard.publish.written import write_outputs
-
-if TYPE_CHECKING:
-    from cellguard.check.audit import Audit
-    from cellguard.nouns.table import Table
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.tables import tabulated
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -75,13 +78,8 @@ class Outcome:
         out = self.release.summary(internal=internal)
         out["seconds"] = {"total": sum(self.seconds.values()), **self.seconds}
         out["audit"] = None if self.audit is None else self.audit.summary()
-        out |= {
-            "job": self.file.job.name,
-            "folder": str(self.folder),
-            "unsafe": self.unsafe,
-            "resumed": list(self.resumed),
-        }
-        out["report"] = None if self.report is None else str(self.report)
+        out |= {"job": self.file.job.name, "folder": str(self.folder), "unsafe": self.unsafe}
+        out |= {"resumed": list(self.resumed), "report": None if self.report is None else str(self.report)}
         if self.attack is not None:
             out["attack"] = self.attack.summary()
         if self.comparison is not None and internal:
@@ -126,14 +124,14 @@ def run(
     with folders.entered(fresh=fresh):
         work = _Run(file, folders, progress or Progress(quiet=True))
         try:
-            return _done(file, work, allow_unsafe=allow_unsafe)
+            return _steps_done(file, work, allow_unsafe=allow_unsafe)
         except CellguardError as error:
             if not (isinstance(error, UnsafeReleaseError) and error.kept):  # for another job nothing here is of use
                 folders.clean()
             raise
 
 
-def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
+def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
@@ -162,14 +160,14 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     )
     if unsafe and not (allow_unsafe and audit is not None):
         raise _refusal_of_outcome(outcome)
-    comparison = attack = None
-    if file.job.attack is not None:
-        attack = work.live("attack", lambda: _attacked_release(release, file))
-    if file.job.compare is not None:
-        comparison = work.step("compare", lambda: _compared_methods(release, audit, file))
-    outcome = replace(outcome, comparison=comparison, attack=attack)
+    if (scenario := file.job.attack) is not None:
+        found = work.step("attack", lambda: _attacked_release(release, scenario, file), kept=False)
+        outcome = replace(outcome, attack=found)
+    if (others := file.job.compare) is not None:
+        rows = work.step("compare", lambda: _compared_methods(release, audit, others, file))
+        outcome = replace(outcome, comparison=rows)
     work.refuse_changes()
-    work.live("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress))
+    work.step("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress), kept=False)
     return outcome
 
 
@@ -178,8 +176,6 @@ def _protected(table: Table, file: JobFile, work: _Run) -> Release:
     if table.parts is None:
         return protected(table, file.job, work.progress.tell)
     from joblib import parallel_config
-
-    from cellguard.nouns.clusters import kept_by
 
     with parallel_config(n_jobs=file.job.limits.threads), kept_by(_Clusters(work)):
         return protected(table, file.job, work.progress.tell)
@@ -214,11 +210,11 @@ class _Run:
         self.hashes = {path: file.facts.of(path).digest for path in inputs(file)}
         self.checkpoints = Checkpoints(folders.work, _key_of_checkpoints(file, self.hashes))
 
-    def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None) -> T:
-        """Do a step unless a checkpoint has its result."""
+    def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None, kept: bool = True) -> T:
+        """Do a step unless a checkpoint has its result, which is `kept` there."""
         self.progress.phase(name, limit_s=limit_s)
         begin = time.perf_counter()
-        made, before = self.checkpoints.step(name, make)
+        made, before = self.checkpoints.step(name, make) if kept else (make(), False)
         if before:
             self.resumed.append(name)
         self.seconds[name] = time.perf_counter() - begin
@@ -228,17 +224,8 @@ class _Run:
         """Refuse to write what was made from files that changed meanwhile: nobody could say from which version."""
         for path, digest in self.hashes.items():
             if not path.is_file() or manifests.hash_of(path) != digest:
-                raise InputError(
-                    f"{path}: changed while the job was running; nothing was written.", hint="run the job again."
-                )
-
-    def live(self, name: str, make: Callable[[], T]) -> T:
-        """Do a step that keeps no checkpoint."""
-        self.progress.phase(name)
-        begin = time.perf_counter()
-        made = make()
-        self.seconds[name] = time.perf_counter() - begin
-        return made
+                text = f"{path}: changed while the job was running; nothing was written."
+                raise InputError(text, hint="run the job again.")
 
 
 def _key_of_checkpoints(file: JobFile, hashes: dict[Path, str]) -> str:
@@ -257,9 +244,12 @@ def _without_objects(release: Release) -> Release:
 def _refusal_of_outcome(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
+        status, limit = str(release.status).replace("_", " "), outcome.file.job.limits.time_limit_s
+        late = release.status is Status.TIME_LIMIT
+        more = f"raise limits.time_limit_s (now {limit:g}) in the job; " if late else ""
         error = UnsafeReleaseError(
-            f"no release: {_status_in_words(release.status)}. {release.explanation}".strip(),
-            hint=f"{_more_time(outcome)}lower levels, or another method may find one.",
+            f"no release: {status}. {release.explanation}".strip(),
+            hint=f"{more}lower levels, or another method may find one.",
         )
     else:
         cells = audit.unsafe_cells
@@ -272,17 +262,6 @@ def _refusal_of_outcome(outcome: Outcome) -> UnsafeReleaseError:
         error.kept = True
     error.summary = outcome.summary()
     return error
-
-
-def _status_in_words(status: Status) -> str:
-    return str(status).replace("_", " ")
-
-
-def _more_time(outcome: Outcome) -> str:
-    """Say how a job gets more time, where time was what it lacked."""
-    if outcome.release.status is not Status.TIME_LIMIT:
-        return ""
-    return f"raise limits.time_limit_s (now {outcome.file.job.limits.time_limit_s:g}) in the job; "
 
 
 def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
@@ -301,12 +280,8 @@ def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
     return error
 
 
-def _compared_methods(release: Release, audit: Audit | None, file: JobFile) -> Any:
+def _compared_methods(release: Release, audit: Audit | None, asked: CompareSection, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
-    from cellguard.methods.compare import compare, measured
-
-    asked = file.job.compare
-    assert asked is not None  # noqa: S101 - for the type checker
     others = [name for name in asked.methods if name != release.method]
     found = compare(release.table, others, time_limit_s=asked.time_limit_s, seed=file.job.seed)
     rows = found.rows
@@ -316,11 +291,7 @@ def _compared_methods(release: Release, audit: Audit | None, file: JobFile) -> A
     return replace(found, rows=rows, releases={})
 
 
-def _attacked_release(release: Release, file: JobFile) -> Any:
-    from cellguard.check.attack import attack, matching_attack
-
-    asked = file.job.attack
-    assert asked is not None  # noqa: S101 - for the type checker
+def _attacked_release(release: Release, asked: AttackSection, file: JobFile) -> Any:
     if asked.scenario != "matching":
         return attack(release, asked.scenario, replications=asked.replications, seed=file.job.seed)
     if not isinstance(release, Suppression):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Codes", "Percent", "Positive", "Seconds", "Section"]
+__all__ = ["Codes", "Percent", "Positive", "Seconds", "Section", "listed"]
 
 Codes = dict[str, str | list[str]]
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -18,3 +18,8 @@ class Section(BaseModel):
     """A section of a job file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
+
+
+def listed(codes: str | list[str]) -> list[str]:
+    """Return codes of which one may stand alone."""
+    return [codes] if isinstance(codes, str) else codes

@@ -24,13 +24,7 @@ REGIONS = {
 }
 ACTIVITIES = {
     "C Manufacturing": [
-        "10 Food",
-        "13 Textiles",
-        "16 Wood",
-        "20 Chemicals",
-        "24 Metals",
-        "26 Electronics",
-        "29 Vehicles",
+        *("10 Food", "13 Textiles", "16 Wood", "20 Chemicals", "24 Metals", "26 Electronics", "29 Vehicles"),
     ],
     "F Construction": ["41 Buildings", "42 Civil works", "43 Trades"],
     "G Trade": ["45 Motor trade", "46 Wholesale", "47 Retail"],

@@ -22,7 +22,6 @@ from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.audit_file import ranges_of
 from cellguard.publish.model import Job
-from cellguard.publish.parts import name_of
 from cellguard.web.bodies import Window
 from cellguard.web.projects import Project
 from cellguard.web.released import KINDS, job_of, json_of_file, published_cells, texts_with_no_data
@@ -277,7 +276,7 @@ def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
     if not table.dimensions:
         return (_view_of_numbered_cells(table),)
     everything = np.arange(table.n_cells)
-    own: list[tuple[str, Sequence[str]]] = [(name_of(entry), entry.dimensions) for entry in job.tables]
+    own: list[tuple[str, Sequence[str]]] = [(entry.title, entry.dimensions) for entry in job.tables]
     return tuple(
         View(name, table, everything, tuple(table.dimensions.index(d) for d in dimensions))
         for name, dimensions in own or [(table.name, table.dimensions)]

@@ -34,14 +34,14 @@ class Tables:
 
     def tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
-        from cellguard.publish.steps import tabulated, top_needed
+        from cellguard.publish.tables import tabulated, top_needed
 
         content = [file.job.model_dump(mode="json", include=_MADE_FROM), top_needed(file.job)]
         return self._made_once("cells", file, content, lambda: tabulated(file))
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.steps import flagged
+        from cellguard.publish.flags import flagged
 
         content = file.job.model_dump(mode="json")
         table: Table = self._made_once("table", file, content, lambda: flagged(self.tabulated(file), file))

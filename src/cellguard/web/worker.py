@@ -104,7 +104,8 @@ def _protect_job(path: Path, lines: Lines) -> dict[str, Any]:
 def _compare_methods(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     from cellguard.methods.compare import compare
     from cellguard.publish import read_job
-    from cellguard.publish.steps import flagged, tabulated
+    from cellguard.publish.flags import flagged
+    from cellguard.publish.tables import tabulated
 
     file = read_job(path)
     lines.phase("tabulate")

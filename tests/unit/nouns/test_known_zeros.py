@@ -146,7 +146,7 @@ def test_totals_of_empty_cells_are_empty():
 
 def test_a_job_may_say_otherwise(tmp_path):
     from cellguard.publish import read_job
-    from cellguard.publish.steps import tabulated
+    from cellguard.publish.tables import tabulated
 
     lines = [",".join(map(str, row)) for row in zip(*records().values(), strict=True)]
     (tmp_path / "firms.csv").write_text("\n".join(["region,size,value", *lines]) + "\n")

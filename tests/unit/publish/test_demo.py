@@ -6,7 +6,8 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.publish import read_job
-from cellguard.publish.steps import flagged, tabulated
+from cellguard.publish.flags import flagged
+from cellguard.publish.tables import tabulated
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from cellguard.cli import main
 from cellguard.publish import read_job
 from cellguard.publish.run import run
-from cellguard.publish.steps import tabulated
+from cellguard.publish.tables import tabulated
 
 
 def test_levels_by_digits_and_records_that_stand_alone(tmp_path):

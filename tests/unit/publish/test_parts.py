@@ -11,9 +11,10 @@ from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
 from cellguard.publish import run as runs
+from cellguard.publish.flags import flagged
 from cellguard.publish.plan import plan
 from cellguard.publish.run import run
-from cellguard.publish.steps import flagged, tabulated
+from cellguard.publish.tables import tabulated
 
 LEAVES = np.array([[[300.0, 70, 210], [20, 8, 31]], [[120, 400, 90], [33, 6, 24]],
                    [[250, 180, 330], [41, 15, 20]], [[160, 270, 500], [18, 29, 36]]])  # fmt: skip

@@ -6,9 +6,11 @@ import pytest
 from builders import REGIONS, write_columns, write_job
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.publish import read_job
+from cellguard.publish.flags import flagged
 from cellguard.publish.read import JobError
 from cellguard.publish.run import run
-from cellguard.publish.steps import flagged, inputs, tabulated
+from cellguard.publish.steps import inputs
+from cellguard.publish.tables import tabulated
 
 TABLES = [
     {"name": "by sector", "dimensions": ["region", "sector"]},

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from cellguard.check.audit import Audit
 from cellguard.nouns.release import Release
-
-if TYPE_CHECKING:
-    from cellguard.check.audit import Audit
 
 __all__ = ["Content"]
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cellguard.check.audit import Audit
 from cellguard.nouns.figures import number
 from cellguard.nouns.grid import Cell, GridPage, grids_of, published_texts, texts_of
 from cellguard.nouns.release import Suppression
+from cellguard.nouns.table import Table
 from cellguard.publish.report.content import Content
 from cellguard.publish.report.pictures import measured
-
-if TYPE_CHECKING:
-    from cellguard.check.audit import Audit
-    from cellguard.nouns.table import Table
 
 __all__ = ["views_of"]
 
@@ -56,12 +53,12 @@ def _notes_of_cells(content: Content) -> list[str]:
             for cell, low, high in zip(found.cells.tolist(), found.low, found.high, strict=True):
                 if np.isfinite(low) and np.isfinite(high):
                     notes[cell] += f". Range against {found.attacker.name}: {number(low)} to {number(high)}"
-        for cell, told in _respondents(table, content.audit):
+        for cell, told in _respondents_in_words(table, content.audit):
             notes[cell] += f". {told}"
     return notes
 
 
-def _respondents(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
+def _respondents_in_words(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
     """Say of each cell how many respondents are asked about, and who of them is not shown to be held off."""
     derived = [found for found in audit.findings if found.attacker.derived]
     asked = np.zeros(table.n_cells, np.int64)

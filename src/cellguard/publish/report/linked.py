@@ -14,8 +14,9 @@ import numpy as np
 from cellguard.nouns.distinct_cells import clusters
 from cellguard.nouns.publication import Part, shared_cells
 from cellguard.nouns.release import Intervals, Release, Suppression
-from cellguard.publish.report import pictures
 from cellguard.publish.report.content import Content
+from cellguard.publish.report.drawing import INK, MUTED
+from cellguard.publish.report.pictures import CHANGED, SAFE
 
 __all__ = ["anchor", "clusters_picture", "linked"]
 
@@ -45,10 +46,10 @@ def linked(content: Content, *, public: bool) -> dict[str, Any]:
         return {}
     _, names = clusters(release.table, parts)
     shared = shared_cells(parts)
-    standing, more = _standing(release, parts)
+    standing, more = _cells_in_several_tables(release, parts)
     return {
         "several_indicators": len({part.indicator for part in parts}) > 1,
-        "index": _index(release, parts, names, public=public and not content.primaries_shown),
+        "index": _rows_of_index(release, parts, names, public=public and not content.primaries_shown),
         "clusters": len(names),
         "clusters_picture": clusters_picture(parts, names, shared) if shared else "",
         "shared": sum(shared.values()),
@@ -57,7 +58,7 @@ def linked(content: Content, *, public: bool) -> dict[str, Any]:
     }
 
 
-def _index(
+def _rows_of_index(
     release: Release, parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...], *, public: bool
 ) -> list[dict[str, Any]]:
     """Return a row for each table: what it shows, its size, what is withheld in it, its cluster."""
@@ -87,7 +88,7 @@ def _index(
     return rows
 
 
-def _standing(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str, list[str]]], int]:
+def _cells_in_several_tables(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str, list[str]]], int]:
     """Return withheld cells that stand in several tables, with these tables, and how many more there are."""
     if not isinstance(release, Suppression):
         return [], 0
@@ -118,7 +119,7 @@ def clusters_picture(
     """Draw tables as nodes and shared cells as edges, a ring for each cluster of several tables."""
     size = {part.name: part.table.n_cells for part in parts}
     several = [cluster for cluster in names if len(cluster) > 1]
-    drawn = [_ring(sorted(cluster, key=lambda n: -size[n])[:_MOST_NODES], cluster, size, shared) for cluster in several]
+    drawn = [_ring_of_cluster(cluster, size, shared) for cluster in several]
     x = y = row = width = 0.0
     placed = []
     for body, w, h in drawn:
@@ -127,12 +128,11 @@ def clusters_picture(
         placed.append(f'<g transform="translate({x:.0f} {y:.0f})">{body}</g>')
         x, row = x + w + 20, max(row, h)
         width = max(width, x)
-    alone = len(names) - len(several)
     note = ""
-    if alone:
+    if alone := len(names) - len(several):
         y, row = y + row + 24, 10.0
         noun = "table shares" if alone == 1 else "tables share"
-        note = f'<text x="4" y="{y:.0f}" fill="{pictures.MUTED}" font-size="12">{alone} {noun} nothing</text>'
+        note = f'<text x="4" y="{y:.0f}" fill="{MUTED}" font-size="12">{alone} {noun} nothing</text>'
     height = y + row + 10
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {max(width, 200):.0f} {height:.0f}" '
@@ -141,18 +141,19 @@ def clusters_picture(
     )
 
 
-def _ring(
-    shown: list[str], cluster: tuple[str, ...], size: dict[str, int], shared: dict[tuple[str, str], int]
+def _ring_of_cluster(
+    cluster: tuple[str, ...], size: dict[str, int], shared: dict[tuple[str, str], int]
 ) -> tuple[str, float, float]:
     """Draw one cluster: its tables on a ring in the order of the publication. Returns the drawing and its size."""
-    order = [name for name in cluster if name in set(shown)]
+    largest = set(sorted(cluster, key=lambda name: -size[name])[:_MOST_NODES])
+    order = [name for name in cluster if name in largest]
     radius = max(_RING if len(order) <= _LABELLED else 9.0 * len(order), 70.0)
     turn = -pi / 2 + (pi / len(order) if len(order) % 2 == 0 else 0.0)  # an even ring stands on its side
     angles = [2 * pi * k / len(order) + turn for k in range(len(order))]
     left, top = min(map(cos, angles)) * radius - 190.0, min(map(sin, angles)) * radius - 40.0
     at = {name: (radius * cos(a) - left, radius * sin(a) - top) for name, a in zip(order, angles, strict=True)}
     cx, cy = -left, -top
-    most = max(shared.values())
+    most, most_cells = max(shared.values()), max(size[name] for name in order)
     lines, marks, nodes = [], [], []
     for (a, b), n in shared.items():
         if a in at and b in at:
@@ -160,32 +161,30 @@ def _ring(
             wide = 1.0 + 5.0 * log1p(n) / log1p(most)
             title = f"<title>{escape(a)} and {escape(b)}: {n:,} cells</title>"
             lines.append(
-                f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{pictures.CHANGED}" '
+                f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{CHANGED}" '
                 f'stroke-opacity="0.35" stroke-width="{wide:.1f}">{title}</line>'
             )
             if len(order) <= _LABELLED:  # a third of the way: in the middle lines cross
                 mx, my = x1 + 0.36 * (x2 - x1), y1 + 0.36 * (y2 - y1)
                 marks.append(
-                    f'<text x="{mx:.1f}" y="{my + 4:.1f}" text-anchor="middle" font-size="11" fill="{pictures.INK}" '
+                    f'<text x="{mx:.1f}" y="{my + 4:.1f}" text-anchor="middle" font-size="11" fill="{INK}" '
                     f'stroke="#fff" stroke-width="3" paint-order="stroke">{n:,}</text>'
                 )
-    largest = max(size[name] for name in order)
     for name, (x, y) in at.items():
-        r = 5.0 + 9.0 * sqrt(size[name] / largest)
+        r = 5.0 + 9.0 * sqrt(size[name] / most_cells)
         side = "start" if x > cx + 1 else "end" if x < cx - 1 else "middle"
         dx = 0.0 if side == "middle" else (r + 6 if side == "start" else -r - 6)
         dy = 4.0 if side != "middle" else (-r - 8 if y < cy else r + 16)
         short = name if len(name) <= 26 else name[:25] + "…"
         title = f"<title>{escape(name)}: {size[name]:,} cells</title>"
-        nodes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{pictures.SAFE}">{title}</circle>')
+        nodes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{SAFE}">{title}</circle>')
         nodes.append(
-            f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{side}" font-size="12" fill="{pictures.INK}">'
+            f'<text x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{side}" font-size="12" fill="{INK}">'
             f"{escape(short)}</text>"
         )
-    more = len(cluster) - len(order)
-    if more:
+    if more := len(cluster) - len(order):
         nodes.append(
-            f'<text x="{cx:.0f}" y="{cy:.0f}" text-anchor="middle" font-size="12" fill="{pictures.INK}">'
+            f'<text x="{cx:.0f}" y="{cy:.0f}" text-anchor="middle" font-size="12" fill="{INK}">'
             f"and {more} smaller tables</text>"
         )
     width, height = (max(place) for place in zip(*at.values(), strict=True))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cellguard._io.files import write_text
 from cellguard.check.coverage import coverage
 from cellguard.methods.compare import HEADINGS
 from cellguard.methods.registry import METHODS
@@ -37,8 +38,6 @@ _COLUMNS = {"method": "method"} | {name: heading for name, heading in HEADINGS.i
 
 def write_report(path: str | Path, content: Content, *, public: bool) -> None:
     """Write a report, atomically."""
-    from cellguard._io.files import write_text
-
     write_text(path, render(content, public=public))
 
 
@@ -66,16 +65,15 @@ def render(content: Content, *, public: bool) -> str:
         The version for everybody: what it does not show, nobody can compute from it.
     """
     release, table = content.release, content.release.table
-    method = METHODS[content.method or release.method]
-    name, sentence = method.title, method.publishes
+    method, audit = METHODS[content.method or release.method], content.audit
     grids = list(views_of(content, public=public))
     used = {cell.kind for grid in grids for _, line in grid.rows for cell in line}
     facts: dict[str, Any] = {
         "title": content.title,
         "public": public,
         "unsafe": content.unsafe,
-        "method": name,
-        "sentence": sentence,
+        "method": method.title,
+        "sentence": method.publishes,
         "cells": table.n_cells,
         "relations": table.n_relations,
         "attackers": max(len(table.attackers), 1),
@@ -84,10 +82,10 @@ def render(content: Content, *, public: bool) -> str:
         "legend": {kind: text for kind, text in _KINDS.items() if kind in used},
         "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
         "published_extra": _published_extra(content),
-        "checked": None if content.audit is None else content.audit.checked,
+        "checked": None if audit is None else audit.checked,
         "ranged": method.by_ranges,
-        "covers": None if content.audit is None else coverage(content.audit),
-        "verdict": None if content.audit is None else content.audit.verdict,
+        "covers": None if audit is None else coverage(audit),
+        "verdict": None if audit is None else audit.verdict,
     }
     facts |= linked(content, public=public)
     if not public:
@@ -102,10 +100,10 @@ def _published_extra(content: Content) -> dict[str, str]:
         return {}
     out = {"base": figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)}
     out |= {"step": str(told["step"])} if "step" in told else {}
-    return out | ({"at its nearest multiple": _kept(told["keep"])} if "keep" in told else {})
+    return out | ({"at its nearest multiple": _kept_in_words(told["keep"])} if "keep" in told else {})
 
 
-def _kept(keep: Sequence[Any]) -> str:
+def _kept_in_words(keep: Sequence[Any]) -> str:
     """Say what was kept in words: the total, margins by their dimensions, cells by their codes."""
     names = []
     for entry in keep:
@@ -135,12 +133,11 @@ def _shares_of_cells(content: Content, *, public: bool) -> list[tuple[str, int, 
 
 
 def _internal_facts(content: Content) -> dict[str, Any]:
-    table, audit = content.release.table, content.audit
+    table, audit, flags = content.release.table, content.audit, content.release.table.flags
+    rules = [] if flags is None else zip(flags.names, flags.reasons, flags.counts().values(), strict=True)
     out: dict[str, Any] = {
         "asked": dict(content.asked),
-        "rules": []
-        if table.flags is None
-        else list(zip(table.flags.names, table.flags.reasons, table.flags.counts().values(), strict=True)),
+        "rules": list(rules),
         "sensitive": int(table.sensitive.sum()),
         "by_dimension": list(_by_dimension(table)),
         "result": _result_in_words(content),
@@ -148,7 +145,7 @@ def _internal_facts(content: Content) -> dict[str, Any]:
         "seconds": {name: f"{s:.2f}" for name, s in content.seconds.items()},
         "comparison": None if content.comparison is None else _comparison_rows(content.comparison),
         "columns": _COLUMNS,
-        "attack": _attack_in_words(content.attack),
+        "attack": {} if content.attack is None else _attack_in_words(content.attack),
         "attack_picture": _attack_picture(content.attack),
     }
     if audit is not None:
@@ -164,9 +161,7 @@ def _internal_facts(content: Content) -> dict[str, Any]:
 def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
     """Draw how many sensitive cells each code of each dimension has; totals are left out."""
     cells = table.sensitive_cells
-    for d, name in enumerate(table.dimensions):
-        if not len(cells):
-            return
+    for d, name in enumerate(table.dimensions if len(cells) else ()):
         counts = np.bincount(table.coordinates[cells, d], minlength=len(table.codes[d]))
         order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:15]
         if order:
@@ -183,9 +178,7 @@ def _result_in_words(content: Content) -> dict[str, str]:
         out["information lost"] = (
             f"{100 * release.cost / max(float(release.table.weights.sum()), 1e-300):.2f}% of the weights"
         )
-    if release.explanation:
-        out["remark"] = release.explanation
-    return out
+    return out | ({"remark": release.explanation} if release.explanation else {})
 
 
 def _loss_in_words(content: Content) -> dict[str, dict[str, str]]:
@@ -198,20 +191,17 @@ def _loss_in_words(content: Content) -> dict[str, dict[str, str]]:
 
 
 def _comparison_rows(comparison: Any) -> list[dict[str, str]]:
-    return [{name: _compared(row.get(name, "")) for name in _COLUMNS} for row in comparison.rows]
-
-
-def _compared(value: Any) -> str:
-    """Write a figure that stands below others: with one decimal."""
-    return f"{value:,.1f}" if isinstance(value, float) and isfinite(value) else figure(value)
+    """Return the figures of each method: those that stand below others have one decimal."""
+    rows = [{name: row.get(name, "") for name in _COLUMNS} for row in comparison.rows]
+    return [
+        {name: f"{x:,.1f}" if isinstance(x, float) and isfinite(x) else figure(x) for name, x in row.items()}
+        for row in rows
+    ]
 
 
 def _attack_in_words(attack: Any) -> dict[str, str]:
-    if attack is None:
-        return {}
-    summary = attack.summary() if hasattr(attack, "summary") else {"result": repr(attack)}
-    plain = (bool, int, float, str)
-    return {str(key).replace("_", " "): figure(value) for key, value in summary.items() if isinstance(value, plain)}
+    told = {key: value for key, value in attack.summary().items() if isinstance(value, bool | int | float | str)}
+    return {str(key).replace("_", " "): figure(value) for key, value in told.items()}
 
 
 def _attack_picture(attack: Any) -> str:

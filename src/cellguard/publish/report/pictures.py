@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cellguard._types import FloatArray
+from cellguard.check.audit import Audit, Finding
 from cellguard.nouns.attacker import EXTERNAL
 from cellguard.nouns.table import Table
-from cellguard.publish.report.drawing import INK, MUTED, Axis, Canvas, text_width
+from cellguard.publish.report.drawing import Axis, Canvas, text_width
 
-if TYPE_CHECKING:
-    from cellguard.check.audit import Audit, Finding
-
-__all__ = ["INK", "MUTED", "bars", "histogram", "measured", "positions", "ranges", "shares"]
+__all__ = ["bars", "measured", "positions", "ranges", "shares"]
 
 PRIMARY, SECONDARY, CHANGED, SAFE = "#c8553d", "#e0a526", "#3a7ca5", "#5b8c5a"
 _LIMIT = 150.0
@@ -80,22 +77,16 @@ def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str,
 
 def positions(table: Table, audit: Audit) -> str:
     """Draw where the truth lies in the attackers' ranges: 0 is the lower end, 1 the upper."""
-    place: list[FloatArray] = []
+    place: list[FloatArray] = [np.zeros(0)]
     for found in measured(audit):
         width = found.high - found.low
         fits = np.isfinite(width) & (width > 0)
         place.append((table.values[found.cells][fits] - found.low[fits]) / width[fits])
-    return histogram(
-        np.concatenate([np.zeros(0), *place]), "position of the truth in its range", "sensitive cells", (0.0, 1.0)
-    )
-
-
-def histogram(values: FloatArray, x: str, y: str, limits: tuple[float, float], bins: int = 20) -> str:
-    """Draw how values are distributed."""
-    counts, ends = np.histogram(np.clip(values, *limits), bins=bins, range=limits)
+    x, y = "position of the truth in its range", "sensitive cells"
+    counts, ends = np.histogram(np.clip(np.concatenate(place), 0.0, 1.0), bins=20, range=(0.0, 1.0))
     canvas = Canvas(595, 268, f"{y} by {x}")
     most = max(int(counts.max()), 1)
-    across = Axis(limits, (28 + text_width(f"{most:,}"), 583))
+    across = Axis((0.0, 1.0), (28 + text_width(f"{most:,}"), 583))
     up = Axis((0, most), (224, 26), whole=True)
     for count, low, high in zip(counts.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         if count:

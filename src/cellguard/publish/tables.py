@@ -1,0 +1,216 @@
+"""The tables of a job: added up from records, made as a template asks, or read from files that are already added up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cellguard.data.tabulate import tabulate
+from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
+from cellguard.data.tabulate.nested import nested_columns
+from cellguard.data.template import Template, is_period
+from cellguard.exceptions import CellguardError, PublicationError
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.publication import Equation, Part, Publication
+from cellguard.nouns.table import Table
+from cellguard.publish.check import encoding_of, files_of_data
+from cellguard.publish.model import Job, TableSection
+from cellguard.publish.read import JobFile
+from cellguard.publish.ready import parts_of_ready_file
+
+__all__ = ["misfits", "tabulated", "top_needed"]
+
+_OF_RECORDS = (
+    *("weight", "holding", "shadow", "waiver", "request", "request_codes", "cost", "skip_missing", "standalone"),
+    *("known_zeros", "decimal", "decimals"),
+)
+"""What ``[data]`` says about records, by the names that tabulation has for it."""
+
+
+def tabulated(file: JobFile) -> Table | list[Part]:
+    """Make the table of the job, or the tables of its publication: add up records, or read cells."""
+    job = file.job
+    if job.data.table is not None:
+        return Table.read(file.file(job.data.table)).with_(name=job.name)
+    if _is_publication(job):
+        return _parts_of_publication(file)
+    return tabulate(
+        _path_of_records(file),
+        by=_hierarchies(file, job.dimensions),
+        value=job.data.value,
+        tables=[entry.dimensions for entry in job.tables] or None,
+        name=job.name,
+        **_record_options(file),
+    )
+
+
+def _is_publication(job: Job) -> bool:
+    """Say whether the job publishes more than linked tables of one value from the records."""
+    return bool(job.indicators or job.equations or job.data.template) or any(
+        entry.file is not None or entry.where or entry.hierarchies or entry.priority != 1.0 for entry in job.tables
+    )
+
+
+# ---------------------------------------------------------------- what tabulation is told
+
+
+def _path_of_records(file: JobFile) -> str:
+    return str(file.file(str(file.job.data.file)))
+
+
+def _encoding_of_records(file: JobFile) -> str | None:
+    return encoding_of(file.job, files_of_data(file.job, file.path.parent), file.facts)
+
+
+def _record_options(file: JobFile) -> dict[str, Any]:
+    """Return what the job says about its records, as tabulation takes it."""
+    job = file.job
+    return {name: getattr(job.data, name) for name in _OF_RECORDS} | {
+        "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
+        "total": _totals(job),
+        "top": top_needed(job),
+        "encoding": _encoding_of_records(file),
+        "threads": job.limits.threads,
+        "memory_limit": job.limits.memory,
+    }
+
+
+def _totals(job: Job) -> dict[str, str]:
+    return {name: d.total for name, d in job.dimensions.items() if d.total is not None}
+
+
+def top_needed(job: Job) -> int:
+    """Return how many of the largest contributions the rules look at."""
+    return max([2, *(rule.largest for rule in job.rules)])
+
+
+def _hierarchies(file: JobFile, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _hierarchy_of_dimension(file, name) for name in names}
+
+
+def _hierarchy_of_dimension(file: JobFile, name: str) -> Any:
+    """Return the hierarchy of a dimension, the digits of its levels, or None for codes that simply add up."""
+    entry = file.job.dimensions[name]
+    if entry.digits is not None:
+        return tuple(entry.digits)
+    if entry.levels is not None and not isinstance(entry.hierarchy, str):
+        path, encoding = file.file(str(file.job.data.file)), _encoding_of_records(file)
+        return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
+    return None if entry.hierarchy is None else _hierarchy(file, entry.hierarchy, entry.total, entry.levels)
+
+
+def _hierarchy(file: JobFile, given: Any, total: str | None, levels: Sequence[str] | None = None) -> Hierarchy:
+    """Return a hierarchy that the job names by its file, or writes down."""
+    if isinstance(given, str):
+        return Hierarchy.read(file.file(given), total=total, levels=levels)
+    return Hierarchy.of(given, total=total)
+
+
+def _own_hierarchies(file: JobFile, entry: TableSection) -> dict[str, Hierarchy]:
+    """Return the hierarchies that a table has for itself, over the same leaves as the others'."""
+    return {
+        dimension: _hierarchy(file, given, entry.total.get(dimension) or file.job.dimensions[dimension].total)
+        for dimension, given in entry.hierarchies.items()
+    }
+
+
+# ---------------------------------------------------------------- the tables of a publication
+
+
+def _parts_of_publication(file: JobFile) -> list[Part]:
+    """Make every table of the publication; nothing is sensitive yet.
+
+    Raises
+    ------
+    PublicationError
+        With everything that is wrong: in the template, in the records, in each file, and between those tables that
+        could be read.
+    """
+    job = file.job
+    sources: list[Callable[[JobFile], list[Part]]] = []
+    if job.data.template is not None:
+        sources.append(_parts_of_template)
+    if any(entry.file is None for entry in job.tables):
+        sources.append(_parts_of_records)
+    sources += [partial(_parts_of_file, entry=entry) for entry in job.tables if entry.file is not None]
+    parts: list[Part] = []
+    wrong: list[CellguardError] = []
+    for source in sources:
+        try:
+            parts += source(file)
+        except CellguardError as error:
+            wrong.append(error)
+    parts = _dated(parts)
+    if wrong:
+        raise PublicationError.of([*wrong, *misfits(parts, job)])
+    return parts
+
+
+def _parts_of_file(file: JobFile, entry: TableSection) -> list[Part]:
+    """Read a table that is already added up."""
+    own = _own_hierarchies(file, entry)
+    path = file.file(str(entry.file))
+    return parts_of_ready_file(path, entry, file.job, lambda d: own.get(d) or _hierarchy_of_dimension(file, d))
+
+
+def _parts_of_records(file: JobFile) -> list[Part]:
+    """Add up the records for all tables that are made from them."""
+    entries = [entry for entry in file.job.tables if entry.file is None]
+    asked = [
+        AskedTable(
+            name=entry.title, dimensions=tuple(entry.dimensions), where=entry.where, priority=entry.priority,
+            indicators=tuple(entry.indicators), hierarchies=_own_hierarchies(file, entry),
+        )
+        for entry in entries
+    ]  # fmt: skip
+    used = {d for entry in entries for d in (*entry.dimensions, *entry.where)}
+    by = _hierarchies(file, [name for name in file.job.dimensions if name in used])
+    return parts_of_records(_path_of_records(file), by, asked, _measured(file.job), **_record_options(file))
+
+
+def _parts_of_template(file: JobFile) -> list[Part]:
+    """Make the tables that a template asks for from the records."""
+    job = file.job
+    path = file.file(str(job.data.template))
+    template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=_totals(job))
+    by = _hierarchies(file, job.dimensions)
+    try:
+        parts = parts_of_template(_path_of_records(file), by, template, _measured(job), **_record_options(file))
+    except CellguardError as error:
+        raise PublicationError.of([*wrong, error]) from None
+    PublicationError.refuse(wrong)
+    return parts
+
+
+def _measured(job: Job) -> dict[str, str | None]:
+    """Return the column of each indicator; None counts records."""
+    return {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
+
+
+def _dated(parts: Sequence[Part]) -> list[Part]:
+    """Make the period a part of what a cell is where tables say that they differ in it; a single one says nothing."""
+    named = next((d for part in parts for d in part.where if is_period(d)), None)
+    if named is None:
+        return list(parts)
+    periods = [next((c for d, c in part.where.items() if is_period(d)), part.period) for part in parts]
+    out = []
+    for part, period in zip(parts, periods, strict=True):
+        where = {d: c for d, c in part.where.items() if not is_period(d)}
+        if len(set(periods)) > 1 and period:
+            where[named] = period
+        out.append(replace(part, where=where, period=""))
+    return out
+
+
+def misfits(parts: Sequence[Part], job: Job) -> list[CellguardError]:
+    """Return what is wrong between those tables that could be read: one run tells everything."""
+    known = {part.indicator for part in parts}
+    whole = [text for text in job.equations if known.issuperset(Equation.of(text).names)]
+    try:
+        if parts:
+            Publication.of(parts, equations=whole, tolerance=job.tolerance)
+    except CellguardError as error:
+        return [error]
+    return []
