@@ -28,7 +28,7 @@ POOL = 600
 """Movements kept for recombination."""
 _DENSE = 1_000_000
 """Entries of a pattern's movements beyond which recombining them takes too long."""
-_SLACK = 0.01
+_SLACK = 0.02
 """A pattern may be so much dearer than the last one and still be accepted, at first; in the end not at all."""
 _CHEAP = 50
 """Rounds of recombination, a millisecond each, before the first ruin."""
