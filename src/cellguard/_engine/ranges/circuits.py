@@ -20,10 +20,11 @@ from cellguard._types import FloatArray
 __all__ = ["settle_by_circuits"]
 
 _BASES = 5
+"""So many bases are tried; the first answers most questions."""
 _SPREAD, _KNOWN = 0.7, 1e-3
 """Bases differ by this much noise, and by how much narrower what is known of those who wait counts as."""
 _MOST = 2_000_000
-"""Entries of an elimination beyond which circuits are long, and few views know none of their variables."""
+"""Entries of an elimination beyond which circuits are long: they would stand in the way of most views."""
 _ADDED = 200
 """Circuits that are tried for one variable."""
 
@@ -65,7 +66,7 @@ def _added_up(tally: Tally, circuits: csr_array, room: FloatArray, deadline: Dea
 
     by_variable, size = csc_array(circuits), np.diff(circuits.indptr)
     Z = circuits.indptr.astype(np.int64), circuits.indices.astype(np.int64), circuits.data
-    sums = []
+    sums = [csr_array((0, len(room)))]
     for variable in tally.waiting().tolist():
         if deadline.passed:
             break
@@ -74,6 +75,6 @@ def _added_up(tally: Tally, circuits: csr_array, room: FloatArray, deadline: Dea
         order = mine[np.argsort(size[mine], kind="stable")[:_ADDED]].astype(np.int64)
         z = added(*Z, order, variable, need, room)
         if len(z):
-            sums.append(np.clip(z, -room, room))
-    both = csr_array(np.reshape(sums, (len(sums), len(room))))
+            sums.append(csr_array(np.clip(z, -room, room)[None]))
+    both = csr_array(vstack(sums))
     return csr_array(vstack([both, -both]))

@@ -15,11 +15,13 @@ from cellguard._engine.ranges.views import Questions
 from cellguard._tolerances import CALM_MOVEMENT, LEVEL_LOOKED_FOR, LEVEL_SHARE
 from cellguard._types import BoolArray, FloatArray, IntArray
 
-__all__ = ["FEW", "Tally"]
+__all__ = ["Tally"]
 
-FEW = 3
+_FEW = 3
 """Views of a variable that are not worth a movement of their own here: coalitions ask for them."""
 
+_AT_ONCE = 20_000_000
+"""So many pairs of a movement and a view are looked at together."""
 _STRETCH = 4.0
 """A movement that is turned around grows at most by this."""
 
@@ -79,14 +81,14 @@ class Tally:
         q, some = self.questions, self.open
         level = np.zeros(len(self.system.up))
         np.maximum.at(level, q.variable[some], q.both_ways(some))
-        several = np.flatnonzero(np.bincount(q.variable[some], minlength=len(level)) > FEW)
+        several = np.flatnonzero(np.bincount(q.variable[some], minlength=len(level)) > _FEW)
         return several[np.argsort(-level[several], kind="stable")]
 
     def waiting_for(self, variable: int) -> IntArray:
         """Return the open questions about a variable; none where they are so few that no program is worth it."""
         some = self._questions_on.of(np.array([variable]))
         some = some[self._is_open[some]]
-        return some if len(some) > FEW else some[:0]
+        return some if len(some) > _FEW else some[:0]
 
     def not_shown(self) -> IntArray:
         """Return the open questions about variables of which no movement shows even a stranger what they ask."""
@@ -204,13 +206,15 @@ class Tally:
         """
         if not movements.shape[0] or not len(self.open):
             return
-        short_first = csr_array(movements[np.argsort(np.diff(movements.indptr), kind="stable")])
-        by_variable = csc_array(short_first)
-        by_variable.sort_indices()
-        self._assign(self.open, by_variable)
-        for r in range(short_first.shape[0]):
-            span = slice(short_first.indptr[r], short_first.indptr[r + 1])
-            self.pool.append((short_first.indices[span].astype(np.int64), short_first.data[span]))
+        order = np.argsort(np.diff(movements.indptr), kind="stable")
+        for some in np.array_split(order, -(-len(order) * self.n_views // _AT_ONCE)):
+            short_first = csr_array(movements[some])
+            by_variable = csc_array(short_first)
+            by_variable.sort_indices()
+            self._assign(self.open, by_variable)
+            for r in range(short_first.shape[0]):
+                span = slice(short_first.indptr[r], short_first.indptr[r + 1])
+                self.pool.append((short_first.indices[span].astype(np.int64), short_first.data[span]))
 
     def _assign(self, some: IntArray, by_variable: csc_array) -> None:
         """Let some questions choose among movements (rows), which join the pool next."""
