@@ -342,7 +342,11 @@ def takes_publications(verb: Verb) -> Verb:
         if system.parts is None:
             return told(verb.__name__, system, lambda: verb(system, *args, **options))
         from cellguard.nouns.clusters import by_clusters
+        from cellguard.nouns.lookalikes import lookalikes
 
+        if isinstance(table, Publication):
+            for one in lookalikes(system, [equation.names for equation in table.equations]):
+                _log.warning("%s: %s", verb.__name__, one.text)
         return by_clusters(both, system, args, options)
 
     return cast("Verb", both)

@@ -12,7 +12,7 @@ from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.nouns.release import Status
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated, warnings_of
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -48,6 +48,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "sensitive_by_rule": counts,
         "attackers": len(table.attackers) or 1,
         "to_be_confirmed": list(job.unconfirmed),
+        "warnings": warnings_of(table, job),
         "method": {"name": job.method.name, **options},
         **_first_look(table, job),
         "steps": _steps_in_words(file),

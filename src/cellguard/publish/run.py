@@ -20,7 +20,7 @@ from cellguard.publish.checkpoint import Checkpoints
 from cellguard.publish.outputs import Folders
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated
+from cellguard.publish.steps import check_layout, count_rule, flagged, inputs, protected, tabulated, warnings_of
 from cellguard.publish.written import write_outputs
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ class Outcome:
     attack: Any = None
     unsafe: bool = False
     """Whether an unsafe release was written on request."""
+    warnings: tuple[str, ...] = ()
+    """What somebody should look at before it is published."""
 
     @property
     def report(self) -> Path | None:
@@ -82,6 +84,7 @@ class Outcome:
             "resumed": list(self.resumed),
         }
         out["report"] = None if self.report is None else str(self.report)
+        out |= {"warnings": list(self.warnings)} if self.warnings else {}
         if self.attack is not None:
             out["attack"] = self.attack.summary()
         if self.comparison is not None and internal:
@@ -140,6 +143,9 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     empty = int(known_empty(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
+    warnings = warnings_of(table, file.job)
+    for text in warnings:
+        work.progress.note(f"warning: {text}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     check_layout(table, file)
@@ -159,6 +165,7 @@ def _done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         seconds=work.seconds,
         resumed=tuple(work.resumed),
         unsafe=unsafe,
+        warnings=tuple(warnings),
     )
     if unsafe and not (allow_unsafe and audit is not None):
         raise _refusal_of_outcome(outcome)

@@ -21,7 +21,7 @@ from cellguard.publish.priorities import prioritised
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
 
-__all__ = ["check_layout", "count_rule", "flagged", "inputs", "protected", "tabulated", "top_needed"]
+__all__ = ["check_layout", "count_rule", "flagged", "inputs", "protected", "tabulated", "top_needed", "warnings_of"]
 
 Tell = Callable[[float, float], None]
 """Told of an incumbent and its bound."""
@@ -125,6 +125,14 @@ def flagged(made: Table | list[Part], file: JobFile) -> Table:
     if isinstance(made, list):
         return _with_decisions(assembled(file, made), file)
     return _with_decisions(_with_rules(made, job), file)
+
+
+def warnings_of(table: Table, job: Job) -> list[str]:
+    """Return what looks alike in a publication and is not linked: somebody should look at it before it is published."""
+    from cellguard.nouns.lookalikes import lookalikes
+    from cellguard.nouns.publication import Equation
+
+    return [one.text for one in lookalikes(table, [Equation.of(text).names for text in job.equations])]
 
 
 def check_layout(table: Table, file: JobFile) -> None:

@@ -112,6 +112,8 @@ def _asked_in_words(outcome: Outcome) -> dict[str, str]:
     respondents = len(outcome.release.table.attackers) - len(known)
     asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
     asked["seed"] = str(job.seed)
+    if outcome.warnings:
+        asked["warnings"] = " ".join(outcome.warnings)
     return asked
 
 
@@ -158,6 +160,7 @@ def _internal_manifest(outcome: Outcome, folders: Folders, hashes: Mapping[Path,
         "inputs": {os.path.relpath(path, folders.internal): digest for path, digest in hashes.items()},
         "outputs": {"../public": manifests.hashes(public), ".": manifests.hashes(internal, without=manifests.CHANGING)},
         "not_hashed": manifests.CHANGING,
+        **({"warnings": list(outcome.warnings)} if outcome.warnings else {}),
     }
     return out | _remarks_of_manifest(outcome)
 
