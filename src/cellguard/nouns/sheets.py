@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "file_name", "linked_sheets", "refuse_ending", "save_release", "sheets_of", "write_columns",
-    "write_sheets",
+    "ENDINGS", "Sheet", "file_name", "linked_sheets", "refuse_ending", "same_files", "save_release", "sheets_of",
+    "write_columns", "write_sheets",
 ]  # fmt: skip
 
 
@@ -110,6 +110,12 @@ def save_release(path: str | Path, table: Table, layout: str | Path | None = Non
     place = Path(path)
     folder = not place.suffix and bool(table.parts)
     refuse_ending(place, folder=folder)
+    if folder:
+        for name, other in same_files([part.name for part in table.parts or ()]):
+            raise InputError(
+                f"tables {other!r} and {name!r} would be written to one file, {file_name(name)}.csv.",
+                hint="give one of them another name, or save a workbook.",
+            )
     if place.is_dir() and not folder:
         raise InputError(f"{place}: is a folder; the name of a file is needed.")
 
@@ -165,3 +171,14 @@ def file_name(title: str) -> str:
     'activity by region _ 2024'
     """
     return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
+
+
+def same_files(titles: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the names of tables whose files would be those of a table before them, and its name; case tells nothing.
+
+    >>> same_files(["x/y", "z", "X_Y"])
+    [('X_Y', 'x/y')]
+    """
+    first: dict[str, str] = {}
+    taken = [(title, first.setdefault(file_name(title).casefold(), title)) for title in titles]
+    return [(title, before) for title, before in taken if title != before]

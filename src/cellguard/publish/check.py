@@ -234,6 +234,7 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
         yield from _check_names(("tables", k, "indicators"), entry.indicators, names, "indicator")
         yield from _check_own_trees(job, folder, k)
+    yield from _check_files_of_tables(job)
     yield from _check_priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
         yield from _check_names(("rules", k, "indicators"), rule.indicators, names, "indicator")
@@ -244,6 +245,23 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
     for k, text in enumerate(job.equations):
         wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
         yield from wrong or _check_names(("equations", k), Equation.of(text).names, names, "indicator")
+
+
+def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
+    """Each table is written to a file of its own: names that differ only in signs or in case would share one."""
+    from cellguard.nouns.sheets import file_name, same_files
+    from cellguard.publish.parts import is_publication, name_of
+
+    first: dict[str, int] = {}
+    for k, entry in enumerate(job.tables):
+        shown = entry.indicators or [i.name for i in job.indicators]
+        name = name_of(entry)
+        for title in [name, *(f"{name} {i}" for i in shown)] if len(shown) > 1 else [name]:
+            first.setdefault(title, k)
+    whole = [job.name] if len(job.tables) > 1 and not is_publication(job) else []
+    for title, before in same_files([*whole, *first]):
+        text = f"{title!r} would be written to the file of {before!r}, {file_name(title)}.csv."
+        yield Mistake(("tables", first[title], "name"), text, "give it another name.")
 
 
 def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
