@@ -54,7 +54,8 @@ def assemble(
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
     moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _equations(equations, codes["indicator"], sizes, cells) if equations else []
-    wrong += _false_equations(joint, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
+    told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
+    wrong += _false_equations(told, values, lambda cell: label(cell) + _stands(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
     across = _across(meanings, codes, sizes, cells)
@@ -160,6 +161,20 @@ def _stands(parts: Sequence[Part], place: Sequence[IntArray], cell: int) -> str:
         if len(at):
             return f" in {part.place(int(at[0]))}"
     return ""
+
+
+def _in_cells_of_one_value(
+    joint: Sequence[tuple[Equation, csr_array]],
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    values: FloatArray,
+) -> list[tuple[Equation, csr_array]]:
+    """Return the equations in those cells of which tables agree: in others nobody knows which value is meant."""
+    doubtful = np.zeros(len(values))
+    for t, p in zip(tables, place, strict=True):
+        doubtful[p[~np.isclose(values[p], t.values, rtol=1e-9, atol=0)]] = 1
+    left = [(equation, T[np.flatnonzero((abs(T) @ doubtful) == 0)]) for equation, T in joint]
+    return [(equation, T) for equation, T in left if T.shape[0]]
 
 
 def _false_equations(

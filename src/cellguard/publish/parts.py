@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from cellguard.data.template import is_period
-from cellguard.exceptions import CellguardError, PublicationError
+from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import INDICATOR, Equation, Part, Publication
+from cellguard.nouns.sheets import file_name, same_files
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job, TableSection
+from cellguard.publish.populations import wrong_codes_of_parts
 from cellguard.publish.read import JobFile
 from cellguard.publish.ready import ready
 from cellguard.publish.rules import local_rules
@@ -46,20 +48,45 @@ def parts_of(file: JobFile, hierarchy: Callable[[str], Any], options: dict[str, 
     job = file.job
     parts: list[Part] = []
     wrong: list[CellguardError] = []
-    sources: list[Callable[[], list[Part]]] = []
+    unread: set[str] = set()
+    sources: list[tuple[list[TableSection], Callable[[], list[Part]]]] = []
+    made = [entry for entry in job.tables if entry.file is None]
     if job.data.template is not None:
-        sources.append(lambda: _of_template(file, hierarchy, options))
-    if any(entry.file is None for entry in job.tables):
-        sources.append(lambda: _of_records(file, hierarchy, options))
-    sources += [partial(_ready, file, entry, hierarchy) for entry in job.tables if entry.file is not None]
-    for source in sources:
+        whole = TableSection(dimensions=list(job.dimensions))
+        sources.append(([whole], lambda: _of_template(file, hierarchy, options)))
+    if made:
+        sources.append((made, lambda: _of_records(file, hierarchy, options)))
+    sources += [([entry], partial(_ready, file, entry, hierarchy)) for entry in job.tables if entry.file is not None]
+    for entries, source in sources:
         try:
             parts += source()
         except CellguardError as error:
             wrong.append(error)
+            unread.update(d for entry in entries for d in (*entry.dimensions, *entry.where))
+    wrong += wrong_codes_of_parts(parts, job, hierarchy, unread)
     if wrong:
-        raise PublicationError.of([*wrong, *_misfits(_dated(parts), job)])
+        certain = [part for part in _dated(parts) if _means_what_it_says(part, job, hierarchy, unread)]
+        raise PublicationError.of([*wrong, *_misfits(certain, job)])
+    for name, before in same_files([part.name for part in parts]):
+        text = f"tables {before!r} and {name!r} would be written to one file, {file_name(name)}."
+        raise InputError(text, hint="give one of them another name.")
     return _dated(parts)
+
+
+def _means_what_it_says(part: Part, job: Job, hierarchy: Callable[[str], Any], unread: Collection[str]) -> bool:
+    """Say whether the totals of a table are those of the publication also where other tables could not be read.
+
+    A total of its own ("Total_EAST") means a part of the country because another table shows the whole; without that
+    one it would be taken for the whole, and whatever is compared with it would be wrong.
+    """
+    for own, codes in zip(part.table.dimensions, part.table.codes, strict=True):
+        d = part.dimension(own)
+        if d in unread and d not in part.where:
+            tree = hierarchy(d)
+            flat = tree is None or isinstance(tree, tuple)
+            if codes[0] != ((job.dimensions[d].total or "Total") if flat else Hierarchy.of(tree).total):
+                return False
+    return True
 
 
 def _ready(file: JobFile, entry: TableSection, hierarchy: Callable[[str], Any]) -> list[Part]:
@@ -128,7 +155,7 @@ def _dated(parts: Sequence[Part]) -> list[Part]:
     out = []
     for part, period in zip(parts, periods, strict=True):
         where = {d: c for d, c in part.where.items() if not is_period(d)}
-        if len(set(periods)) > 1 and period:
+        if len(set(periods) - {""}) > 1 and period:
             where[named] = period
         out.append(replace(part, where=where, period=""))
     return out
