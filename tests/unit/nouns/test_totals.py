@@ -42,6 +42,12 @@ def test_a_letter_that_is_no_sum_is_a_category():
     assert table.codes[0] == ("Total", "a", "b", "T")
 
 
+def test_a_letter_that_is_nearly_the_sum_is_a_total_with_mistakes():
+    rows = {"sex": ["F", "M", "T"], "value": [10.0, 20.0, 31.0]}
+    with pytest.raises(InputError, match="code 'T' is called like a total"):
+        cg.Table.from_frame(rows, ["sex"])
+
+
 def test_a_hierarchy_that_adds_a_total_to_its_parts_is_refused():
     tree, told = ["a", "b", "Ensemble"], r"'act': 'Ensemble' is called like a total .* count twice"
     with pytest.raises(InputError, match=told):
@@ -66,3 +72,12 @@ def test_linked_tables_with_other_names_of_totals_share_their_margins():
 def test_a_declared_total_is_taken_as_it_is():
     rows = np.arange(3)
     assert found_total((["a", "All", "X"], rows), [], np.array([1.0, 5.0, 6.0]), declared="X") == "X"
+
+
+@pytest.mark.parametrize("said", ["", 'total = "Ensemble"', 'total = "Whole"'])
+def test_a_description_beside_a_table_need_not_name_its_totals(tmp_path, said):
+    rows = [",".join(map(str, row)) for row in zip(*frame().values(), strict=True)]
+    (tmp_path / "cells.csv").write_text("\n".join(["act,size,value", *rows]) + "\n")
+    (tmp_path / "cells.toml").write_text(f"[dimensions.act]\n{said}\n[dimensions.size]\n")
+    table = cg.Table.read(tmp_path / "cells.csv")
+    assert (table.codes[0], table.values.max()) == (("Ensemble", "a", "b"), 114)
