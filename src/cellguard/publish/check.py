@@ -207,6 +207,7 @@ def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
+    yield from _check_files_of_tables(job)
     used: set[str] = set()
     for k, entry in enumerate(job.tables):
         used.update(entry.dimensions, entry.where)
@@ -234,7 +235,6 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
         yield from _check_names(("tables", k, "indicators"), entry.indicators, names, "indicator")
         yield from _check_own_trees(job, folder, k)
-    yield from _check_files_of_tables(job)
     yield from _check_priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
         yield from _check_names(("rules", k, "indicators"), rule.indicators, names, "indicator")
@@ -245,6 +245,20 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
     for k, text in enumerate(job.equations):
         wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
         yield from wrong or _check_names(("equations", k), Equation.of(text).names, names, "indicator")
+
+
+def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
+    """Hierarchies that a table has for itself: of its dimensions, and readable."""
+    from cellguard.nouns.hierarchy import Hierarchy
+
+    entry, where = job.tables[k], ("tables", k, "hierarchies")
+    for name, given in entry.hierarchies.items():
+        if name not in entry.dimensions:
+            yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
+        elif isinstance(given, str):
+            yield from _check_hierarchy(where, folder / given, entry.total.get(name), None)
+        else:
+            yield from _attempt(where, partial(Hierarchy.of, given))
 
 
 def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
@@ -262,20 +276,6 @@ def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
     for title, before in same_files([*whole, *first]):
         text = f"{title!r} would be written to the file of {before!r}, {file_name(title)}.csv."
         yield Mistake(("tables", first[title], "name"), text, "give it another name.")
-
-
-def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
-    """Hierarchies that a table has for itself: of its dimensions, and readable."""
-    from cellguard.nouns.hierarchy import Hierarchy
-
-    entry, where = job.tables[k], ("tables", k, "hierarchies")
-    for name, given in entry.hierarchies.items():
-        if name not in entry.dimensions:
-            yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
-        elif isinstance(given, str):
-            yield from _check_hierarchy(where, folder / given, entry.total.get(name), None)
-        else:
-            yield from _attempt(where, partial(Hierarchy.of, given))
 
 
 def _check_priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:

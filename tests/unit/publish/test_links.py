@@ -265,12 +265,3 @@ def test_a_table_that_cannot_be_read_makes_no_further_mistakes(tmp_path):
     told = refused(job(tmp_path, dims, *tables))
     assert told.message.startswith("ra.csv: line 5: no number in column 'v'")
     assert not isinstance(told, PublicationError)
-
-
-def test_a_part_without_records_is_refused_with_its_table(tmp_path):
-    (tmp_path / "firms.csv").write_text("region,act,v\nEast,a,10\nEast,b,20\nWest,a,30\nWest,b,5\n")
-    made = '[[tables]]\nname = "E"\ndimensions = ["act"]\nwhere = {region = "Esat"}\n'
-    data = '[[tables]]\nname = "A"\ndimensions = ["region", "act"]\n[data]\nfile = "firms.csv"\nvalue = "v"\n'
-    told = refused(job(tmp_path, {"region": "", "act": ""}, data, made))
-    assert told.message == "table 'E', where region = 'Esat': there are no records."
-    assert told.hint

@@ -160,21 +160,14 @@ class _MadeTogether:
 
     def added_up(self, records: Opened, options: Mapping[str, Any]) -> list[Table]:
         """Make the tables."""
-        try:
-            linked = tabulate(
-                records,
-                self.by,
-                self.column,
-                tables=[table.dimensions for table in self.tables],
-                where=self.where,
-                **{"top": _TOP, **options},
-            )
-        except InputError as error:
-            if not self.where:
-                raise
-            part = ", ".join(f"{column} = {code!r}" for column, code in self.tables[0].where.items())
-            text = f"table {self.tables[0].name!r}, where {part}: {error.message}"
-            raise InputError(text, hint=error.hint or "is the code written as the records have it?") from None
+        linked = tabulate(
+            records,
+            self.by,
+            self.column,
+            tables=[table.dimensions for table in self.tables],
+            where=self.where,
+            **{"top": _TOP, **options},
+        )
         return [linked_table(linked, table.dimensions, table.name) for table in self.tables]
 
 
