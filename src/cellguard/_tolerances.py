@@ -26,6 +26,8 @@ RELATION = 1e-9
 """Share of the absolute sum of a relation's terms: a smaller residual is what adding up leaves."""
 SAME_VALUE = 1e-9
 """Share of a value: two that differ by less are one, computed in another order."""
+MEANT_TO_BE_SAME = 1e-6
+"""Share of a value: files that differ by less mean the same figure; a total may miss its parts by as much."""
 ROUNDED_TRUTH = 1e-7
 """Share of a value: how far a file of another program may miss it by printing alone."""
 NO_DISTANCE = 1e-9

@@ -51,7 +51,7 @@ def _package_parts(names: Sequence[str]) -> dict[str, str]:
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     numbers = range(1, len(names) + 1)
     sheets = "".join(
-        f'<sheet name="{_sheet_title(n)}" sheetId="{i}" r:id="rId{i}"/>' for i, n in zip(numbers, names, strict=True)
+        f'<sheet name="{title}" sheetId="{i}" r:id="rId{i}"/>' for i, title in zip(numbers, _titles(names), strict=True)
     )
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers
@@ -75,10 +75,24 @@ def _package_parts(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _sheet_title(name: str) -> str:
-    """Return a name that a sheet may have."""
-    kept = "".join(" " if c in "[]:*?/\\'" else c for c in name).strip()[:31]
-    return escape(kept or "Sheet", {'"': "&quot;"})
+_LONGEST = 31
+"""Characters of a sheet's title; spreadsheet programs refuse more, and titles that differ in case alone."""
+
+
+def _titles(names: Sequence[str]) -> list[str]:
+    """Return a title that a sheet may have for each name; where two would be alike, the second gets a number."""
+    out: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = "".join(" " if c in "[]:*?/\\'" else c for c in name).strip() or "Sheet"
+        title, number = plain[:_LONGEST].strip(), 1
+        while title.casefold() in taken:
+            number += 1
+            mark = f" ({number})"
+            title = plain[: _LONGEST - len(mark)].strip() + mark
+        taken.add(title.casefold())
+        out.append(escape(title, {'"': "&quot;"}))
+    return out
 
 
 def _style_sheet() -> str:

@@ -63,6 +63,8 @@ def command(
     if as_json:
         print_json(shown)
     elif dry_run:
+        for text in shown.pop("warnings", ()):
+            note(f"warning: {text}", quiet=quiet)
         print_pairs(f"{job.name}: the plan", shown)
     else:
         print_pairs(f"{file.job.name}: {outcome.release.method}", _essentials(outcome))

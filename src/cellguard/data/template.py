@@ -6,7 +6,7 @@ total say which table it belongs to: the largest such sets are the tables, the s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,16 @@ import numpy as np
 
 from cellguard._types import IntArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, did_you_mean
+from cellguard.nouns.totals import total_among
 
 __all__ = ["Template", "TemplateTable", "is_period", "total_among"]
 
 
 _PERIODS = ("time_period", "period", "ref_period", "time", "year", "quarter", "month", "jahr", "annee", "année", "ano")
 _INDICATORS = ("indicator", "indicators", "indic", "indicateur", "variable", "measure", "merkmal", "indicador")
-_TOTALS = (
-    *("_t", "total", "tot", "ensemble", "insgesamt", "gesamt", "totaal", "totale", "all", "zusammen", "alle", "sum"),
-    *("summe", "somme", "grand total", "totals", "razem", "yhteensä", "i alt"),
-)
-"""What a total is called, in small letters, the likeliest first."""
 _OTHER = "describe it in [dimensions], or leave it out of the template."
 _MOST = 20
 """So many mistakes of a kind are told one by one."""
-
-
-def total_among(codes: Iterable[str], *, letter: bool = False) -> str | None:
-    """Return the code that is called like a total; `letter` says that a single T is one, too.
-
-    >>> total_among(["N", "S", "Insgesamt"]), total_among(["T", "N"]), total_among(["T", "N"], letter=True)
-    ('Insgesamt', None, 'T')
-    """
-    spelt = {code.strip().lower(): code for code in reversed(list(codes))}
-    return next((spelt[name] for name in (*_TOTALS, *(("t",) if letter else ())) if name in spelt), None)
 
 
 def is_period(column: str) -> bool:

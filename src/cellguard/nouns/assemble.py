@@ -16,6 +16,7 @@ from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, req
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import additive
 from cellguard.nouns.table import Table
+from cellguard.nouns.totals import found_total, refuse_doubled, total_among
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -95,7 +96,9 @@ def from_leaves(
     sums = [h.matrix() for h in hierarchies.values()]
     values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
     T = derive_relations(tuple(hierarchies.values()), cells)
-    return Table.from_equations(values, T, **_fields_of_cells(hierarchies, cells), **fields)
+    table = Table.from_equations(values, T, **_fields_of_cells(hierarchies, cells), **fields)
+    refuse_doubled(table)
+    return table
 
 
 # ---------------------------------------------------------------- from a frame of cells
@@ -134,7 +137,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     _require_option("repair", repair, (None, "leaves"))
     given = columns_of(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
-    hierarchies, rows = _read_codes(given, named, reading.total)
+    hierarchies, rows = _read_codes(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
     sizes = [len(own) for own in codes.values()]
     keys = keys_of(rows, sizes)
@@ -161,6 +164,8 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
         values = additive(values, T, rhs, reading.tolerance)
     described = {"library": library_of(frame)} | _fields_of_cells(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
+    if reading.relations is None:
+        refuse_doubled(table)
     return table.with_known_zeros(read.empty(table, given_values)) if reading.known_zeros else table
 
 
@@ -180,7 +185,7 @@ def _column_named(given: Mapping[str, Any], name: str) -> Any:
 
 
 def _read_codes(
-    given: Mapping[str, Any], dims: Mapping[str, Any], total: str
+    given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""
     from cellguard._io.frames import encode
@@ -188,20 +193,45 @@ def _read_codes(
     if not dims:
         raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
     hierarchies: dict[str, Hierarchy] = {}
-    indices = []
-    for name, description in dims.items():
-        seen, index = encode(_column_named(given, name))
+    columns, indices = {}, []
+    for name in dims:
+        columns[name] = encode(_column_named(given, name))
+        index = columns[name][1]
         if len(index) and index.min() < 0:
             raise InputError(
                 f"column {name!r}: row {int(np.argmin(index))} has no code.",
                 hint="write the code of the total in full.",
             )
-        h = hierarchies[name] = Hierarchy.of(description, codes=seen, total=None if description is not None else total)
+    for name, description in dims.items():
+        seen, index = columns[name]
+        total = _flat_total(given, columns, name, reading) if description is None else None
+        h = hierarchies[name] = Hierarchy.of(description, codes=seen, total=total)
         try:
             indices.append(h.index(seen)[index])
         except UnknownCodeError as error:
             raise UnknownCodeError(f"dimension {name!r}: {error.message}", hint=error.hint) from None
     return hierarchies, np.column_stack(indices).astype(np.int32)
+
+
+def _flat_total(
+    given: Mapping[str, Any], columns: Mapping[str, tuple[list[str], IntArray]], name: str, reading: FrameReading
+) -> str:
+    """Return the code of the total of a dimension whose codes simply add up."""
+    from cellguard._io.frames import numbers
+
+    codes, declared = columns[name][0], reading.total
+    word = total_among(codes, letter=True)
+    maybe = word is not None or any(code.lower().startswith("total") for code in codes)
+    if declared in codes or not maybe or reading.relations is not None:
+        return declared
+    if reading.missing == "unpublished":  # other rows may not be listed; nothing is computed from those that are
+        return total_among(codes) or declared
+    values = numbers(_column_named(given, reading.value), reading.value)
+    others = [index for other, (_, index) in columns.items() if other != name]
+    try:
+        return found_total(columns[name], others, values, declared=declared, tolerance=reading.tolerance)
+    except InputError as error:
+        raise InputError(f"dimension {name!r}: {error.message}", hint=error.hint) from None
 
 
 class _FrameReader:

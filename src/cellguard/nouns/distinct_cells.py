@@ -55,7 +55,8 @@ def assemble(
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
     moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
-    wrong += _false_equations(joint, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
+    told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
+    wrong += _false_equations(told, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
     across = _relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
@@ -204,6 +205,20 @@ def _place_of_cell(parts: Sequence[Part], place: Sequence[IntArray], cell: int) 
         if len(at):
             return f" in {part.place(int(at[0]))}"
     return ""
+
+
+def _in_cells_of_one_value(
+    joint: Sequence[tuple[Equation, csr_array]],
+    tables: Sequence[Table],
+    place: Sequence[IntArray],
+    values: FloatArray,
+) -> list[tuple[Equation, csr_array]]:
+    """Return the equations in those cells of which tables agree: in others nobody knows which value is meant."""
+    doubtful = np.zeros(len(values))
+    for t, p in zip(tables, place, strict=True):
+        doubtful[p[~np.isclose(values[p], t.values, rtol=1e-9, atol=0)]] = 1
+    left = [(equation, T[np.flatnonzero((abs(T) @ doubtful) == 0)]) for equation, T in joint]
+    return [(equation, T) for equation, T in left if T.shape[0]]
 
 
 def _false_equations(

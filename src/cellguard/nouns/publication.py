@@ -339,7 +339,11 @@ def takes_publications(verb: Verb) -> Verb:
         system = required_table(table, verb.__name__)
         if system.parts is not None:
             from cellguard.nouns.clusters import by_clusters
+            from cellguard.nouns.lookalikes import lookalikes
 
+            if isinstance(table, Publication):
+                for one in lookalikes(system, [equation.names for equation in table.equations]):
+                    _log.warning("%s: %s", verb.__name__, one.text)
             return by_clusters(both, system, args, options)
         begin = perf_counter()  # the log is told sizes, status and seconds, never a value
         _log.info("%s: %d cells, %d sensitive", verb.__name__, system.n_cells, int(system.sensitive.sum()))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "sheet_of_part", "sheets_of",
+    "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "same_files", "sheet_of_part", "sheets_of",
     "write_columns", "write_release", "write_sheets",
 ]  # fmt: skip
 
@@ -106,8 +106,15 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 def check_place(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
     """Refuse a place that a release of the table cannot be written to."""
     place = Path(path)
-    refuse_ending(place, folder=_is_folder(place, table))
-    if place.is_dir() and not _is_folder(place, table):
+    folder = _is_folder(place, table)
+    refuse_ending(place, folder=folder)
+    if folder:
+        for name, other in same_files([part.name for part in table.parts or ()]):
+            raise InputError(
+                f"tables {other!r} and {name!r} would be written to one file, {file_name(name)}.csv.",
+                hint="give one of them another name, or save a workbook.",
+            )
+    if place.is_dir() and not folder:
         raise InputError(f"{place}: is a folder; the name of a file is needed.")
     if layout is not None and not place.name.lower().endswith(".xlsx"):
         raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
@@ -168,3 +175,14 @@ def file_name(title: str) -> str:
     'activity by region _ 2024'
     """
     return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
+
+
+def same_files(titles: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the names of tables whose files would be those of a table before them, and its name; case tells nothing.
+
+    >>> same_files(["x/y", "z", "X_Y"])
+    [('X_Y', 'x/y')]
+    """
+    first: dict[str, str] = {}
+    taken = [(title, first.setdefault(file_name(title).casefold(), title)) for title in titles]
+    return [(title, before) for title, before in taken if title != before]

@@ -16,6 +16,7 @@ from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
+from cellguard.nouns.totals import total_among
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -220,6 +221,7 @@ def _read_described(path: Path) -> Table:
     if description.relations is None and (listed or not description.dimensions):
         raise FormatError.at(about, None, "without dimensions that add up, a file of relations is needed.")
     changes: dict[str, Any] = {"hierarchies": ()} if listed else {}
+    dims: Mapping[str, Any]
     if description.dimensions:
         dims = {name: _hierarchy_described(e, about, given.get(name)) for name, e in description.dimensions.items()}
     else:
@@ -256,19 +258,26 @@ def _columns_named(about: Path, description: Description, given: Mapping[str, An
     return usual | description.columns
 
 
-def _hierarchy_described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy:
-    """Return the hierarchy that an entry describes; some need the codes that occur."""
+def _hierarchy_described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy | None:
+    """Return the hierarchy that an entry describes; some need the codes that occur, None leaves it to the values."""
     if entry.codes is not None and entry.parents is None:
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
     if entry.codes is not None or entry.outline is not None or entry.file is not None:
         return _hierarchy_of_entry(entry, about.parent)
     from cellguard._io.frames import encode
 
+    listed = [] if column is None else encode(column)[0]
     total = entry.total or "Total"
-    codes = [c for c in ([] if column is None else encode(column)[0]) if c != total]
-    if entry.digits is None:
-        return Hierarchy.flat(codes, total=total)
-    return Hierarchy.from_digits(codes, entry.digits, total=total)
+    if total not in listed and entry.digits is None and (entry.total is None or total_among(listed, letter=True)):
+        return None
+    if total not in listed and entry.digits is not None:
+        total = total_among(listed) or total
+    codes = [c for c in listed if c != total]
+    return (
+        Hierarchy.flat(codes, total=total)
+        if entry.digits is None
+        else Hierarchy.from_digits(codes, entry.digits, total=total)
+    )
 
 
 def _hierarchy_of_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:

@@ -206,7 +206,8 @@ class Table:
         repair
             ``"leaves"`` computes every total from its parts, whatever the frame says of it.
         total
-            Code of the total in flat dimensions.
+            Code of the total in flat dimensions. Where a column does not have it, a code that is called like a
+            total ("Ensemble", "_T", "All") and is the sum of the others is the total.
         status
             Column with s (safe), u or m (sensitive), z (fixed), or these words.
         lower, upper, sliding, counts

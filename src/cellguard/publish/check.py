@@ -13,6 +13,7 @@ from cellguard._io.facts import ReadOnce
 from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation
+from cellguard.nouns.sheets import file_name, same_files
 from cellguard.publish.model import Job
 from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
@@ -194,6 +195,7 @@ def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
+    yield from _check_files_of_tables(job)
     used: set[str] = set()
     for k, entry in enumerate(job.tables):
         used.update(entry.dimensions, entry.where)
@@ -238,6 +240,19 @@ def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
             yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
         else:
             yield from _check_hierarchy(where, folder, given, entry.total.get(name))
+
+
+def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
+    """Each table is written to a file of its own: names that differ only in signs or in case would share one."""
+    first: dict[str, int] = {}
+    for k, entry in enumerate(job.tables):
+        shown = entry.indicators or [i.name for i in job.indicators]
+        for title in [entry.title, *(f"{entry.title} {i}" for i in shown)] if len(shown) > 1 else [entry.title]:
+            first.setdefault(title, k)
+    whole = [job.name] if len(job.tables) > 1 and not job.is_publication else []
+    for title, before in same_files([*whole, *first]):
+        text = f"{title!r} would be written to the file of {before!r}, {file_name(title)}.csv."
+        yield Mistake(("tables", first[title], "name"), text, "give it another name.")
 
 
 def _check_priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator[Mistake]:

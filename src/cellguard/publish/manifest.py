@@ -75,6 +75,7 @@ def internal_manifest(outcome: Outcome, public: Path, internal: Path, inputs: Ma
         "inputs": dict(inputs),
         "outputs": {_PUBLIC: _hashes(public), ".": _hashes(internal, without=_CHANGING)},
         "not_hashed": _CHANGING,
+        **({"warnings": list(outcome.warnings)} if outcome.warnings else {}),
     }
 
 

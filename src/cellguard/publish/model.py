@@ -107,9 +107,9 @@ class TableSection(Section):
     top: list[str] = []
     """Of a file: its columns of the largest contributions; where it shows several indicators, to the first of them."""
     columns: dict[str, str] = {}
-    """Of a file: dimension -> its column, where it has another name."""
+    """Of a file: dimension, or key of `where` -> its column, where it has another name."""
     total: dict[str, str] = {}
-    """Of a file: dimension -> its code of the total, where it is not the hierarchy's."""
+    """Of a file: dimension -> its code of the total, where it is not the dimension's or hierarchy's."""
     where: dict[str, str] = {}
     """The part of the population it covers: column or dimension -> code."""
     hierarchies: dict[str, str | dict[str, Any] | list[Any]] = {}
@@ -261,6 +261,13 @@ class Job(Section):
     compare: CompareSection | None = None
     limits: LimitsSection = LimitsSection()
     output: OutputSection = OutputSection()
+
+    @property
+    def is_publication(self) -> bool:
+        """Whether it publishes more than linked tables of one value from the records."""
+        return bool(self.indicators or self.equations or self.data.template) or any(
+            entry.file is not None or entry.where or entry.hierarchies or entry.priority != 1.0 for entry in self.tables
+        )
 
 
 def schema() -> dict[str, Any]:

@@ -248,4 +248,6 @@ def _asked_in_words(outcome: Outcome) -> dict[str, str]:
     respondents = len(outcome.release.table.attackers) - len(known)
     asked["attackers"] = ", ".join(known or ["external"]) + (f", {respondents} respondents" if respondents else "")
     asked["seed"] = str(job.seed)
+    if outcome.warnings:
+        asked["warnings"] = " ".join(outcome.warnings)
     return asked

@@ -15,7 +15,7 @@ from cellguard.nouns.table import Table
 from cellguard.publish.flags import flagged
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected, warnings_of
 from cellguard.publish.tables import tabulated
 
 __all__ = ["plan"]
@@ -48,6 +48,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "sensitive_by_rule": counts,
         "attackers": len(table.attackers) or 1,
         "to_be_confirmed": list(job.unconfirmed),
+        "warnings": warnings_of(table, job),
         "method": {"name": job.method.name, **options},
         **_first_look(table, job),
         "steps": _steps_in_words(job),

@@ -19,6 +19,7 @@ from cellguard._io.frames import encode, numbers, read_frame
 from cellguard._io.toml import toml_value
 from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
+from cellguard.nouns.lookalikes import Lookalike, lookalikes
 from cellguard.nouns.publication import Publication
 from cellguard.publish.check import check
 from cellguard.publish.guess import COUNTS, LARGEST, words_of
@@ -54,13 +55,20 @@ def propose(paths: Sequence[Path], folder: Path) -> Draft:
     for dimension in dimensions:
         _find_hierarchy(dimension, tables, levels, folder, told, open_)
     text = job_text(tables, dimensions, folder, open_)
-    wrong = _mistakes_when_assembled(text, folder)
-    told += [f"does not fit: {mistake}" for mistake in wrong]
-    if wrong:
-        open_.append("publication")
-        remarks = "".join(f"#   {line}\n" for mistake in wrong for line in mistake.splitlines())
-        text = job_text(tables, dimensions, folder, open_, f"# What does not fit yet:\n{remarks}")
+    wrong, alike = _mistakes_when_assembled(text, folder)
+    told += [f"does not fit: {mistake}" for mistake in wrong] + [one.text for one in alike]
+    if wrong or alike:
+        open_ += [f"{one.what} {one.names[0]} and {one.names[1]}" for one in alike] + ["publication"] * bool(wrong)
+        remarks = _as_remarks("What does not fit yet", wrong)
+        remarks += _as_remarks("What looks alike and is not linked", [one.text for one in alike])
+        text = job_text(tables, dimensions, folder, open_, remarks)
     return Draft(text, tuple(told), tuple(dict.fromkeys(open_)))
+
+
+def _as_remarks(title: str, texts: Sequence[str]) -> str:
+    """Return texts as remarks of a job under a title; nothing where there are none."""
+    lines = "".join(f"#   {line}\n" for text in texts for line in text.splitlines())
+    return f"# {title}:\n{lines}" if lines else ""
 
 
 # ---------------------------------------------------------------- looking at files
@@ -251,17 +259,16 @@ def _codes_add_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> b
     return None
 
 
-def _mistakes_when_assembled(text: str, folder: Path) -> list[str]:
-    """Assemble the proposal once; return what does not fit."""
+def _mistakes_when_assembled(text: str, folder: Path) -> tuple[list[str], list[Lookalike]]:
+    """Assemble the proposal once; return what does not fit, and what looks alike and is not linked."""
     job = Job.model_validate(tomllib.loads(text))
     file = JobFile(path=folder / "job.toml", text=text, job=job)
     wrong = [mistake.text for mistake in check(job, folder, file.facts)]
     if wrong:
-        return wrong
+        return wrong, []
     try:
         parts = tabulated(file)
-        if isinstance(parts, list):
-            Publication.of(parts, tolerance=job.tolerance)
+        alike = lookalikes(Publication.of(parts, tolerance=job.tolerance).table) if isinstance(parts, list) else []
     except CellguardError as error:
-        return list(getattr(error, "mistakes", ())) or [error.message]
-    return []
+        return list(getattr(error, "mistakes", ())) or [error.message], []
+    return [], alike

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame, repeated_rows
-from cellguard._types import IntArray
+from cellguard._types import FloatArray, IntArray
 from cellguard.data.template import is_period
 from cellguard.exceptions import (
     AdditivityError,
@@ -23,7 +23,9 @@ from cellguard.exceptions import (
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
+from cellguard.nouns.totals import called_total, found_total, total_among
 from cellguard.publish.model import Job, TableSection
+from cellguard.publish.populations import nothing_left, wrong_keys
 
 __all__ = ["parts_of_ready_file"]
 
@@ -51,11 +53,16 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     values = {i: entry.value or column_of.get(i) or "value" for i in names}
     about = [*([entry.count] if entry.count else []), *entry.top]
     wanted = [*own.values(), *values.values(), *about]
-    PublicationError.refuse([*not_there("column", wanted, given, place=f"{path.name}: line 1: ")])
-    frame, rows = _rows_covered(given, {c: code for c, code in entry.where.items() if c not in own})
+    wanted += [entry.columns[d] for d in entry.where if d in entry.columns and d not in own]
+    wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
+    PublicationError.refuse([*wrong, *wrong_keys(path, entry, job, entry.title, given)])
+    where = {entry.columns.get(c, c): code for c, code in entry.where.items() if c not in own}
+    frame, rows = _rows_covered(given, where)
+    if not len(rows):
+        raise nothing_left(path, entry, entry.title, given)
     lines = rows + 2  # the first line names the columns
-    dims = {column: restricted(hierarchy(d), frame[column], entry.total.get(d)) for d, column in own.items()}
-    wrong: list[CellguardError] = [*_wrong_codes(path, frame, dims, lines)]
+    dims, wrong = _trees(path, frame, entry, job, next(iter(values.values())), hierarchy)
+    wrong += _wrong_codes(path, frame, dims, lines)
     wrong += _wrong_numbers(path, frame, list(values.values()), about, lines)
     period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
     PublicationError.refuse([*wrong, *dated])
@@ -71,7 +78,8 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
             wrong += _wrong_sums(path, frame, list(dims), error, lines, value)
             continue
         except CellguardError as error:
-            wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
+            if f"{path.name}: {error.message}" not in [one.message for one in wrong]:
+                wrong.append(type(error)(f"{path.name}: {error.message}", hint=error.hint))
             continue
         parts.append(
             Part(
@@ -104,6 +112,51 @@ def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[M
     return {name: column.take(rows) for name, column in given.items()}, rows
 
 
+def _trees(
+    path: Path,
+    frame: Mapping[str, Any],
+    entry: TableSection,
+    job: Job,
+    value: str,
+    hierarchy: Callable[[str], Any],
+) -> tuple[dict[str, Hierarchy], list[CellguardError]]:
+    """Return the hierarchy of each column, and which totals could not be told by the values of a column."""
+    own = {d: entry.columns.get(d, d) for d in entry.dimensions}
+    columns = {column: encode(frame[column]) for column in own.values()}
+    figures = _figures(frame[value], value, [index for _, index in columns.values()])
+    dims: dict[str, Hierarchy] = {}
+    wrong: list[CellguardError] = []
+    for d, column in own.items():
+        given, total = hierarchy(d), entry.total.get(d)
+        if given is None or isinstance(given, tuple):
+            declared = total or job.dimensions[d].total or "Total"
+            try:
+                if given is None:
+                    others = [index for other, (_, index) in columns.items() if other != column]
+                    found = found_total(columns[column], others, figures, declared=declared, tolerance=job.tolerance)
+                else:  # what is below the digits is added up, and compared with the total, later
+                    codes = columns[column][0]
+                    found = declared if declared in codes else total_among(codes) or declared
+                if total is not None and found != total:
+                    text = f"there is no code {total!r}, and {found!r} is the sum of the other codes."
+                    raise InputError(text, hint=f'say total = {{{d} = "{found}"}}.')
+                total = found
+            except InputError as error:
+                wrong.append(InputError(f"{path.name}: column {column!r}: {error.message}", hint=error.hint))
+        dims[column] = restricted(given, frame[column], total)
+    return dims, wrong
+
+
+def _figures(column: Any, name: str, places: Sequence[IntArray]) -> FloatArray:
+    """Return a column of numbers; none where one is wrong or a row is listed twice: no sum of them would be right."""
+    nothing = np.full(len(column), np.nan)
+    try:
+        found = numbers(column, name)
+    except InputError:  # told with its line elsewhere
+        return nothing
+    return nothing if not np.isfinite(found).all() or list(repeated_rows(places, 1)) else found
+
+
 def _wrong_codes(
     path: Path, frame: Mapping[str, Any], dims: Mapping[str, Hierarchy], lines: IntArray
 ) -> Iterator[CellguardError]:
@@ -118,7 +171,8 @@ def _wrong_codes(
         for k, code in [(k, c) for k, c in enumerate(seen) if c not in known][:_MOST]:
             line = lines[int(np.argmax(index == k))]
             text = f"{path.name}: line {line}: code {code!r} of column {column!r} is not in its hierarchy."
-            yield UnknownCodeError(text, hint=did_you_mean(code, h.codes))
+            total = "if it is the total, say so in `total` of this table." if called_total(code) else None
+            yield UnknownCodeError(text, hint=total or did_you_mean(code, h.codes))
         places.append(index)
     for first, again in repeated_rows(places, _MOST):
         codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)

@@ -27,7 +27,7 @@ from cellguard.publish.model import AttackSection, CompareSection
 from cellguard.publish.outputs import Folders, write_outputs
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, inputs, protected
+from cellguard.publish.steps import check_layout, count_rule, inputs, protected, warnings_of
 from cellguard.publish.tables import tabulated
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
@@ -66,6 +66,8 @@ class Outcome:
     attack: Any = None
     unsafe: bool = False
     """Whether an unsafe release was written on request."""
+    warnings: tuple[str, ...] = ()
+    """What somebody should look at before it is published."""
 
     @property
     def report(self) -> Path | None:
@@ -80,6 +82,7 @@ class Outcome:
         out["audit"] = None if self.audit is None else self.audit.summary()
         out |= {"job": self.file.job.name, "folder": str(self.folder), "unsafe": self.unsafe}
         out |= {"resumed": list(self.resumed), "report": None if self.report is None else str(self.report)}
+        out |= {"warnings": list(self.warnings)} if self.warnings else {}
         if self.attack is not None:
             out["attack"] = self.attack.summary()
         if self.comparison is not None and internal:
@@ -138,6 +141,9 @@ def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     empty = int(known_empty(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
+    warnings = warnings_of(table, file.job)
+    for text in warnings:
+        work.progress.note(f"warning: {text}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
         raise _nothing_sensitive(table, file)
     check_layout(table, file)
@@ -157,6 +163,7 @@ def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         seconds=work.seconds,
         resumed=tuple(work.resumed),
         unsafe=unsafe,
+        warnings=tuple(warnings),
     )
     if unsafe and not (allow_unsafe and audit is not None):
         raise _refusal_of_outcome(outcome)

@@ -13,6 +13,8 @@ from cellguard._engine.threads import all_cores
 from cellguard.check.attack.counts import CountRule
 from cellguard.methods.suppress.resist import resist_matching
 from cellguard.nouns.layout import check_workbook
+from cellguard.nouns.lookalikes import lookalikes
+from cellguard.nouns.publication import Equation
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 from cellguard.publish.check import files_of_data
@@ -20,7 +22,7 @@ from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
 
-__all__ = ["check_layout", "count_rule", "inputs", "protected"]
+__all__ = ["check_layout", "count_rule", "inputs", "protected", "warnings_of"]
 
 Tell = Callable[[float, float], None]
 """Told of an incumbent and its bound."""
@@ -40,6 +42,11 @@ def inputs(file: JobFile) -> list[Path]:
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
+
+
+def warnings_of(table: Table, job: Job) -> list[str]:
+    """Return what looks alike in a publication and is not linked: somebody should look at it before it is published."""
+    return [one.text for one in lookalikes(table, [Equation.of(text).names for text in job.equations])]
 
 
 def check_layout(table: Table, file: JobFile) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,12 +11,14 @@ from cellguard.data.tabulate import tabulate
 from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
 from cellguard.data.tabulate.nested import nested_columns
 from cellguard.data.template import Template, is_period
-from cellguard.exceptions import CellguardError, PublicationError
+from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
+from cellguard.nouns.sheets import file_name, same_files
 from cellguard.nouns.table import Table
 from cellguard.publish.check import encoding_of, files_of_data
 from cellguard.publish.model import Job, TableSection
+from cellguard.publish.populations import wrong_codes_of_parts
 from cellguard.publish.read import JobFile
 from cellguard.publish.ready import parts_of_ready_file
 
@@ -34,7 +36,7 @@ def tabulated(file: JobFile) -> Table | list[Part]:
     job = file.job
     if job.data.table is not None:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
-    if _is_publication(job):
+    if job.is_publication:
         return _parts_of_publication(file)
     return tabulate(
         _path_of_records(file),
@@ -43,13 +45,6 @@ def tabulated(file: JobFile) -> Table | list[Part]:
         tables=[entry.dimensions for entry in job.tables] or None,
         name=job.name,
         **_record_options(file),
-    )
-
-
-def _is_publication(job: Job) -> bool:
-    """Say whether the job publishes more than linked tables of one value from the records."""
-    return bool(job.indicators or job.equations or job.data.template) or any(
-        entry.file is not None or entry.where or entry.hierarchies or entry.priority != 1.0 for entry in job.tables
     )
 
 
@@ -129,23 +124,46 @@ def _parts_of_publication(file: JobFile) -> list[Part]:
         could be read.
     """
     job = file.job
-    sources: list[Callable[[JobFile], list[Part]]] = []
+    sources: list[tuple[Sequence[TableSection], Callable[[JobFile], list[Part]]]] = []
     if job.data.template is not None:
-        sources.append(_parts_of_template)
-    if any(entry.file is None for entry in job.tables):
-        sources.append(_parts_of_records)
-    sources += [partial(_parts_of_file, entry=entry) for entry in job.tables if entry.file is not None]
+        sources.append(([TableSection(dimensions=list(job.dimensions))], _parts_of_template))
+    if made := [entry for entry in job.tables if entry.file is None]:
+        sources.append((made, _parts_of_records))
+    sources += [([entry], partial(_parts_of_file, entry=entry)) for entry in job.tables if entry.file is not None]
     parts: list[Part] = []
     wrong: list[CellguardError] = []
-    for source in sources:
+    unread: set[str] = set()
+    for entries, source in sources:
         try:
             parts += source(file)
         except CellguardError as error:
             wrong.append(error)
+            unread.update(d for entry in entries for d in (*entry.dimensions, *entry.where))
+    wrong += wrong_codes_of_parts(parts, job, partial(_hierarchy_of_dimension, file), unread)
     parts = _dated(parts)
     if wrong:
-        raise PublicationError.of([*wrong, *misfits(parts, job)])
+        certain = [part for part in parts if _means_what_it_says(part, file, unread)]
+        raise PublicationError.of([*wrong, *misfits(certain, job)])
+    for name, before in same_files([part.name for part in parts]):
+        text = f"tables {before!r} and {name!r} would be written to one file, {file_name(name)}."
+        raise InputError(text, hint="give one of them another name.")
     return parts
+
+
+def _means_what_it_says(part: Part, file: JobFile, unread: Collection[str]) -> bool:
+    """Say whether the totals of a table are those of the publication also where other tables could not be read.
+
+    A total of its own ("Total_EAST") means a part of the country because another table shows the whole; without that
+    one it would be taken for the whole, and whatever is compared with it would be wrong.
+    """
+    for own, codes in zip(part.table.dimensions, part.table.codes, strict=True):
+        d = part.dimension(own)
+        if d in unread and d not in part.where:
+            tree = _hierarchy_of_dimension(file, d)
+            flat = tree is None or isinstance(tree, tuple)
+            if codes[0] != ((file.job.dimensions[d].total or "Total") if flat else Hierarchy.of(tree).total):
+                return False
+    return True
 
 
 def _parts_of_file(file: JobFile, entry: TableSection) -> list[Part]:
@@ -198,7 +216,7 @@ def _dated(parts: Sequence[Part]) -> list[Part]:
     out = []
     for part, period in zip(parts, periods, strict=True):
         where = {d: c for d, c in part.where.items() if not is_period(d)}
-        if len(set(periods)) > 1 and period:
+        if len(set(periods) - {""}) > 1 and period:
             where[named] = period
         out.append(replace(part, where=where, period=""))
     return out

@@ -347,7 +347,7 @@ def test_the_plan_draws_tables_clusters_and_flags(folder):
     write(folder / "apart.csv", listed)
     told = plan(
         job(folder, tables=more + 'where = {kind = "other"}\n',
-            change=lambda t: t.replace("[dimensions.size]", "[dimensions.size]\n[dimensions.colour]"))
+            change=lambda t: t.replace("[dimensions.size]", "[dimensions.size]\n[dimensions.colour]\n[dimensions.kind]"))
     )  # fmt: skip
     assert told["cells"] == 42 + 4
     assert told["tables"][0].startswith("by sector: region x sector, 28 cells, ")
@@ -368,7 +368,7 @@ def test_a_stopped_run_goes_on_with_the_clusters_that_are_left(folder, monkeypat
         for j, size in enumerate(("small", "large"))
     ]
     write(folder / "apart.csv", listed)
-    file = job(folder, tables=more + 'where = {region = "abroad"}\n')
+    file = job(folder, tables=more + 'where = {residence = "abroad"}\n[dimensions.residence]\n')
     kept = runs._Clusters.save
 
     def stop(self, number, release):

@@ -1,0 +1,142 @@
+"""What a total is called, and whether a code that is called so is one.
+
+A table that is already added up lists its totals among its codes. Who takes such a code for a category adds
+every value to itself, and publishes twice the truth. A name alone proves nothing ("All" may be a category), so
+a code is taken for the total when it is called like one and is the sum of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cellguard._tolerances import MEANT_TO_BE_SAME
+from cellguard._types import FloatArray, IntArray
+from cellguard.exceptions import InputError
+
+if TYPE_CHECKING:
+    from cellguard.nouns.table import Table
+
+__all__ = ["called_total", "found_total", "refuse_doubled", "total_among"]
+
+_TOTALS = (
+    *("_t", "total", "tot", "ensemble", "insgesamt", "gesamt", "totaal", "totale", "all", "zusammen", "alle", "sum"),
+    *("summe", "somme", "grand total", "totals", "razem", "yhteensä", "i alt"),
+)
+"""What a total is called, in small letters, the likeliest first."""
+
+
+def total_among(codes: Iterable[str], *, letter: bool = False) -> str | None:
+    """Return the code that is called like a total; `letter` says that a single T is one, too.
+
+    >>> total_among(["N", "S", "Insgesamt"]), total_among(["T", "N"]), total_among(["T", "N"], letter=True)
+    ('Insgesamt', None, 'T')
+    """
+    spelt = {code.strip().lower(): code for code in reversed(list(codes))}
+    return next((spelt[name] for name in (*_TOTALS, *(("t",) if letter else ())) if name in spelt), None)
+
+
+def called_total(code: str) -> bool:
+    """Say whether a code is called like a total."""
+    return total_among([code]) is not None
+
+
+def found_total(
+    column: tuple[Sequence[str], IntArray],
+    others: Sequence[IntArray],
+    values: FloatArray,
+    *,
+    declared: str = "Total",
+    tolerance: float = 0.0,
+) -> str:
+    """Return the code of the total of a column whose codes simply add up: as it is declared, or as it is called.
+
+    Parameters
+    ----------
+    column
+        Its codes, and the place of each row's code among them.
+    others
+        The same places in the other columns of codes.
+    values
+        The value of each row.
+    declared
+        What the total is called where no code of the column is one.
+    tolerance
+        A total may miss the sum of its parts by this share.
+
+    Raises
+    ------
+    InputError
+        When a code is called like a total, and is not the sum of the others.
+
+    >>> rows = np.array([0, 1, 2])
+    >>> found_total((["a", "b", "Ensemble"], rows), [], np.array([1.0, 2.0, 3.0]))
+    'Ensemble'
+    """
+    codes = [code for code in column[0] if code]
+    if declared in codes or len(codes) < 2:
+        return declared
+    share = max(tolerance, MEANT_TO_BE_SAME)
+    word = total_among(codes)
+    maybe = [code for code in codes if code.strip().lower() == "t" or code.lower().startswith("total")]
+    for code in [word] if word is not None else maybe if len(codes) > 2 else []:
+        missed = _missed(column, code, others, values)
+        if (missed <= share).all():
+            return code
+        if word is not None or (missed <= _NEARLY).mean() > 0.5:
+            raise InputError(
+                f"code {code!r} is called like a total, and is not the sum of the other codes.",
+                hint=f"if it is the total, say total = {code!r} of this dimension; if it is one code among others, "
+                "say so by a hierarchy that lists them all.",
+            )
+    return declared
+
+
+_NEARLY = 0.05
+"""Share of a sum: a letter T that misses it by less in most rows is a total with mistakes, not section T."""
+
+
+def _missed(
+    column: tuple[Sequence[str], IntArray], code: str, others: Sequence[IntArray], values: FloatArray
+) -> FloatArray:
+    """Return by which share each row of a code misses the sum of all other rows with the same codes elsewhere."""
+    seen, index = column
+    total = index == list(seen).index(code)
+    same = np.unique(np.column_stack([np.zeros(len(index), np.int64), *others]), axis=0, return_inverse=True)[1]
+    groups = same.ravel()
+    n = int(groups.max(initial=-1)) + 1
+    known = np.where(np.isfinite(values), values, 0.0)
+    own, rest, size = (
+        np.bincount(groups, weights=w, minlength=n)
+        for w in (np.where(total, known, 0.0), np.where(total, 0.0, known), np.abs(known))
+    )
+    listed = np.bincount(groups[total], minlength=n) > 0
+    listed &= size > 0
+    return np.asarray(2 * np.abs(own - rest)[listed] / size[listed])
+
+
+def refuse_doubled(table: Table) -> None:
+    """Refuse a table in which a code that is called like a total makes half of what stands above it, everywhere."""
+    for d, h in enumerate(table.hierarchies):
+        parents = h.parents[0]
+        for code in (i for i, name in enumerate(h.codes) if parents[i] >= 0 and called_total(name)):
+            if (parents == code).any() or (parents == parents[code]).sum() < 3:
+                continue  # it has parts of its own, or its name is all that speaks against it
+            mine = np.flatnonzero(table.coordinates[:, d] == code)
+            there = table.coordinates[mine].copy()
+            there[:, d] = parents[code]
+            above = table.cells_at(there)
+            listed = above >= 0
+            whole, own = table.values[above[listed]], table.values[mine[listed]]
+            if whole.any() and bool((np.abs(whole - 2 * own) <= MEANT_TO_BE_SAME * np.abs(whole)).all()):
+                _refuse(table.dimensions[d], h.codes[code], h.codes[int(parents[code])])
+
+
+def _refuse(dimension: str, code: str, above: str) -> None:
+    raise InputError(
+        f"dimension {dimension!r}: {code!r} is called like a total and is the sum of the codes beside it, but is "
+        f"added to them below {above!r}: everything would count twice.",
+        hint=f"say that {code!r} is the total, or leave it out of the hierarchy.",
+    )

@@ -1,0 +1,89 @@
+"""The part of the population that a ready table covers: keys and codes that nobody knows would cut its links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cellguard._io.frames import encode
+from cellguard.data.template import is_period
+from cellguard.exceptions import CellguardError, InputError, UnknownCodeError, did_you_mean
+from cellguard.nouns.hierarchy import Hierarchy
+from cellguard.nouns.publication import Part
+from cellguard.publish.model import Job, TableSection
+
+__all__ = ["nothing_left", "wrong_codes_of_parts", "wrong_keys"]
+
+_SOME = 12
+"""So many known names are told."""
+
+
+def wrong_keys(
+    path: Path, entry: TableSection, job: Job, name: str, given: Mapping[str, Any]
+) -> Iterator[CellguardError]:
+    """Yield keys of `where` that mean nothing: no dimension, no column of the file, and no other table says them.
+
+    A key that is written wrong would make the table a part of something that no other table is a part of, and what
+    is withheld elsewhere would be printed here. `given` is what the file of the table `name` holds.
+    """
+    elsewhere = {key for other in job.tables if other is not entry for key in other.where}
+    known = dict.fromkeys([*job.dimensions, *given, *elsewhere])
+    columns = {column: d for d, column in entry.columns.items() if d in entry.dimensions and column != d}
+    for key in entry.where:
+        place = f"{path.name}: table {name!r}: where: "
+        if key in columns:
+            text = f"{place}column {key!r} is the dimension {columns[key]!r} of this table."
+            yield InputError(text, hint=f'say where = {{{columns[key]} = "{entry.where[key]}"}}.')
+        elif key not in known and not is_period(key):
+            some = f"known are {', '.join(list(known)[:_SOME])}; what is none of them is described in [dimensions]."
+            text = f"{place}{key!r} is no dimension, no column of the file, and in no other table's where."
+            yield UnknownCodeError(text, hint=did_you_mean(key, known) or some)
+
+
+def nothing_left(path: Path, entry: TableSection, name: str, given: Mapping[str, Any]) -> CellguardError:
+    """Return what is wrong with a file of which no row belongs to the table."""
+    if not given or not len(next(iter(given.values()))):
+        text = f"{path.name}: table {name!r}: the file has no rows."
+        return InputError(text, hint="a table has at least one cell; leave it out of the job if it has none.")
+    named = {entry.columns.get(d, d): code for d, code in entry.where.items() if d not in entry.dimensions}
+    asked = {column: code for column, code in named.items() if column in given}
+    for column, code in asked.items():
+        seen = encode(given[column])[0]
+        if code not in seen:
+            text = f"{path.name}: table {name!r}: where: no row has {code!r} in column {column!r}."
+            return UnknownCodeError(text, hint=_nearest(code, seen))
+    both = ", ".join(f"{column} = {code!r}" for column, code in asked.items())
+    text = f"{path.name}: table {name!r}: where: no row has {both}."
+    return InputError(text, hint="each of them is there, but not in one row.")
+
+
+def _nearest(code: str, known: Collection[str]) -> str:
+    return did_you_mean(code, known) or f"known are {', '.join(list(known)[:_SOME])}."
+
+
+def wrong_codes_of_parts(
+    parts: Sequence[Part], job: Job, hierarchy: Callable[[str], Any], unread: Collection[str]
+) -> Iterator[CellguardError]:
+    """Yield codes of `where` that their dimension does not have, in its hierarchy or in any other table.
+
+    Nothing is said of `unread` dimensions: of tables that could not be read.
+    """
+    codes: dict[str, list[tuple[Part, tuple[str, ...]]]] = {}
+    for part in parts:
+        for own, listed in zip(part.table.dimensions, part.table.codes, strict=True):
+            codes.setdefault(part.dimension(own), []).append((part, listed))
+    told = set()
+    for part in (part for part in parts if part.source):
+        for d, code in part.where.items():
+            if d not in job.dimensions or d in unread or (part.source, d, code) in told:
+                continue
+            tree = hierarchy(d)
+            known = {} if tree is None or isinstance(tree, tuple) else dict.fromkeys(Hierarchy.of(tree).codes)
+            for other, listed in codes.get(d, ()):
+                if (other.source, other.where) != (part.source, part.where):
+                    known |= dict.fromkeys(listed)
+            if known and code not in known:
+                told.add((part.source, d, code))
+                text = f"table {part.place(-1)}: where: {code!r} is no code of the dimension {d!r}."
+                yield UnknownCodeError(text, hint=_nearest(code, list(known)))
