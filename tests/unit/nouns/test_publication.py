@@ -143,6 +143,24 @@ def test_equations_hold_cell_by_cell():
     assert found.table.n_relations == apart.table.n_relations + 28
 
 
+def test_a_table_with_fewer_indicators_beside_tables_with_all_of_them():
+    parts = [Part(name=n, table=t, indicator=n) for n, t in indicators().items()]
+    crossed = cg.Table.from_leaves(
+        {"sector": ["a", "b", "c"], "size": ["small", "large"]}, [[40.0, 43], [50, 42], [57, 56]]
+    )
+    east = cg.Table.from_leaves(
+        {"region": cg.Hierarchy.from_nested(["E1", "E2"]), "size": ["small", "large"]}, [[20.0, 38], [31, 30]]
+    )
+    more = [
+        Part(name="crossed", table=crossed, indicator="turnover"),
+        *(Part(name=f"east {n}", table=east, indicator=n, where={"region": "East"}) for n in ("turnover", "capital")),
+    ]
+    found = Publication.of([*parts, *more], equations=["turnover = domestic + exports"])
+    assert found.table.n_cells == 3 * 28 + (12 - 4) + (9 - 3) + 9
+    assert np.abs(found.table.relations @ found.table.values - found.table.rhs).max() < 1e-9
+    assert np.diff(found.table.relations.indptr).min() > 1
+
+
 def test_an_equation_that_does_not_hold_names_the_cell_not_the_size():
     tables = indicators() | {"domestic": by_sector()}
     parts = [Part(name=n, table=t, indicator=n) for n, t in tables.items()]

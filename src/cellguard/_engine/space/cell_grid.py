@@ -258,6 +258,8 @@ def _relations_over_margins(
             offset = np.zeros(1, np.int64)
             for d in _bits(high ^ low, len(offsets)):
                 offset = np.add.outer(offset, offsets[d]).ravel()
+            if not len(offset):  # codes of one of these dimensions, as indicators, add up to nothing
+                continue
             part = places(np.add.outer(keys[cell], offset))
             adds_up[high] = np.asarray((part >= 0).all(axis=1))
             between = [whole for mid, whole in adds_up.items() if mid != high and mid & high == mid]
