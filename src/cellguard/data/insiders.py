@@ -130,22 +130,21 @@ def _by_identity(table: Table) -> Knowledge:
     if cells.top_weights is not None:
         own = own * np.minimum(cells.top_weights[cell, column], 1.0)
     amount = np.where(alone, table.values[cell], own)
-    if cells.top_weights is not None:  # his own answer is less than the weighted cells that he knows below a total
+    if cells.top_weights is not None or cells.shadow:  # his own answer is less than the cells that he knows
         amount = _at_least_the_parts(table, who, cell, amount)
     return _ordered_by_person(who, cell, amount, alone)
 
 
 def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: FloatArray) -> FloatArray:
-    """Return what each knows of his cells once he adds up: a total is at least the sum of the parts he knows."""
+    """Return what each knows of his cells once he adds up: a total is at least the sum of the parts he knows.
+
+    And a part is as large as its total where everybody knows the others to be empty.
+    """
     from scipy.sparse import csr_array
 
-    T, n = table.relations.tocoo(), table.n_cells
-    total = np.full(table.n_relations, -1, np.int64)
-    total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
-    negative = np.bincount(T.coords[0], (table.lb < 0)[T.coords[1]], minlength=table.n_relations) > 0
-    part = (T.data > 0) & (total >= 0)[T.coords[0]] & ~negative[T.coords[0]]
-    relation_of, below = T.coords[0][part], T.coords[1][part]
-    parts = csr_array((np.ones(len(below)), (below, relation_of)), shape=(n, table.n_relations))
+    n = table.n_cells
+    total, relation_of, below = _sums(table)
+    parts = csr_array((np.ones(len(below)), (below, relation_of)), shape=(n, len(total)))
     people, row = np.unique(who, return_inverse=True)
     key = row.astype(np.int64) * n + cell
     order = np.argsort(key, kind="stable")
@@ -161,6 +160,28 @@ def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: Flo
             break
         amount = better
     return amount
+
+
+def _sums(table: Table) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the cells that are at least what is known below them: the cell of each sum, and (sum, part) pairs.
+
+    These are relations with one total over cells that are not negative; and of a total with a single part that is not
+    known to be empty, the part, which is as large as the total.
+    """
+    T = table.relations.tocoo()
+    (row, column), n = T.coords, table.n_relations
+    least = np.where(table.fixed, table.values, table.lb)
+    plain = np.bincount(row, (least[column] < 0) | (np.abs(T.data) != 1), minlength=n) == 0
+    one_total = np.bincount(row, T.data < 0, minlength=n) == 1  # two sides of several cells each say nothing of one
+    told = (one_total & plain & (table.rhs == 0))[row]
+    total = np.full(n, -1, np.int64)
+    total[row[told & (T.data < 0)]] = column[told & (T.data < 0)]
+    part = told & (T.data > 0)
+    filled = part & ~(table.fixed & (table.values == 0))[column]
+    only = filled & (np.bincount(row[filled], minlength=n) == 1)[row]
+    again = n + np.arange(int(only.sum()))
+    sums = np.concatenate([total, column[only]])
+    return sums, np.concatenate([row[part], again]), np.concatenate([column[part], total[row[only]]])
 
 
 def _one_person(table: Table, who: IntArray, cell: IntArray, alone: BoolArray) -> IntArray:
@@ -212,17 +233,9 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
     """Add what everybody knows of the totals over his cells: they are at least what he gave."""
     from scipy.sparse import coo_array, csr_array
 
-    T, n = table.relations.tocoo(), table.n_cells
-    total = np.full(table.n_relations, -1, np.int64)
-    total[T.coords[0][T.data < 0]] = T.coords[1][T.data < 0]
-    part = (T.data > 0) & (total[T.coords[0]] >= 0)
-    whole, below = total[T.coords[0][part]], T.coords[1][part]
-    # of a total with a single part that is not known to be empty, the part is as large as the total
-    filled = part & ~(table.fixed & (table.values == 0))[T.coords[1]]
-    single = np.bincount(T.coords[0][filled], minlength=table.n_relations) == 1
-    only = filled & single[T.coords[0]]
-    start = np.concatenate([below, total[T.coords[0][only]]])
-    end = np.concatenate([whole, T.coords[1][only]])
+    n = table.n_cells
+    total, relation_of, start = _sums(table)
+    end = total[relation_of]
     up = csr_array(coo_array((np.ones(len(start)), (start, end)), shape=(n, n)))
     # of different amounts (turnover here, exports there) each tells about the totals over its own cells only
     gifts, row = np.unique(np.column_stack([who.astype(np.float64), amount]), axis=0, return_inverse=True)

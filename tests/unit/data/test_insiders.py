@@ -121,8 +121,8 @@ def test_negative_contributions_and_shadows_tell_nothing_about_the_whole():
         cg.MinFrequency(3, percent=10)
     )
     assert cg.insiders(shadowed)
-    for attacker in cg.insiders(shadowed):
-        assert (attacker.lb == attacker.ub).all()
+    for attacker in cg.insiders(shadowed):  # only what he is alone in, and that the whole is no less
+        assert (attacker.lb == 5.0).all()
 
 
 def test_a_weighted_respondent_adds_up_what_he_knows():
@@ -182,3 +182,34 @@ def test_a_lone_respondent_is_one_person_in_all_indicators():
     assert not any("exports" in label and "region=S" in label for label in known)
     assert len(north[0].sensitive) == 0  # what he knows himself is not asked of him
     assert cg.suppress(found, time_limit_s=5).published
+
+
+@pytest.mark.parametrize(
+    "options", [{"weight": "w"}, {"weight": "w", "decimals": 1}, {"weight": "third", "decimals": 2}, {"shadow": "head"}]
+)
+def test_what_somebody_concludes_is_not_asked_to_be_hidden_from_him(options):
+    # in p everybody has form l: whoever is alone in p, x knows as much of (p, all sizes) as of (p, form l)
+    firms = {
+        "act": ["p", "p", "q", "q", "q", "q", "q"], "size": ["x", "y", "x", "y", "x", "y", "y"],
+        "form": ["l", "l", "l", "m", "m", "l", "m"], "t": [60.0, 30, 50, 40, 30, 20, 25], "w": [2.0, 1, 1, 1, 1, 1, 1],
+        "third": [1 / 3, 1, 1, 1, 1, 1, 1], "head": [6.0, 3, 5, 4, 3, 2, 2],
+    }  # fmt: skip
+    found = cg.tabulate_publication(
+        firms, ["act", "size", "form"], {"sizes": ["act", "size"], "forms": ["act", "form"]},
+        indicators={"t": "t"}, **options,
+    )  # fmt: skip
+    release = cg.suppress(found.apply(cg.MinFrequency(4, percent=70)), time_limit_s=5)
+    assert release.published, release.explanation
+    assert release.audit().safe
+
+
+def test_a_relation_with_several_cells_on_both_sides_is_no_total():
+    # a + b = c + d, and e = c + d: who is alone in a knows nothing of d alone
+    T = np.array([[1.0, 1, -1, -1, 0], [0, 0, 1, 1, -1]])
+    table = cg.Table.from_equations(
+        [30.0, 70, 60, 40, 100], T, counts=[1, 8, 6, 5, 11], sensitive=[0, 3], lower=[3, 0, 0, 4, 0],
+        upper=[3, 0, 0, 4, 0],
+    )  # fmt: skip
+    (only,) = cg.insiders(table, at_most=1, scope="all")
+    assert only.cells.tolist() == [0]
+    assert only.lower.tolist() == [4.0]
