@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Equation", "Part", "Publication", "PublishedTable", "published_tables", "shared_cells", "standing",
-    "takes_publications",
+    "takes_publications", "with_rules",
 ]  # fmt: skip
 
 _log = logging.getLogger("cellguard")
@@ -212,7 +212,7 @@ class Publication:
 
     def apply(self, *rules: Any, **options: Any) -> Publication:
         """Apply rules to every table, and assemble again: a cell that one table flags is sensitive everywhere."""
-        parts = [replace(part, table=part.table.apply(*rules, **options)) for part in self.parts]
+        parts = with_rules([(part, rules) for part in self.parts], **options)
         return type(self).of(parts, equations=self.equations, tolerance=self.tolerance, name=self.table.name)
 
     def shared(self) -> dict[tuple[str, str], int]:
@@ -238,6 +238,19 @@ class Publication:
         from cellguard.nouns.pictures import publication_picture
 
         return publication_picture(self)
+
+
+def with_rules(given: Iterable[tuple[Part, Sequence[Any]]], **options: Any) -> list[Part]:
+    """Apply to each table its rules; what a table lacks for them is told of all tables at once."""
+    parts: list[Part] = []
+    wrong: list[CellguardError] = []
+    for part, rules in given:
+        try:
+            parts.append(replace(part, table=part.table.apply(*rules, **options)) if rules else part)
+        except CellguardError as error:
+            wrong.append(type(error)(f"table {part.place(-1)}: {error.message}", hint=error.hint))
+    PublicationError.refuse(wrong)
+    return parts
 
 
 def _checked_equations(

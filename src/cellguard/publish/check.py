@@ -14,7 +14,7 @@ from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation
 from cellguard.nouns.sheets import file_name, same_files
-from cellguard.publish.model import Job
+from cellguard.publish.model import Job, TableSection
 from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
@@ -120,7 +120,7 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
     wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
     wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
-    wanted |= {("tables", k, "where"): c for k, e in enumerate(job.tables) if e.file is None for c in e.where}
+    wanted |= {("tables", k, "where", c): c for k, e in enumerate(job.tables) if e.file is None for c in e.where}
     for path, column in wanted.items():
         if column not in known:
             hint = did_you_mean(column, known) or f"the columns are {', '.join(known[:12])}."
@@ -220,6 +220,7 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
         yield from _check_names(("tables", k, "indicators"), entry.indicators, names, "indicator")
         yield from _check_own_trees(job, folder, k)
+        yield from _check_of_records(("tables", k), entry)
     yield from _check_priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
         yield from _check_names(("rules", k, "indicators"), rule.indicators, names, "indicator")
@@ -230,6 +231,19 @@ def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
     for k, text in enumerate(job.equations):
         wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
         yield from wrong or _check_names(("equations", k), Equation.of(text).names, names, "indicator")
+
+
+def _check_of_records(where: Where, entry: TableSection) -> Iterator[Mistake]:
+    """A table from the records has their columns."""
+    if entry.file is not None:
+        return
+    for key in ("value", "sheet", "count", "top"):
+        if getattr(entry, key):
+            yield Mistake((*where, key), "is for a table that is already added up.", "say its file, or leave it out.")
+    for dimension, column in entry.columns.items():
+        if column != dimension:
+            text = f"the table is made from records, which have {dimension!r} in the column of this name."
+            yield Mistake((*where, "columns", dimension), text, f"leave it out, or describe [dimensions.{column}].")
 
 
 def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:

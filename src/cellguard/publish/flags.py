@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from cellguard.data.rules import apply_apriori
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import with_respondents
-from cellguard.nouns.publication import INDICATOR, Part, Publication
+from cellguard.nouns.publication import INDICATOR, Part, Publication, with_rules
 from cellguard.nouns.table import Table
 from cellguard.publish.model import AttackerSection, Job
 from cellguard.publish.priorities import prioritised
@@ -28,12 +27,16 @@ __all__ = ["flagged"]
 def flagged(made: Table | list[Part], file: JobFile) -> Table:
     """Return the table, or the one system of a publication, with its sensitive cells, levels, costs and attackers."""
     job = file.job
-    table = _assembled(job, made) if isinstance(made, list) else _with_rules(made, job.rules, job)
+    table = _assembled(job, made) if isinstance(made, list) else _with_rules(made, job)
     return _with_decisions(table, file)
 
 
-def _with_rules(table: Table, entries: Sequence[RuleSection], job: Job) -> Table:
-    rules = [rule for entry in entries if (rule := entry.to_rule(table)) is not None]
+def _made_rules(entries: Sequence[RuleSection], table: Table) -> list[Any]:
+    return [rule for entry in entries if (rule := entry.to_rule(table)) is not None]
+
+
+def _with_rules(table: Table, job: Job) -> Table:
+    rules = _made_rules(job.rules, table)
     return table.apply(*rules, lower_ratio=job.levels.lower_ratio) if rules else table
 
 
@@ -71,9 +74,12 @@ def _attacker_of_section(table: Table, entry: AttackerSection) -> Attacker:
 def _assembled(job: Job, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
     wrong = [mistake for entry in job.rules for mistake in _unknown_codes(entry, parts)]
-    if wrong:
-        raise PublicationError.of([*wrong, *misfits(parts, job)])
-    ruled = [replace(part, table=_with_rules(part.table, _local_rules(job.rules, part), job)) for part in parts]
+    try:
+        PublicationError.refuse(wrong)
+        local = [(part, _made_rules(_local_rules(job.rules, part), part.table)) for part in parts]
+        ruled = with_rules(local, lower_ratio=job.levels.lower_ratio)
+    except CellguardError as error:
+        raise PublicationError.of([error, *misfits(parts, job)]) from None
     found = Publication.of(ruled, equations=job.equations, tolerance=job.tolerance, name=job.name)
     return _with_shadows(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})
 

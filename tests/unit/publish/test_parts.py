@@ -1,5 +1,6 @@
 """Publications from job files: tables that are ready, tables from records, and everything that can be wrong in them."""
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -420,3 +421,97 @@ indicators = ["turnover"]
     (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace('indicators = ["turnover"]', ""))
     with pytest.raises(CellguardError, match="1 largest contributions"):
         flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+
+
+SECTORS = """
+name = "sections"
+[data]
+file = "firms.csv"
+value = "turnover"
+[dimensions.region]
+hierarchy = {East = ["E1", "E2"], West = ["W1", "W2"]}
+[dimensions.sector]
+[dimensions.size]
+[[tables]]
+dimensions = ["region", "sector"]
+[[tables]]
+name = "coast"
+dimensions = ["region", "size"]
+MORE
+[[rules]]
+rule = "min_frequency"
+n = 4
+[method]
+rounds = 1
+[output]
+folder = "out"
+"""
+
+
+def sections(folder: Path, more: str):
+    (folder / "sections.toml").write_text(SECTORS.replace("MORE", more))
+    return read_job(folder / "sections.toml")
+
+
+def test_inner_codes_in_the_hierarchy_of_a_table_from_records_stand_for_their_leaves(records):
+    file = sections(records, 'hierarchies = {region = {Coast = ["East", "W1"], rest = ["W2"]}}')
+    coast = next(part for part in tabulated(file) if part.name == "coast")
+    assert coast.table.codes[0] == ("Total", "Coast", "East", "W1", "rest", "W2")
+    table = flagged(tabulated(file), file)
+    east = table.cell({"region": "East", "size": "Total"})
+    assert table.values[east] == sum(table.values[table.cell({"region": r})] for r in ("E1", "E2"))
+    assert int(coast.table.counts[coast.table.cell({})]) == 70
+    assert run(file).audit.safe
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ('hierarchies = {region = {Coast = ["East"], rest = ["W2"]}}', r"table 'coast': .*1 codes .*'W1'"),
+        ('hierarchies = {region = {Coast = ["East", "E1"], rest = ["West"]}}', "table 'coast': .*'E1'"),
+        ('where = {region = "Est"}', r"table 'coast': where: 'region' has no code 'Est'.\nHint: did you mean 'East'"),
+        ('where = {sector = "A"}', "table 'coast': where: no record has the code 'A' of 'sector'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_from_records_names_it(records, more, told):
+    with pytest.raises(CellguardError, match=told) as caught:
+        tabulated(sections(records, more))
+    assert re.search(told, f"{caught.value.message}\nHint: {caught.value.hint}")
+
+
+def test_columns_of_a_table_from_records_are_those_of_the_records(records):
+    with pytest.raises(CellguardError) as caught:
+        sections(records, 'columns = {region = "NOPE"}\ncount = "firms"\nwhere = {a = "1", b = "2"}')
+    for text in ("tables.2.columns.region", "tables.2.count", "no column 'a'", "no column 'b'"):
+        assert text in str(caught.value)
+
+
+def test_a_template_of_a_period_without_records_hides_nothing_else(records):
+    (records / "firms.csv").write_text(
+        "\n".join(
+            f"{'year' if k == 0 else 2023},{line}" for k, line in enumerate((records / "firms.csv").read_text().split())
+        )
+        + "\n"
+    )
+    rows = ["2023,x,Total,Total", "2023,x,E9,Total", "2023,z,E1,Total", "2025,x,Total,a", "2025,x,E1,a", "2025,x,Q,a"]
+    (records / "cells.csv").write_text("\n".join(["year,indicator,region,sector", *rows]) + "\n")
+    text = SECTORS.partition("[[tables]]")[0].replace('value = "turnover"', 'template = "cells.csv"')
+    text = text.replace("[dimensions.size]", '[[indicators]]\nname = "x"\nvalue = "turnover"')
+    (records / "template.toml").write_text(text + '[[rules]]\nrule = "min_frequency"\nn = 3\n')
+    with pytest.raises(PublicationError) as caught:
+        tabulated(read_job(records / "template.toml"))
+    told = "\n".join(caught.value.mistakes)
+    for text in (
+        "cells.csv: line 3: fits no table: 'region' has no code 'E9'", "cells.csv: line 4: there is no indicator 'z'",
+        "cells.csv: line 5: where: no record has the code '2025' of 'year'", "line 7: fits no table",
+    ):  # fmt: skip
+        assert text in told
+
+
+def test_rules_that_a_table_knows_too_little_for_name_it(folder):
+    file = job(folder, rules='[[rules]]\nrule = "p_percent"\np = 10\n')
+    with pytest.raises(PublicationError) as caught:
+        flagged(tabulated(file), file)
+    assert [m.split(":")[0] for m in caught.value.mistakes] == [
+        "table 'by sector' (sector.csv)", "table 'by size' (size.csv)",
+    ]  # fmt: skip

@@ -14,7 +14,7 @@ from cellguard._types import IntArray
 from cellguard.data.tabulate.decode import is_digits
 from cellguard.data.tabulate.gathered import Question, as_where
 from cellguard.data.tabulate.opened import Opened
-from cellguard.data.tabulate.request import Roles
+from cellguard.data.tabulate.request import NoRecordsError, Roles
 from cellguard.data.tabulate.verb import largest, published, tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean, not_there
@@ -71,33 +71,64 @@ def parts_of_records(
     ...                                                                   wanted, {"x": "x", "y": "y"})]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
+    parts, failures = _made_parts(data, by, asked, indicators, options)
+    PublicationError.refuse(list(_told_of_tables(failures, asked)))
+    return parts
+
+
+Failure = tuple[Sequence[AskedTable], CellguardError]
+"""What is wrong, and the tables that cannot be made for it."""
+
+
+def _made_parts(
+    data: Any,
+    by: Mapping[str, Any],
+    asked: Sequence[AskedTable],
+    indicators: Mapping[str, str | None],
+    options: Mapping[str, Any],
+) -> tuple[list[Part], list[Failure]]:
+    """Make all tables that can be made; return what is wrong with the others."""
     wrong = [mistake for table in asked for mistake in _unknown_names(table, by, indicators)]
     PublicationError.refuse(wrong)
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
     columns = _columns_needed(by, asked, indicators, options)
+    failures: list[Failure] = []
     with closing(Opened(data, columns, **limits)) as records:
         PublicationError.refuse(list(not_there("column", columns, records.columns(), place="the records: ")))
-        batches = [
-            _MadeTogether.of(group, {**by, **group[0].hierarchies}, indicator, column)
-            for indicator, column in indicators.items()
-            for group in _made_together(asked, indicator)
-        ]
+        batches = []
+        for indicator, column in indicators.items():
+            for group in _made_together(asked, indicator):
+                try:
+                    batches.append(_MadeTogether.of(group, by, indicator, column))
+                except CellguardError as error:
+                    failures.append((group, error))
         read = {name: options[name] for name in (*_ROLES, "decimal", "decimals", "skip_missing") if name in options}
         questions = [question for batch in batches for question in batch.questions()]
         records.gather(questions, Roles(dimensions=(), **read), int(options.get("top", _TOP)))
         parts = []
         for batch in batches:
-            parts += [
-                Part(
-                    name=table.name if len(indicators) == 1 else f"{table.name} {batch.indicator}",
-                    table=one,
-                    indicator=batch.indicator,
-                    where=table.where,
-                    priority=table.priority,
-                )
-                for table, one in zip(batch.tables, batch.added_up(records, options), strict=True)
-            ]
-    return parts
+            try:
+                parts += batch.parts(records, options, several=len(indicators) > 1)
+            except CellguardError as error:
+                failures.append((batch.tables, error))
+    return parts, failures
+
+
+def _each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
+    """Yield each mistake once, with all tables that have it."""
+    found: dict[str, Failure] = {}
+    for tables, error in failures:
+        before, _ = found.get(error.message, ((), error))
+        found[error.message] = [*before, *(table for table in tables if table not in before)], error
+    yield from found.values()
+
+
+def _told_of_tables(failures: Sequence[Failure], asked: Sequence[AskedTable]) -> Iterator[CellguardError]:
+    """Yield each mistake once, naming the tables that have it where others have not."""
+    for tables, error in _each_once(failures):
+        names = ", ".join(repr(table.name) for table in tables)
+        place = f"table{'s' if len(tables) > 1 else ''} {names}: " if len(tables) < max(len(asked), 2) else ""
+        yield type(error)(place + error.message, hint=error.hint)
 
 
 def _unknown_names(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
@@ -138,11 +169,15 @@ class _MadeTogether:
     """Their dimensions, below the part of the population that they cover."""
     where: Mapping[str, str | list[str]]
     """Column -> codes of the records in it."""
+    closed: Mapping[str, Sequence[str]]
+    """Dimension -> codes that stand for all that is below them."""
 
     @classmethod
     def of(
         cls, tables: Sequence[AskedTable], by: Mapping[str, Any], indicator: str, column: str | None
     ) -> _MadeTogether:
+        own = {d: _own_tree(given, by.get(d)) for d, given in tables[0].hierarchies.items()}
+        by = {**by, **{d: tree for d, (tree, _) in own.items()}}
         covered = {c: _codes_below(c, code, by.get(c)) for c, code in tables[0].where.items()}
         used = [d for d in by if any(d in table.dimensions for table in tables)]
         return cls(
@@ -151,6 +186,7 @@ class _MadeTogether:
             column=column,
             by={d: covered[d][1] if d in covered else by[d] for d in used},
             where={c: codes for c, (codes, _) in covered.items()},
+            closed={d: inner for d, (_, inner) in own.items() if inner},
         )
 
     def questions(self) -> Iterator[Question]:
@@ -158,25 +194,82 @@ class _MadeTogether:
         for crossing in largest(tuple(self.by), published(self.by, [t.dimensions for t in self.tables], None)):
             yield Question(crossing=crossing, value=self.column, where=as_where(self.where))
 
+    def parts(self, records: Opened, options: Mapping[str, Any], *, several: bool) -> list[Part]:
+        """Make the tables; `several` indicators give each its name too."""
+        made = self.added_up(records, options)
+        return [
+            Part(
+                name=f"{table.name} {self.indicator}" if several else table.name,
+                table=one,
+                indicator=self.indicator,
+                where=table.where,
+                priority=table.priority,
+            )
+            for table, one in zip(self.tables, made, strict=True)
+        ]
+
     def added_up(self, records: Opened, options: Mapping[str, Any]) -> list[Table]:
         """Make the tables."""
-        linked = tabulate(
-            records,
-            self.by,
-            self.column,
-            tables=[table.dimensions for table in self.tables],
-            where=self.where,
-            **{"top": _TOP, **options},
-        )
-        return [linked_table(linked, table.dimensions, table.name) for table in self.tables]
+        try:
+            linked = tabulate(
+                records,
+                self.by,
+                self.column,
+                tables=[table.dimensions for table in self.tables],
+                where=self.where,
+                **{"top": _TOP, **options},
+            )
+        except NoRecordsError as error:
+            raise self._nobody(records) or error from None
+        return [linked_table(linked, table.dimensions, table.name, self.closed) for table in self.tables]
+
+    def _nobody(self, records: Opened) -> CellguardError | None:
+        """Say which code of the part of the population no record has."""
+        for column, code in self.tables[0].where.items():
+            given = self.where[column]
+            wanted = {given} if isinstance(given, str) else set(given)
+            try:
+                known = tabulate(records, column).codes[0][1:]
+            except CellguardError:  # without any code, for one
+                known = ()
+            if wanted.isdisjoint(known):
+                text = f"where: no record has the code {code!r} of {column!r}."
+                return UnknownCodeError(text, hint=did_you_mean(code, known))
+        where = ", ".join(f"{column} {code!r}" for column, code in self.tables[0].where.items())
+        return InputError(f"where: there are no records with {where}.") if where else None
+
+
+def _tree(given: Any) -> Hierarchy | None:
+    """Return the hierarchy of a dimension; None where its codes are found in the records."""
+    if given is None or is_digits(given):
+        return None
+    several = isinstance(given, tuple) and all(isinstance(h, Hierarchy) for h in given)
+    return Hierarchy.join(*given) if several else Hierarchy.of(given)
+
+
+def _own_tree(given: Any, others: Any) -> tuple[Any, Sequence[str]]:
+    """Return the hierarchy of a table down to the codes of records, and those of its codes that end it.
+
+    These are codes that have others below them in the hierarchy of the dimension, and stand for them.
+    """
+    own, whole = _tree(given), _tree(others)
+    if own is None or whole is None or len(own.parents) > 1:
+        return given, ()
+    ends = {whole.codes[i] for i in whole.leaves}
+    inner = [code for code in (own.codes[i] for i in own.leaves) if code in whole.codes and code not in ends]
+    pairs = [
+        (h.codes[i], h.codes[int(h.parents[0][i])])
+        for h in (own, *(whole.below(code) for code in inner))
+        for i in range(1, len(h.codes))
+    ]
+    return (Hierarchy.from_pairs(pairs, total=own.total), inner) if inner else (given, ())
 
 
 def _codes_below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
     """Return the codes of records in a part of the population, and the hierarchy below it where it has one."""
-    if given is None or is_digits(given):
+    h = _tree(given)
+    if h is None:
         return code, given
-    several = isinstance(given, tuple) and all(isinstance(h, Hierarchy) for h in given)
-    h = Hierarchy.join(*given) if several else Hierarchy.of(given)
     if code not in h.codes:
         text = f"where: {column!r} has no code {code!r}."
         raise UnknownCodeError(text, hint=did_you_mean(code, h.codes))
@@ -207,11 +300,14 @@ def parts_of_template(
         wanted.append((table, asked))
     if wrong and not wanted:
         raise PublicationError.of(wrong)
-    made = parts_of_records(data, by, [asked for _, asked in wanted], indicators, **options)
+    made, failures = _made_parts(data, by, [asked for _, asked in wanted], indicators, options)
+    wrong += _told_of_lines(failures, wanted, template)
     whole = {(part.indicator, part.table.name): part for part in made}
     parts: list[Part] = []
     for table, asked in wanted:
-        part = whole[asked.indicators[0], asked.name]
+        if (part := whole.get((asked.indicators[0], asked.name))) is None:
+            wrong += _unknown_to_hierarchies(table, by, template)
+            continue
         cells, unknown = _cells_of_template(part.table, table, template)
         wrong += unknown
         if not unknown:
@@ -222,12 +318,40 @@ def parts_of_template(
     return parts
 
 
+def _told_of_lines(
+    failures: Sequence[Failure], wanted: Sequence[tuple[TemplateTable, AskedTable]], template: Template
+) -> Iterator[CellguardError]:
+    """Yield each mistake once, with the first line of the template that has it."""
+    for tables, error in _each_once(failures):
+        line = min(int(table.lines[0]) for table, asked in wanted if asked in tables)
+        yield type(error)(f"{template.source}: line {line}: {error.message}", hint=error.hint)
+
+
+def _unknown_to_hierarchies(table: TemplateTable, by: Mapping[str, Any], template: Template) -> list[CellguardError]:
+    """Return rows whose codes no hierarchy has, of a table that could not be made."""
+    places = []
+    for dimension in table.dimensions:
+        h = _tree(by.get(dimension))
+        places.append(None if h is None else {code: k for k, code in enumerate(h.codes)})
+    return _places_of_rows(table, places, template)[1]
+
+
 def _cells_of_template(table: Table, asked: TemplateTable, template: Template) -> tuple[IntArray, list[CellguardError]]:
     """Return the cells that a template lists, and rows that no table has a place for."""
+    places = [{code: k for k, code in enumerate(codes)} for codes in table.codes[: len(asked.dimensions)]]
+    columns, wrong = _places_of_rows(asked, places, template)
+    return (np.zeros(0, np.int64), wrong) if wrong else (table.cells_at(np.column_stack(columns)), [])
+
+
+def _places_of_rows(
+    asked: TemplateTable, places: Sequence[dict[str, int] | None], template: Template
+) -> tuple[list[IntArray], list[CellguardError]]:
+    """Return the codes of a template's rows by their number, and rows with codes that have none."""
     columns = []
     wrong: list[CellguardError] = []
-    for d, dimension in enumerate(asked.dimensions):
-        place = {code: k for k, code in enumerate(table.codes[d])}
+    for d, (dimension, place) in enumerate(zip(asked.dimensions, places, strict=True)):
+        if place is None:
+            continue
         total = template.totals.get(dimension)
         if total is not None:
             place.setdefault(total, 0)
@@ -239,26 +363,48 @@ def _cells_of_template(table: Table, asked: TemplateTable, template: Template) -
             text = f"{template.source}: line {line}: fits no table: {dimension!r} has no code {code!r}."
             wrong.append(UnknownCodeError(text, hint=did_you_mean(code, place)))
         columns.append(found)
-    if wrong:
-        return np.zeros(0, np.int64), wrong
-    return table.cells_at(np.column_stack(columns)), []
+    return columns, wrong
 
 
-def linked_table(linked: Table, dimensions: Iterable[str], name: str) -> Table:
-    """Return one of the tables that were made together: its cells are those at the total of all other dimensions."""
+def linked_table(
+    linked: Table, dimensions: Iterable[str], name: str, closed: Mapping[str, Sequence[str]] | None = None
+) -> Table:
+    """Return one of the tables that were made together: its cells are those at the total of all other dimensions.
+
+    `closed` has codes of some dimensions below which it shows nothing.
+    """
     mine = [linked.dimensions.index(d) for d in dimensions]
     others = [d for d in range(len(linked.dimensions)) if d not in mine]
-    cells = np.flatnonzero(~linked.coordinates[:, others].any(axis=1))
-    return part_of_tabulated(linked, cells, name, mine)
+    shown = ~linked.coordinates[:, others].any(axis=1)
+    coarse = {}
+    for dimension, codes in (closed or {}).items():
+        d = linked.dimensions.index(dimension)
+        coarse[d] = linked.hierarchies[d].collapse(below=codes)
+        kept = np.isin(linked.codes[d], coarse[d].codes)
+        shown &= kept[linked.coordinates[:, d]]
+    return part_of_tabulated(linked, np.flatnonzero(shown), name, mine, coarse)
 
 
-def part_of_tabulated(linked: Table, cells: IntArray, name: str, mine: Sequence[int] | None = None) -> Table:
-    """Return some cells, and dimensions, of a table made from records: what adds up among them is what it knows."""
+def part_of_tabulated(
+    linked: Table,
+    cells: IntArray,
+    name: str,
+    mine: Sequence[int] | None = None,
+    coarse: Mapping[int, Hierarchy] | None = None,
+) -> Table:
+    """Return some cells, and dimensions, of a table made from records: what adds up among them is what it knows.
+
+    `coarse` has hierarchies without the codes that none of the cells has.
+    """
     mine = range(len(linked.dimensions)) if mine is None else mine
     if not linked.hierarchies or linked.statistics is None:
         raise InputError(f"table {name!r} was not made from records.")
-    hierarchies = tuple(linked.hierarchies[d] for d in mine)
+    hierarchies = tuple((coarse or {}).get(d, linked.hierarchies[d]) for d in mine)
     coordinates = linked.coordinates[cells][:, mine]
+    for k, d in enumerate(mine):
+        if d in (coarse or {}):
+            place = {code: i for i, code in enumerate(hierarchies[k].codes)}
+            coordinates[:, k] = np.array([place.get(code, -1) for code in linked.codes[d]])[coordinates[:, k]]
     statistics = linked.statistics.take(cells)
     return Table.from_equations(
         linked.values[cells],

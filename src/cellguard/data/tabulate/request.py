@@ -14,7 +14,7 @@ from cellguard.exceptions import InputError, require_there
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Facts", "Finest", "Records", "Roles", "Scale", "check_columns", "check_facts", "facts_of"]
+__all__ = ["Facts", "Finest", "NoRecordsError", "Records", "Roles", "Scale", "check_columns", "check_facts", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,10 +169,14 @@ def check_columns(known: Sequence[str], roles: Roles) -> None:
             raise InputError(f"column {column!r} cannot be a dimension and the {part} at once.")
 
 
+class NoRecordsError(InputError):
+    """There is nobody to add up."""
+
+
 def check_facts(facts: Facts, roles: Roles, records: Records) -> None:
     """Refuse records that cannot be added up; says how many, which column and where first, never what they hold."""
     if facts.records == 0:
-        raise InputError("there are no records.")
+        raise NoRecordsError("there are no records.")
     for message, hint in _wrong_records(facts, roles, records):
         raise InputError(message, hint=hint)
 
