@@ -582,3 +582,13 @@ def test_a_dimension_of_one_code_is_no_grid_for_the_matching_attack():
     table = table.apply(cg.MinFrequency(3))
     with pytest.raises(cg.InputError, match="not a two-way table"):
         cg.suppress(table, resist="matching")
+
+
+def test_a_rounding_with_kept_totals_is_planned_against_its_respondents():
+    """Whoever changes a table's bounds loses its respondents: the audit had more attackers than the plan, a crash."""
+    firms = {"r": list("aaabbbccc"), "c": list("xyzxyzxyz"), "v": [40, 7, 9, 31, 52, 8, 60, 17, 28]}
+    table = cg.tabulate(firms, by=["r", "c"], value="v").apply(cg.MinFrequency(2, percent=10))
+    release = cg.round(table, base=20, keep=["total"], max_step=2)
+    assert release.published
+    assert any(attacker.derived for attacker in release.table.attackers)
+    assert release.audit().safe

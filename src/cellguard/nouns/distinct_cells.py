@@ -11,6 +11,7 @@ import numpy as np
 from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, relations_between
 from cellguard._engine.space.cross import relations_of_the_cross
 from cellguard._engine.space.groups import groups
+from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import cell_name
@@ -53,6 +54,7 @@ def assemble(
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
     values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
+    wrong += _two_counts(parts, place, len(cells), label)
     moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
     told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
@@ -61,14 +63,8 @@ def assemble(
     # sums over codes that a table does not list need not hold in another: only what is true is known
     across = _relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
-    T = vstack(
-        [
-            T,
-            _relations_that_hold(
-                _relations_of_the_cross(meanings, codes, cells, _empty_cells(tables, place, len(cells)), T), values
-            ),
-        ]
-    )
+    empty = _empty_cells(tables, place, len(cells))
+    T = vstack([T, _relations_that_hold(_relations_of_the_cross(meanings, codes, cells, empty, T), values)])
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -86,6 +82,30 @@ def assemble(
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
     )
+
+
+def _two_counts(
+    parts: Sequence[Part], place: Sequence[IntArray], n: int, label: Callable[[int], str]
+) -> list[CellguardError]:
+    """Return each two tables that tell different numbers of contributors of a cell; computed totals say nothing."""
+    wrong: list[CellguardError] = []
+    first, seen_in = np.full(n, np.nan), np.full(n, -1, np.int64)
+    for k, (part, cells) in enumerate(zip(parts, place, strict=True)):
+        if part.table.counts is None:
+            continue
+        listed = part.lines > 0 if len(part.lines) else np.ones(len(cells), bool)
+        own = np.where(listed & np.isfinite(part.table.counts), part.table.counts, np.nan)
+        clash = np.abs(own - first[cells]) > SAME_VALUE * np.maximum(1.0, np.abs(own))
+        for other in np.unique(seen_in[cells[clash]]).tolist():
+            both = np.flatnonzero(clash & (seen_in[cells] == other))
+            there = int(np.flatnonzero(place[other] == cells[both[0]])[0])
+            more = f", and so have {len(both) - 1} others" if len(both) > 1 else ""
+            places = f"{parts[other].place(there)} and {part.place(int(both[0]))}"
+            text = f"{label(int(cells[both[0]]))} has different numbers of contributors in {places}{more}."
+            wrong.append(InputError(text, hint="make both tables from the same data, and count the same in both."))
+        new = np.isnan(first[cells]) & ~np.isnan(own)
+        first[cells[new]], seen_in[cells[new]] = own[new], k
+    return wrong
 
 
 def _joined_flags(tables: Sequence[Table], place: Sequence[IntArray]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cellguard._io.argus.hst import read_hst
 from cellguard.data.rules import apply_apriori
+from cellguard.data.rules.apply import Flags
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import with_respondents
@@ -90,6 +91,7 @@ def _with_shadows(table: Table, shadows: Mapping[str, str]) -> Table:
         return table
     d = table.dimensions.index(INDICATOR)
     sensitive, lower, upper = table.sensitive.copy(), table.lower.copy(), table.upper.copy()
+    flags = Flags() if table.flags is None else table.flags
     for name, of in shadows.items():
         theirs = np.flatnonzero(table.sensitive & (table.coordinates[:, d] == table.codes[d].index(of)))
         there = table.coordinates[theirs].copy()
@@ -99,10 +101,12 @@ def _with_shadows(table: Table, shadows: Mapping[str, str]) -> Table:
         theirs, mine = theirs[kept], mine[kept]
         share = np.abs(table.values[mine]) / np.maximum(np.abs(table.values[theirs]), 1e-300)
         sensitive[mine] = True
+        reason = f"{of} of the same cell is sensitive"
+        flags = flags.joined(Flags(names=(f"{name}, shadow of {of}",), reasons=(reason,), flagged=(np.unique(mine),)))
         room = (table.values - table.lb)[mine], (table.ub - table.values)[mine]
         lower[mine] = np.maximum(lower[mine], np.minimum(share * table.lower[theirs], room[0]))
         upper[mine] = np.maximum(upper[mine], np.minimum(share * table.upper[theirs], room[1]))
-    return table.with_(sensitive=sensitive, lower=lower, upper=upper)
+    return table.with_(sensitive=sensitive, lower=lower, upper=upper, flags=flags)
 
 
 # ---------------------------------------------------------------- rules of a publication, in the names of its tables

@@ -195,6 +195,16 @@ def test_a_shared_cell_with_two_values_is_refused_with_both_places():
         Publication.of({"sector": by_sector(), "size": wrong.with_(values=values)})
 
 
+def test_a_shared_cell_with_two_numbers_of_contributors_is_refused_with_both_places():
+    first, second = by_sector(), by_size()
+    counts = np.full(second.n_cells, 9.0)
+    counts[second.cell({"region": "E1"})] = 2.0
+    tables = {"sector": first.with_(counts=np.full(first.n_cells, 9.0)), "size": second.with_(counts=counts)}
+    with pytest.raises(InputError, match=r"region=E1.*different numbers of contributors in 'sector' and 'size'\."):
+        Publication.of(tables)
+    assert Publication.of(tables | {"size": second}).table.n_cells == 42
+
+
 def test_rounded_values_are_moved_to_the_nearest_that_add_up():
     first, second = by_sector(), by_size()
     off = second.with_(values=second.values * (1 + 2e-4))  # every value a little larger: still additive

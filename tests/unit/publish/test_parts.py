@@ -174,6 +174,8 @@ def test_indicators_equations_populations_and_shadows_from_records(records):
     d = table.dimensions.index("indicator")
     sensitive = {table.codes[d][k] for k in table.coordinates[table.sensitive, d]}
     assert sensitive == {"turnover", "exports"}  # a shadow, and no rule for the domestic part
+    assert table.flags.counts()["exports, shadow of turnover"] > 0
+    assert all(table.flags.of(cell) for cell in table.sensitive_cells.tolist())
     # a margin by sector and size is shown by no table but the one for the east; priorities count for every weight
     sized = table.cell({"indicator": "turnover", "region": "W1", "size": "small"})
     other = table.cell({"indicator": "domestic", "region": "W1", "sector": "a"})

@@ -36,7 +36,7 @@ from cellguard.methods.round.exact import RoundingOutcome
 from cellguard.methods.round.problem import Bases, RoundingProblem, make_problem, reach
 from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
-from cellguard.nouns.levels import Levels
+from cellguard.nouns.levels import Levels, with_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Rounding, Status, unit_of_table
 from cellguard.nouns.table import Table
@@ -126,7 +126,8 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     _check_steps(step=step, max_step=max_step)
     METHOD.require_choices(objective=objective, method=method)
     bases = _bases(table, base)
-    table = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
+    kept = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
+    table = with_respondents(kept)  # what changed may drop them
     needs = needs_of(table)
     _check_levels(table, bases, needs, step or 1)
     options = {
