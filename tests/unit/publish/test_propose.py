@@ -20,7 +20,7 @@ def table(path, dims: dict[str, dict[str, list[int]]], cube: np.ndarray, **names
         writer.writerow([*dims, value, *([count] if count else [])])
         for chosen in product(*(codes.items() for codes in dims.values())):
             members = cube[np.ix_(*(members for _, members in chosen))]
-            firms = [members.size * 7] if count else []
+            firms = [int(members.sum()) * 2] if count else []  # the same in every table that shows the cell
             writer.writerow([*(code for code, _ in chosen), int(members.sum()), *firms])
 
 
