@@ -16,6 +16,7 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, residuals
+from cellguard.nouns.cross import empty_cells, relations_that_hold
 from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
@@ -61,10 +62,10 @@ def assemble(
     wrong += _false_equations(told, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
     PublicationError.refuse(wrong)
     # sums over codes that a table does not list need not hold in another: only what is true is known
-    across = _relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
+    across = relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_cells(tables, place, len(cells))
-    T = vstack([T, _relations_that_hold(_relations_of_the_cross(meanings, codes, cells, empty, T), values)])
+    T = vstack([T, relations_that_hold(_relations_of_the_cross(meanings, codes, cells, empty, T), values)])
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -157,16 +158,11 @@ def _relations_across_tables(
     return relations_between(cells, sizes, families)[0]
 
 
-def _relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
-    residual, allowed = residuals(relations, np.zeros(relations.shape[0]), values)
-    return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
-
-
 def _empty_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> BoolArray:
     """Return which distinct cells everybody knows to be empty."""
     empty = np.zeros(n, bool)
     for t, p in zip(tables, place, strict=True):
-        empty[p[t.fixed & (t.lb == 0) & (t.ub == 0)]] = True
+        empty[p[empty_cells(t)]] = True
     return empty
 
 

@@ -50,6 +50,8 @@ def relations_of_the_cross(
     known
         The relations that are known.
     """
+    if np.all([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)], axis=0).any():
+        return csr_array((0, len(coordinates)))  # the cross itself is published
     tables = _tables(coordinates, leaves)
     core = _cyclic(list(tables))
     cross = _filled([(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates)
