@@ -22,6 +22,7 @@ from adversary.widths import least_width
 from adversary.written import read
 from builders import write_columns, write_job
 from cellguard.cli import main
+from cellguard.methods.adjust.task import _pulled_inside
 from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
 
@@ -592,3 +593,13 @@ def test_a_rounding_with_kept_totals_is_planned_against_its_respondents():
     assert release.published
     assert any(attacker.derived for attacker in release.table.attackers)
     assert release.audit().safe
+
+
+def test_an_adjusted_cell_does_not_leave_its_bounds_by_the_tolerance_of_a_program():
+    """The largest movement of all, by a linear program: a total left what everybody knows by 1e-5."""
+    assert run_case(20261121, 2259, ["adjust"]).found == []
+    table = square([[20.0, 50, 10], [8, 19, 22]], sensitive=[5], lower=[9.0], upper=[9.0])
+    movement = table.values * np.where(np.arange(table.n_cells) == 1, 1 + 1e-8, -0.5)
+    inside = _pulled_inside(table.with_(ub=2 * table.values), movement)
+    assert movement[1] > table.values[1] >= inside[1]
+    assert np.allclose(inside, movement, rtol=2e-8, atol=0)  # all of it, so that sums hold

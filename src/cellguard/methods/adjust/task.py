@@ -15,6 +15,7 @@ from cellguard import _core  # noqa: F401 - for the same reason
 from cellguard._engine.closest.adjuster import Adjuster, Closest
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._tolerances import LEVEL_LOOKED_FOR, SAME_VALUE
 from cellguard._types import BoolArray, FloatArray
 from cellguard.check import audit as _audit  # noqa: F401 - for the same reason: every release is audited
 from cellguard.exceptions import ReleaseError
@@ -156,7 +157,7 @@ def finished(task: Task, it: FoundMovement) -> Adjustment:
         z = of_units(whole, task.unit)
         values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
     else:
-        z = _disturbed(task, adjuster, found.z, bounds)
+        z = _pulled_inside(table, _disturbed(task, adjuster, found.z, bounds))
         # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
         values = additive(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
     objective = task.distance.value(z)
@@ -192,6 +193,14 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
         basis, most = whole_columns(basis)[0], in_units(most, task.unit)
     rng = np.random.default_rng([task.limits.seed, 1])
     return z if basis is None else with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
+
+
+def _pulled_inside(table: Table, z: FloatArray) -> FloatArray:
+    """Return a movement that leaves no known bound by a solver's tolerance: all of it a little shorter, sums hold."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(z > 0, table.ub - table.values, np.where(z < 0, table.values - table.lb, np.inf)) / np.abs(z)
+    least = float(share.min(initial=1.0))
+    return z * least if LEVEL_LOOKED_FOR <= least < 1.0 - SAME_VALUE else z
 
 
 def _cleaned(table: Table, z: FloatArray) -> FloatArray:
