@@ -72,7 +72,8 @@ def test_a_withheld_cell_that_one_file_prints_is_found(office, tmp_path, capsys)
         write_columns(tmp_path / file.name, {name: [row[name] for row in rows] for name in rows[0]})
     code = main(["audit", str(office / "job.toml"), str(tmp_path)])
     assert code != 0
-    assert true_value(office, hidden) not in capsys.readouterr().err
+    said = capsys.readouterr().err.replace(str(tmp_path), "")  # a folder of the tests may be called by the number
+    assert true_value(office, hidden) not in said
 
 
 def true_value(office: Path, row: dict[str, str]) -> str:
