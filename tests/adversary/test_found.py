@@ -1,10 +1,8 @@
 """Everything the adversary ever found, as small tables written by hand."""
 
-import json
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +13,11 @@ from adversary import informed
 from adversary.campaign import run_case, trial
 from adversary.checker import judge
 from adversary.commands import command
-from adversary.doors import accepted
+from adversary.counts import matching
 from adversary.generator import Case, case, decimals_of
 from adversary.respondents import respondents
 from adversary.widths import least_width
 from adversary.written import read
-from builders import write_columns, write_job
-from cellguard.cli import main
 from cellguard.methods.adjust.task import _pulled_inside
 from cellguard.nouns.publication import Part
 from cellguard.testing import assert_additive
@@ -80,6 +76,16 @@ def test_a_rounding_that_was_asked_for_again_is_not_proven_best(tmp_path):
     """Every value a multiple already: more was asked for than the levels, and the bound of that was published."""
     table = case(20261122, 1698).table
     assert not found(table, "round", tmp_path, base=3.0, keep_multiples=True, seed=1582430613)
+
+
+def test_a_rounding_with_kept_totals_is_planned_against_its_respondents():
+    """Whoever changes a table's bounds loses its respondents: the audit had more attackers than the plan, a crash."""
+    firms = {"r": list("aaabbbccc"), "c": list("xyzxyzxyz"), "v": [40, 7, 9, 31, 52, 8, 60, 17, 28]}
+    table = cg.tabulate(firms, by=["r", "c"], value="v").apply(cg.MinFrequency(2, percent=10))
+    release = cg.round(table, base=20, keep=["total"], max_step=2)
+    assert release.published
+    assert any(attacker.derived for attacker in release.table.attackers)
+    assert release.audit().safe
 
 
 # ---------------------------------------------------------------------- perturbation
@@ -364,6 +370,28 @@ def test_multipliers_of_a_singular_system_are_left_as_they_are():
     assert not release.published or release.audit().safe
 
 
+@pytest.mark.filterwarnings("error")
+def test_prices_of_very_different_sizes_make_no_false_infeasible():
+    """Weights 1/a² of .002 and 9e10: Newton's step overflowed, HiGHS refused a number, then called it infeasible."""
+    leaves = np.array([90084597157.93555, 433879.7841796875, 0.001953125, 40594.8447265625, 0, 9291.4814453125, 0, 0])
+    leaves[7] = 315865199.8017578
+    table = cg.Table.from_leaves({d: ["a", "b"] for d in "xyz"}, leaves.reshape(2, 2, 2), sensitive=[4, 7, 21])
+    table = table.with_levels(0.5, 0.5)
+    release = cg.adjust(table, norm="linf", senses="optimal", weights="inverse_square", seed=2069093021, time_limit_s=5)
+    assert release.status is not cg.Status.INFEASIBLE
+    assert cg.adjust(table, norm="l2", seed=1).published
+
+
+def test_an_adjusted_cell_does_not_leave_its_bounds_by_the_tolerance_of_a_program():
+    """The largest movement of all, by a linear program: a total left what everybody knows by 1e-5."""
+    assert run_case(20261121, 2259, ["adjust"]).found == []
+    table = square([[20.0, 50, 10], [8, 19, 22]], sensitive=[5], lower=[9.0], upper=[9.0])
+    movement = table.values * np.where(np.arange(table.n_cells) == 1, 1 + 1e-8, -0.5)
+    inside = _pulled_inside(table.with_(ub=2 * table.values), movement)
+    assert movement[1] > table.values[1] >= inside[1]
+    assert np.allclose(inside, movement, rtol=2e-8, atol=0)  # all of it, so that sums hold
+
+
 # ---------------------------------------------------------------------- whole numbers
 
 
@@ -443,6 +471,34 @@ def test_suppressed_cells_without_levels(tmp_path, integer):
     assert not found(table, "suppress", tmp_path, rounds=1)
 
 
+def test_a_dimension_of_one_code_is_no_grid_for_the_matching_attack():
+    """Each inner cell alone in a relation: the search for rows and columns looked for a second cell there."""
+    dims = {"x": {"g": ["a"], "h": ["b"], "i": ["c", "d", "e"]}, "y": ["p", "q"]}
+    table = cg.Table.from_leaves(dims, [[1, 3], [1, 3], [2, 2], [5, 4], [1, 3]], sensitive=[], integer=True)
+    table = table.apply(cg.MinFrequency(3))
+    with pytest.raises(cg.InputError, match="not a two-way table"):
+        cg.suppress(table, resist="matching")
+
+
+@pytest.mark.parametrize("number", [2, 9, 20])
+def test_a_pattern_withstands_whichever_threshold_the_attacker_has_read(number):
+    """The table does not say its threshold; 5 was taken for it, and who knew that it was 2 excluded more tables."""
+    table = cg.generate.frequency(number, rows=3, columns=4, threshold=2, width=4.0)
+    fitting = [m for m in range(1, 9) if ((table.values < m) == table.sensitive)[table.inner].all()]
+    assert len(fitting) > 1
+    for seed in range(1, 9):
+        release = cg.suppress(table, resist="matching", seed=seed)
+        assert release.published
+        for threshold in fitting:
+            assert not list(matching(release, list(release.suppressed), threshold))
+    assert cg.suppress(table, resist=cg.CountRule(minimum=2, width=4), seed=1).options["rule"]["minimum"] == 2
+    assert cg.suppress(table, resist="matching", seed=1).options["rule"] is None  # the one taken would tell a bound
+
+
+def test_an_attacker_who_knows_a_lower_threshold_than_the_usual_one():
+    assert run_case(20261122, 9790, ["suppress"]).found == []
+
+
 # ---------------------------------------------------------------------- respondents
 
 
@@ -484,122 +540,3 @@ def test_who_is_alone_in_a_count_is_an_attacker(tmp_path):
 def test_of_a_count_one_of_two_knows_his_part(method, number):
     """Who is one of two in a count, or a holding with several records, was no attacker of counts."""
     assert not run_case(20261203, number, [method]).found
-
-
-# ---------------------------------------------------------------------- files of others
-
-
-@pytest.fixture
-def plain():
-    return square([[20, 50, 10], [8, 19, 22], [17, 32, 12]], sensitive=[10], lower=4, upper=4)
-
-
-def written(table, columns, path):
-    names = list(columns)
-    codes = zip(*table.cell_codes().values(), strict=True)
-    rows = [",".join(map(str, (*c, *(columns[n][i] for n in names)))) for i, c in enumerate(codes)]
-    path.write_text("\n".join([",".join([*table.dimensions, *names]), *rows]) + "\n")
-    return path
-
-
-def test_the_truth_is_no_rounded_file(plain, tmp_path):
-    assert not accepted(
-        plain, written(plain, {"value": plain.values}, tmp_path / "x.csv"), {"method": "round", "base": 5.0}
-    )
-
-
-@pytest.mark.parametrize("column", ["value", "published", "rounded"])
-def test_what_stands_in_a_file_is_published(plain, tmp_path, column):
-    """Withheld cells that carry their value beside the mark."""
-    pattern = cg.suppress(plain, method="heuristic", rounds=1).suppressed
-    columns = {"status": np.where(pattern, "u", "s"), "value": np.where(pattern, "", plain.values.astype(str))}
-    columns[column] = plain.values
-    assert not accepted(plain, written(plain, columns, tmp_path / "x.csv"), {})
-
-
-def test_intervals_beside_their_values(plain, tmp_path):
-    release = cg.intervals(plain)
-    columns = {"lower": release.lower, "upper": release.upper, "value": plain.values}
-    assert not accepted(plain, written(plain, columns, tmp_path / "x.csv"), {})
-
-
-# ---------------------------------------------------------------------- verify
-
-
-def test_witnesses_of_intervals_that_exclude_the_truth(plain):
-    release = cg.intervals(plain)
-    proofs = list(release.audit().witnesses.values())
-    for cell in (0, 5, 10):  # a cell that no witness moves was not looked at
-        lower, upper = np.array(release.lower), np.array(release.upper)
-        lower[cell], upper[cell] = 100.0, 110.0
-        assert not cg.verify(replace(release, lower=lower, upper=upper), proofs).accepted
-
-
-def test_an_adjustment_that_does_not_add_up(plain):
-    release = cg.adjust(plain)
-    values = np.array(release.values)
-    values[0] += 1000
-    assert not cg.verify(replace(release, values=values), []).accepted
-
-
-@pytest.fixture
-def office(tmp_path):
-    rng = np.random.default_rng(3)
-    columns = {"r": rng.choice(list("ABC"), 90), "c": rng.choice(list("xyz"), 90)}
-    write_columns(tmp_path / "firms.csv", columns | {"turnover": np.exp(rng.normal(8, 1.4, 90)).astype(int)})
-    job = write_job(tmp_path, "r", "c", rules=[{"rule": "min_frequency", "n": 9}], method={"rounds": 1})
-    assert main(["protect", str(job), "--json"]) == 0
-    return tmp_path / "out"
-
-
-@pytest.mark.parametrize("folder", ["public", "internal"])
-@pytest.mark.parametrize(
-    "change", [{"outputs": {}}, {"safe": False}, {"outputs": {".": {}}}, {"audited": False, "audit": None}]
-)
-def test_a_verified_manifest_means_these_files_this_audit_safe(office, folder, change, capsys):
-    path = office / folder / "manifest.json"
-    assert main(["verify", str(path), "--json"]) == 0
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    capsys.readouterr()
-    assert main(["verify", str(path), "--json"]) != 0
-
-
-@pytest.mark.filterwarnings("error")
-def test_prices_of_very_different_sizes_make_no_false_infeasible():
-    """Weights 1/a² of .002 and 9e10: Newton's step overflowed, HiGHS refused a number, then called it infeasible."""
-    leaves = np.array([90084597157.93555, 433879.7841796875, 0.001953125, 40594.8447265625, 0, 9291.4814453125, 0, 0])
-    leaves[7] = 315865199.8017578
-    table = cg.Table.from_leaves({d: ["a", "b"] for d in "xyz"}, leaves.reshape(2, 2, 2), sensitive=[4, 7, 21])
-    table = table.with_levels(0.5, 0.5)
-    release = cg.adjust(table, norm="linf", senses="optimal", weights="inverse_square", seed=2069093021, time_limit_s=5)
-    assert release.status is not cg.Status.INFEASIBLE
-    assert cg.adjust(table, norm="l2", seed=1).published
-
-
-def test_a_dimension_of_one_code_is_no_grid_for_the_matching_attack():
-    """Each inner cell alone in a relation: the search for rows and columns looked for a second cell there."""
-    dims = {"x": {"g": ["a"], "h": ["b"], "i": ["c", "d", "e"]}, "y": ["p", "q"]}
-    table = cg.Table.from_leaves(dims, [[1, 3], [1, 3], [2, 2], [5, 4], [1, 3]], sensitive=[], integer=True)
-    table = table.apply(cg.MinFrequency(3))
-    with pytest.raises(cg.InputError, match="not a two-way table"):
-        cg.suppress(table, resist="matching")
-
-
-def test_a_rounding_with_kept_totals_is_planned_against_its_respondents():
-    """Whoever changes a table's bounds loses its respondents: the audit had more attackers than the plan, a crash."""
-    firms = {"r": list("aaabbbccc"), "c": list("xyzxyzxyz"), "v": [40, 7, 9, 31, 52, 8, 60, 17, 28]}
-    table = cg.tabulate(firms, by=["r", "c"], value="v").apply(cg.MinFrequency(2, percent=10))
-    release = cg.round(table, base=20, keep=["total"], max_step=2)
-    assert release.published
-    assert any(attacker.derived for attacker in release.table.attackers)
-    assert release.audit().safe
-
-
-def test_an_adjusted_cell_does_not_leave_its_bounds_by_the_tolerance_of_a_program():
-    """The largest movement of all, by a linear program: a total left what everybody knows by 1e-5."""
-    assert run_case(20261121, 2259, ["adjust"]).found == []
-    table = square([[20.0, 50, 10], [8, 19, 22]], sensitive=[5], lower=[9.0], upper=[9.0])
-    movement = table.values * np.where(np.arange(table.n_cells) == 1, 1 + 1e-8, -0.5)
-    inside = _pulled_inside(table.with_(ub=2 * table.values), movement)
-    assert movement[1] > table.values[1] >= inside[1]
-    assert np.allclose(inside, movement, rtol=2e-8, atol=0)  # all of it, so that sums hold

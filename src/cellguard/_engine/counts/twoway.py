@@ -207,6 +207,18 @@ class Kept(NamedTuple):
     """Cells that are sensitive in a survivor that was found."""
     narrowest: int
     """The least width of these, as far as it was needed to pass."""
+    possible: bool
+    """Whether some candidate survives, or none was found within the limit."""
+
+    def with_another(self, other: Kept) -> Kept:
+        """Return what the tests of two laws found together."""
+        return Kept(
+            passed=self.passed and other.passed,
+            work=self.work + other.work,
+            may_be_sensitive=max(self.may_be_sensitive, other.may_be_sensitive),
+            narrowest=min(self.narrowest, other.narrowest),
+            possible=True,
+        )
 
 
 def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -> Kept:
@@ -216,13 +228,19 @@ def keeps_width(x: IntArray, pattern: BoolArray, law: CountLaw, *, limit: int) -
     after `limit` nodes does not pass.
     """
     s = _Siege(x, pattern, law, "minimal")
-    passed = all(_cell_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
+    settled = all(_cell_keeps_width(s, cell, law, limit) for cell in np.flatnonzero(pattern).tolist())
     # A pattern is there for some sensitive cell: if no survivor has one, there is no survivor.
     low, high = s.core.hull
-    passed = passed and bool(high[pattern].max(initial=0) >= 0)
+    survived = bool(high[pattern].max(initial=0) >= 0)
     may = pattern & (low < law.minimum)
     widths = (high - low)[may]
-    return Kept(passed, s.work, int(may.sum()), int(widths.min()) if len(widths) else law.width)
+    return Kept(
+        passed=settled and survived,
+        work=s.work,
+        may_be_sensitive=int(may.sum()),
+        narrowest=int(widths.min()) if len(widths) else law.width,
+        possible=survived or not settled,
+    )
 
 
 def _cell_keeps_width(s: _Siege, cell: int, law: CountLaw, limit: int) -> bool:

@@ -22,13 +22,15 @@ from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "grid_of", "over_all_parameters", "require_counts", "rule_of",
+    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "fitting_rule", "grid_of", "over_all_parameters",
+    "require_counts", "rule_of", "rules_of_pattern",
 ]  # fmt: skip
 
 KNOWLEDGE = ("rule", "mechanism", "algorithm")
 """How much an attacker knows, see :mod:`cellguard.check.attack.matching`."""
 _LOSSES = ("cells", "counts")
 _TIE_BITS = 24
+_GIVE_IT = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,23 +153,31 @@ def rule_of(table: Table) -> CountRule:
     that separates sensitive cells from the others, or the only number that does; cells are lost by
     their counts when those are the table's weights.
     """
+    rule, most = _smallest_rule(table)
+    if not rule.minimum <= 5 <= most and rule.minimum != most:
+        raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=_GIVE_IT)
+    return replace(rule, minimum=5) if rule.minimum <= 5 <= most else rule
+
+
+def fitting_rule(table: Table) -> CountRule:
+    """Return one of the rules by which the table's sensitive cells may have been chosen, be there doubt or not."""
+    return _smallest_rule(table)[0]
+
+
+def _smallest_rule(table: Table) -> tuple[CountRule, float]:
+    """Return the rule of the smallest minimum that fits the table, and the largest minimum that does."""
     s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
-    hint = "give it: cg.CountRule(minimum=..., width=...), or --minimum and --width."
     if not s.any() or len(widths) != 1 or widths[0] < 1:
-        raise InputError(f"{table.name}: the rule cannot be told from the table.", hint=hint)
+        raise InputError(f"{table.name}: the rule cannot be told from the table.", hint=_GIVE_IT)
     shown = table.values[inner & ~s]
     zeros = not (shown == 0).any()
     least, most = table.values[s].max() + 1, shown[(shown > 0) | zeros].min(initial=np.inf)
-    if not least <= 5 <= most and least != most:
-        raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=hint)
+    if least > most:
+        raise InputError(f"{table.name}: its sensitive cells are not those below a minimum frequency.", hint=_GIVE_IT)
     counts = bool((table.weights[inner] == table.values[inner]).all())
-    return CountRule(
-        minimum=5 if least <= 5 <= most else int(least),
-        width=int(np.ceil(widths[0])),
-        zeros=zeros,
-        loss="counts" if counts else "cells",
-    )
+    loss = "counts" if counts else "cells"
+    return CountRule(minimum=int(least), width=int(np.ceil(widths[0])), zeros=zeros, loss=loss), float(most)
 
 
 def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
@@ -241,12 +251,34 @@ def over_all_parameters(
 
 def _rules_to_try(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
     """Return the rule with every minimum that no published count is below, and every width that a cell has."""
+    widths, minima = range(1, widest + 1), range(1, _largest_minimum(grid, pattern, zeros=rule.zeros) + 1)
+    return [replace(rule, minimum=minimum, width=width) for minimum in minima for width in widths]
+
+
+def rules_of_pattern(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[CountRule]:
+    """Return every rule of the same width by which the sensitive cells of a release may have been chosen.
+
+    What is published decides, so that the list tells nothing: a minimum that no published count is below, beyond
+    the largest count that a withheld cell can be only one, and with zeros as without unless a zero is published.
+    """
+    _, high = twoway.feasibility_intervals(grid.counts, pattern)
+    all_small = int(high[pattern].max(initial=0)) + grid.least + 1
+    return [
+        replace(rule, minimum=minimum, zeros=zeros)
+        for zeros in (True, False)
+        for minimum in range(
+            max(grid.least, 0 if zeros else 1) + 1, min(all_small, _largest_minimum(grid, pattern, zeros=zeros)) + 1
+        )
+        if grid.least == 0 or zeros  # no cell is zero otherwise
+    ]
+
+
+def _largest_minimum(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
+    """Return the largest minimum that no published count is below; where nothing is published, one beyond all."""
     shown = grid.counts[~pattern] + grid.least
-    if not rule.zeros:
+    if not zeros:
         shown = shown[shown > 0]
-    most = int(shown.min()) if len(shown) else int((grid.counts + grid.least).max()) + 1
-    widths = range(1, widest + 1)
-    return [replace(rule, minimum=minimum, width=width) for minimum in range(1, most + 1) for width in widths]
+    return int(shown.min()) if len(shown) else int((grid.counts + grid.least).max()) + 1
 
 
 def _hull(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:

@@ -21,7 +21,15 @@ import numpy as np
 from cellguard._engine.clock import now
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray
-from cellguard.check.attack.counts import CountRule, Grid, grid_of, require_counts, rule_of
+from cellguard.check.attack.counts import (
+    CountRule,
+    Grid,
+    fitting_rule,
+    grid_of,
+    require_counts,
+    rule_of,
+    rules_of_pattern,
+)
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.levels import Levels, attackers_of, required_levels, with_respondents
@@ -40,6 +48,11 @@ _DRAWING_LIMIT = 4 * _SEARCH_LIMIT
 _TEST_NODE = 50
 """A node of the public test takes as long as so many of the search."""
 _NONE_DRAWN = "every pattern that was drawn failed the public test, or took too long to find."
+_NONE_FOR_ALL = (
+    "every pattern that was drawn failed the public test for some minimum frequency that fits what it would publish, "
+    "or took too long to find; give the rule that is known: resist=cg.CountRule(...), or min_frequency and width "
+    "in a job file."
+)
 _TOO_NARROW = "even with all inner cells suppressed a sensitive one is too narrow."
 _TOO_LARGE = "the table is too large: the search for the optimum reached its limit."
 _QUICK = 100
@@ -91,8 +104,9 @@ def resist_matching(
     table
         A two-way frequency table with published margins.
     rule
-        Which counts are sensitive, the width each must keep, and the loss; by default what the
-        table's sensitive cells and levels show. All of it may be public.
+        Which counts are sensitive, the width each must keep, and the loss. All of it may be public.
+        Unless given, the pattern withstands every minimum frequency that fits what is published: the
+        table does not tell which of them the attacker has read. That costs more than the one.
     seed
         Of the secret weights. **Keep it secret**: who knows it repeats the choice. Drawn from the
         operating system unless given; the release remembers it in `options`, its files do not.
@@ -116,9 +130,11 @@ def resist_matching(
     True
     """
     begin = now()
-    rule, grid = _prepared(table, rule)
+    told = rule is not None
+    rule, grid = _prepared(table, rule, doubtful=True)
     seed = secrets.randbits(63) if seed is None else seed
-    options: dict[str, Any] = {"method": "counts", "rule": asdict(rule), "resist": "matching"}
+    # which of the fitting rules was taken depends on the withheld counts: it is told to nobody
+    options: dict[str, Any] = {"method": "counts", "rule": asdict(rule) if told else None, "resist": "matching"}
     options |= {"seed": seed, "draws": draws, "limit": limit}
     law = rule.law(grid)
     optimum, nodes = twoway.optimal_pattern(grid.counts, law, limit=_SEARCH_LIMIT)
@@ -126,10 +142,10 @@ def resist_matching(
     proven = nodes <= _SEARCH_LIMIT
     if optimum is None or not proven:
         return _nothing(table, options, {"solve": solved - begin}, proven=proven)
-    passing = _first_passing(grid, rule, np.random.default_rng(seed), draws, limit)
+    passing = _first_passing(grid, rule, np.random.default_rng(seed), draws, _PublicTest(told, limit))
     if passing is None:
         seconds = {"solve": solved - begin, "test": now() - solved}
-        return _nothing(table, options, seconds, proven=False, why=_NONE_DRAWN)
+        return _nothing(table, options, seconds, proven=False, why=_NONE_DRAWN if told else _NONE_FOR_ALL)
     drawn, found = passing
     pattern = drawn.pattern
     assert pattern is not None  # noqa: S101 - it passed the test
@@ -189,18 +205,39 @@ class _Drawn(NamedTuple):
     """None when the search did not end."""
 
 
+class _PublicTest(NamedTuple):
+    """The test that a pattern must pass. It looks at nothing but what would be published."""
+
+    told: bool
+    """Whether the rule is known; otherwise the pattern must pass for each that fits what is published."""
+    limit: int
+    """Nodes of the test for one rule."""
+
+    def of(self, grid: Grid, pattern: BoolArray, rule: CountRule) -> twoway.Kept:
+        rules = [rule] if self.told else rules_of_pattern(grid, pattern, rule)
+        whole: twoway.Kept | None = None
+        for one in rules:
+            found = twoway.keeps_width(grid.counts, pattern, one.law(grid), limit=self.limit)
+            if not found.possible:
+                continue  # no table leads to this pattern by this rule
+            whole = found if whole is None else whole.with_another(found)
+            if not found.passed:
+                break
+        assert whole is not None  # noqa: S101 - the true rule is among them
+        return whole
+
+
 def _first_passing(
-    grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int, limit: int
+    grid: Grid, rule: CountRule, rng: np.random.Generator, draws: int, test: _PublicTest
 ) -> tuple[_Drawn, twoway.Kept] | None:
     """Return the first drawn pattern that passes the public test; None when there is none, or within the limit."""
-    law = rule.law(grid)
     tested = 0
     for drawn in _drawn(grid, rule, rng, draws):
         if drawn.nodes + tested > _DRAWING_LIMIT:
             return None
         if drawn.pattern is None:
             continue
-        found = twoway.keeps_width(grid.counts, drawn.pattern, law, limit=limit)
+        found = test.of(grid, drawn.pattern, rule)
         tested += _TEST_NODE * found.work
         if found.passed:
             return drawn, found
@@ -239,10 +276,11 @@ def _certificate(found: twoway.Kept, law: twoway.CountLaw) -> dict[str, Any]:
 
 def check_counts(table: Table, rule: CountRule | None = None) -> None:
     """Refuse a table that cannot be suppressed so that the matching attack is withstood, before a pattern is drawn."""
-    _prepared(table, rule)
+    _prepared(table, rule, doubtful=True)
 
 
-def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
+def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -> tuple[CountRule, Grid]:
+    """Return the rule and the grid of a table; where the rule is in doubt, one that fits or an error."""
     require_counts(table)
     empty = known_empty(table)
     if empty.any():
@@ -265,10 +303,12 @@ def _prepared(table: Table, rule: CountRule | None) -> tuple[CountRule, Grid]:
             hint="suppression of count tables by enumeration withholds inner cells only; leave `resist` out.",
         )
     need = required_levels(table)
+    if rule is not None and not isinstance(rule, CountRule):
+        raise InputError(f"rule: a CountRule is needed, not {type(rule).__name__}.")
     if rule is None:
         sliding = np.zeros(table.n_cells)
         sliding[need.cells] = need.sliding  # a count without levels asks for the smallest width
-        rule = rule_of(table.with_(sliding=sliding))
+        rule = (fitting_rule if doubtful else rule_of)(table.with_(sliding=sliding))
     _refuse_other_levels(table, need, rule)
     if (inner & table.fixed).any():
         raise InputError(

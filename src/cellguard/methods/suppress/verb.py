@@ -28,6 +28,7 @@ from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
+    from cellguard.check.attack.counts import CountRule
     from cellguard.check.audit import Audit
     from cellguard.nouns.release import Release
 
@@ -64,7 +65,7 @@ def suppress(
     prefer: ArrayLike = (),
     must_publish: ArrayLike = (),
     already_suppressed: ArrayLike = (),
-    resist: str | None = None,
+    resist: str | CountRule | None = None,
     rounds: int | None = None,
     threads: int = 1,
     progress: Progress | None = None,
@@ -97,8 +98,9 @@ def suppress(
         Cells that stay withheld, because an earlier release withheld them.
     resist
         ``"matching"``: withstand an attacker who knows the algorithm, for two-way frequency tables
-        (`resist_matching`). The seed must then be secret: 0 stands for one drawn
-        from the operating system.
+        (`resist_matching`), whichever minimum frequency he has read that fits what is published. The
+        rule itself, ``cg.CountRule(minimum=..., width=...)``: he has read this one, which costs less.
+        The seed must be secret: 0 stands for one drawn from the operating system.
     rounds
         Rounds of improvement by the heuristic. The same number gives the same pattern on any machine, however
         fast, as long as the time limit is not reached; without it the time alone decides.
@@ -129,12 +131,12 @@ def suppress(
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
     if method not in _METHODS:
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
-    if resist not in (None, "matching"):
-        raise InputError(f"resist {resist!r} is not known.", hint="matching is.")
+    if isinstance(resist, str) and resist != "matching":
+        raise InputError(f"resist {resist!r} is not known.", hint="matching is, and a cg.CountRule.")
     table = with_respondents(_prepared(table, weights, power, prefer, must_publish))  # what changed may drop them
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
-        counted = _count_table(table, forced, seed, resist=resist is not None)
+        counted = _count_table(table, forced, seed, resist)
         if counted is not None:
             return counted
     with remembering():
@@ -250,14 +252,14 @@ def _bound(proven: float, objective: float, cost: float) -> float:
     return bound if bound > 0 or objective <= 0 else float("nan")
 
 
-def _count_table(table: Table, forced: BoolArray, seed: int, *, resist: bool) -> Suppression | None:
+def _count_table(table: Table, forced: BoolArray, seed: int, resist: str | CountRule | None) -> Suppression | None:
     """Suppress a two-way frequency table by enumeration: the optimum in milliseconds, or one that resists."""
     from cellguard.methods.suppress.resist import optimal_counts, resist_matching, rule_applies
 
-    if resist:
+    if resist is not None:
         if (forced & ~table.sensitive).any():
             raise InputError("resist: cells that are already suppressed cannot be taken into account.")
-        return resist_matching(table, seed=seed or None)
+        return resist_matching(table, None if isinstance(resist, str) else resist, seed=seed or None)
     if not rule_applies(table) or (forced & ~table.sensitive).any():
         return None
     release = optimal_counts(table, limit=200_000)
