@@ -356,6 +356,15 @@ def test_an_interior_point_that_loses_its_way_is_not_published(tmp_path):
     assert cg.adjust(table, norm="l1", time_limit_s=5.0, **options).values.max() < 1e12
 
 
+def test_an_interior_point_that_goes_far_beyond_the_closest_table_is_not_published():
+    """Weights of 1e-22 beside 1e2 and no bounds: values of 1e27 were published of a table of 1e10."""
+    assert run_case(20261123, 1303, ["adjust"]).found == []
+    table = case(20261123, 1303).table
+    release = cg.adjust(table, norm="l1", weights="inverse_square", seed=1178244176)
+    assert np.abs(release.values).max() < 2 * table.values.max()
+    assert release.gap < 0.01
+
+
 def test_senses_of_cells_without_any_bound_are_looked_for():
     """No bound and no level in a part of the search: an average over no rows was taken."""
     table = case(20261203, 8443).table

@@ -30,6 +30,8 @@ __all__ = ["Adjuster", "Closest"]
 
 _OUTSIDE = 1e-3
 """A movement that misses a relation or bound by such a share is none."""
+_CLOSER = 0.99
+"""A movement of which nothing is proven gives way to one with less than such a share of its distance."""
 _LARGE = 100_000
 """Movers from which on factors may take minutes where conjugate gradients take seconds."""
 
@@ -194,10 +196,12 @@ class Adjuster:
         status, v = problem.by_simplex(deadline)
         if status is SolveStatus.INFEASIBLE:
             return self._nothing()
-        if v is None or not found.outside:
+        if v is None:
             return found
-        # a movement within the bounds, of which nothing is proven
-        return self._certified(self.complete(self.movers.cells(v) * problem.unit), target, point.iterations)
+        # a movement within the bounds, of which nothing is proven; the interior point may have gone far beyond it
+        other = self._certified(self.complete(self.movers.cells(v) * problem.unit), target, point.iterations)
+        further = not found.objective <= other.objective / _CLOSER
+        return other if found.outside or (further and not other.outside) else found
 
     def _contradicted(self, problem: ClosestProblem, target: Target, point: Point) -> bool:
         """Whether the multipliers of a point prove that no movement satisfies the bounds."""
