@@ -80,3 +80,71 @@ def true_value(office: Path, row: dict[str, str]) -> str:
     wanted = {d: REGIONS.get(row[d], [row[d]]) for d in ("region", "size") if row[d] != "Total"}
     records = rows_of(office / "firms.csv")
     return str(sum(int(r["turnover"]) for r in records if all(r[d] in codes for d, codes in wanted.items())))
+
+
+# ---------------------------------------------------------------- a ready file with several columns of values
+
+
+INDICATORS = ("turnover", "domestic", "exports")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wide")
+    rng = np.random.default_rng(1)
+    parts = {name: rng.integers(20, 200, (3, 3)) for name in INDICATORS[1:]} | {"n": rng.integers(1, 7, (3, 3))}
+    parts["turnover"] = parts["domestic"] + parts["exports"]
+    whole = {
+        name: np.pad(x, (0, 1)) + np.pad(x.sum(0)[None], ((3, 0), (0, 1))) + np.pad(x.sum(1)[:, None], ((0, 1), (3, 0)))
+        for name, x in parts.items()
+    }
+    for x in whole.values():
+        x[3, 3] = x[:3, :3].sum()
+    regions, sizes = ["N", "S", "E", "Total"], ["small", "mid", "large", "Total"]
+    codes = {"region": np.repeat(regions, 4), "size": np.tile(sizes, 4)}
+    order = rng.permutation(16)  # rows come in any order, and go back in it
+    columns = codes | {name: x.ravel() for name, x in whole.items()}
+    write_columns(folder / "cells.csv", {name: column[order] for name, column in columns.items()})
+    return folder
+
+
+def protect_wide(folder: Path, method: str) -> Path:
+    write_job(
+        folder, "region", "size", name="wide", equations=["turnover = domestic + exports"], data={},
+        indicators=[{"name": name, "value": name} for name in INDICATORS],
+        tables=[{"name": "cells", "file": "cells.csv", "dimensions": ["region", "size"], "count": "n"}],
+        rules=[{"rule": "min_frequency", "n": 3, "percent": 10}], method={"name": method},
+        output={"folder": method, "formats": ["csv", "xlsx"]},
+    )  # fmt: skip
+    assert main(["protect", str(folder / "job.toml"), "--quiet"]) == 0
+    return folder / method / "public"
+
+
+@pytest.mark.parametrize(
+    ("method", "told"), [("suppress", ("_status", "")), ("intervals", ("_lower", "_upper")), ("adjust", ("",))]
+)
+def test_a_file_with_several_indicators_comes_back_as_one(wide, method, told, capsys):
+    public = protect_wide(wide, method)
+    assert {path.name for path in public.glob("*.csv")} == {"cells.csv"}
+    rows, came = rows_of(public / "cells.csv"), rows_of(wide / "cells.csv")
+    assert list(rows[0]) == ["region", "size", *(f"{name}{word}" for name in INDICATORS for word in told)]
+    assert [(row["region"], row["size"]) for row in rows] == [(row["region"], row["size"]) for row in came]
+    capsys.readouterr()
+    assert main(["audit", str(wide / "job.toml"), str(public), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "safe"
+
+
+def test_what_one_indicator_of_a_file_tells_too_much_is_found(wide, tmp_path, capsys):
+    public = protect_wide(wide, "suppress")
+    rows, came = rows_of(public / "cells.csv"), rows_of(wide / "cells.csv")
+    hidden = next(k for k, row in enumerate(rows) if row["exports_status"] == "withheld")
+    rows[hidden]["exports"] = came[hidden]["exports"]
+    write_columns(tmp_path / "cells.csv", {name: [row[name] for row in rows] for name in rows[0]})
+    capsys.readouterr()
+    assert main(["audit", str(wide / "job.toml"), str(tmp_path)]) != 0
+    assert "a value stands beside the mark" in capsys.readouterr().err
+    rows[hidden]["exports"], rows[hidden]["secret"] = "", came[hidden]["exports"]
+    names = {name: [row.get(name, "0") for row in rows] for name in [*rows[0], "secret"]}
+    write_columns(tmp_path / "cells.csv", names)
+    assert main(["audit", str(wide / "job.toml"), str(tmp_path)]) != 0
+    assert "'secret'" in capsys.readouterr().err

@@ -95,13 +95,22 @@ def read_release(
     return _with_kept(release, how.keep) if isinstance(release, Rounding) else release
 
 
-def _read_file(table: Table, path: Path, *, how: Told, ignore: Collection[str], marks_only: bool) -> Release:
+def _read_file(
+    table: Table,
+    path: Path,
+    *,
+    how: Told,
+    ignore: Collection[str],
+    marks_only: bool,
+    columns: Mapping[str, Any] | None = None,
+) -> Release:
+    """Read the release of a table from a file, or from `columns`, which are those of the file that are the table's."""
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
         from cellguard._io.release_columns import read_columns
 
-        columns = read_columns(path, read_frame(path), table.dimensions, ignore=ignore)
-        return _PublishedFile(table, path, columns, marks_only).release(how)
+        published = read_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
+        return _PublishedFile(table, path, published, marks_only).release(how)
     return _release_of_method(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
 
 

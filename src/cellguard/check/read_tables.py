@@ -30,14 +30,20 @@ Pair = tuple[Part, Release]
 def files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
     """Return the file of each table: as they are named, or as they are called in a folder."""
     if isinstance(given, Mapping):
-        unknown = next((name for name in given if name not in {part.name for part in parts}), None)
+        known = [*(part.name for part in parts), *(part.sheet for part in parts if part.sheet)]
+        unknown = next((name for name in given if name not in known), None)
         if unknown is not None:
-            hint = did_you_mean(unknown, [part.name for part in parts])
+            hint = did_you_mean(unknown, list(dict.fromkeys(known)))
             raise InputError(f"the publication has no table {unknown!r}.", hint=hint)
-        found = {name: Path(path) for name, path in given.items()}
+        places = {part.name: [given[name] for name in (part.name, part.sheet) if name in given] for part in parts}
+        found = {name: Path(paths[0]) for name, paths in places.items() if paths}
     else:
-        places = {part.name: [Path(given) / f"{file_name(part.name)}{end}" for end in _ENDINGS] for part in parts}
-        found = {name: path for name, paths in places.items() for path in paths if path.is_file()}
+        found = {}
+        for part in parts:
+            names = [file_name(name) for name in (part.name, part.sheet) if name]
+            paths = [Path(given) / f"{name}{end}" for name in names for end in _ENDINGS]
+            if (there := next((path for path in paths if path.is_file()), None)) is not None:
+                found[part.name] = there
     missing = [part.name for part in parts if part.name not in found]
     if missing:
         raise InputError(
@@ -57,13 +63,15 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
     files
         The file of each table, by its name.
     read
-        Reads the release of one table from a file.
+        Reads the release of one table from a file, or from those columns of it that are the table's.
     """
     pairs: list[Pair] = []
     for part in table.parts or ():
         values = table.values[part.cells]
         own = part.table if np.array_equal(values, part.table.values) else part.table.with_(values=values)
-        pairs.append((part, read(own, files[part.name])))
+        path = files[part.name]
+        beside = [other for other in table.parts or () if other is not part and files[other.name] == path]
+        pairs.append((part, read(own, path, columns=_columns_of_indicator(path, part, beside) if beside else None)))
     kinds = {release.method for _, release in pairs}
     if len(kinds) > 1:
         raise ReleaseError(f"the tables were made by different methods: {', '.join(sorted(kinds))}.")
@@ -76,6 +84,20 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
         return replace(first, table=table, **_cut_intervals(table, pairs))
     changed = {name: _agreed_numbers(table, pairs, name) for name in first.cell_arrays()}
     return replace(first, table=table, **changed)
+
+
+def _columns_of_indicator(path: Path, part: Part, beside: Sequence[Part]) -> dict[str, Any]:
+    """Return a file with several indicators as one of them has it; what belongs to none of them stays."""
+    from cellguard._io.frames import read_frame
+
+    kinds = ("value", "status", "lower", "upper")
+    mine = {part.column_in_sheet(kind).lower(): kind for kind in kinds}
+    others = {other.column_in_sheet(kind).lower() for other in beside for kind in kinds}
+    return {
+        mine.get(name.strip().lower(), name): column
+        for name, column in read_frame(path).items()
+        if name.strip().lower() not in others
+    }
 
 
 def _withheld_everywhere(table: Table, pairs: Sequence[Pair]) -> Any:

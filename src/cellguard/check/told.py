@@ -63,8 +63,9 @@ def told_beside(path: Path) -> Told:
         content = json.loads(read_bytes(manifest, max_bytes=64 << 20))
         if not path.is_dir() and path.name not in content["outputs"]["."]:
             return Told()
-        said = content.get("published_with", {})
-        return _told_by_manifest(content.get("method"), said) if said else Told()
+        return (
+            _told_by_manifest(content["method"], content.get("published_with", {})) if "method" in content else Told()
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError.at(
             manifest, None, "is damaged, and should tell how the release was made.", hint="remove it, or mend it."

@@ -99,6 +99,10 @@ class Part:
     """The period it is about, where that is known: tables of different periods share no cell."""
     source: str = ""
     """The file it was read from, for messages."""
+    sheet: str = ""
+    """The table as it came, where that has several indicators: it is written with all of them side by side."""
+    column: str = ""
+    """How its values are called there."""
     lines: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     """The line of each cell in that file; 0 where a cell has none."""
     cells: IntArray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
@@ -125,6 +129,15 @@ class Part:
         empty = t.fixed & (t.lb == 0) & (t.ub == 0)
         listed = np.flatnonzero(self.lines > 0)
         return np.concatenate([listed[np.argsort(self.lines[listed])], np.flatnonzero((self.lines == 0) & ~empty)])
+
+    def column_in_sheet(self, published: str) -> str:
+        """Return the name of a published column where several indicators stand side by side.
+
+        >>> part = Part(name="t exports", table=Table.from_leaves({"d": ["a"]}, [1]), sheet="t", column="exports")
+        >>> part.column_in_sheet("value"), part.column_in_sheet("status")
+        ('exports', 'exports_status')
+        """
+        return self.column if published == "value" else f"{self.column}_{published}"
 
     def place(self, cell: int) -> str:
         """Return how messages call the place of a cell: the table, and the line of its file."""

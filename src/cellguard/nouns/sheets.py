@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "same_files", "sheet_of_part", "sheets_of",
-    "write_columns", "write_release", "write_sheets",
+    "sheets_of_parts", "write_columns", "write_release", "write_sheets",
 ]  # fmt: skip
 
 
@@ -28,6 +28,13 @@ class Sheet(NamedTuple):
     codes: Mapping[str, Any]
     published: Mapping[str, Any]
     unsafe: bool
+    styles: Mapping[str, Sequence[str]]
+    """How each cell of a published column looks."""
+
+    @classmethod
+    def of(cls, codes: Mapping[str, Any], published: Mapping[str, Any], *, unsafe: bool) -> Sheet:
+        """Return the sheet of one value for each cell."""
+        return cls(codes, published, unsafe, dict.fromkeys(published, _looks(published)))
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -39,25 +46,26 @@ class Sheet(NamedTuple):
 
     def rows(self) -> list[list[tuple[Any, str]]]:
         """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
-        columns, first = self.columns, len(self.codes)
-        last = first + len(self.published)
-        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
+        columns = self.columns
         lists = [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
-        for style, cells in zip(self.styles(), zip(*lists, strict=True), strict=True):
-            looks = ["text" if k < first else style if k < last else "warning" for k in range(len(cells))]
+        n = len(lists[0])
+        styles = [["text"] * n] * len(self.codes) + [list(self.styles[name]) for name in self.published]
+        styles += [["warning"] * n] * (len(columns) - len(styles))
+        rows: list[list[tuple[Any, str]]] = [[(name, "head") for name in columns]]
+        for looks, cells in zip(zip(*styles, strict=True), zip(*lists, strict=True), strict=True):
             shown = ["x" if isinstance(value, float) and np.isnan(value) else value for value in cells]
             rows.append(list(zip(shown, looks, strict=True)))
         return rows
 
-    def styles(self) -> list[str]:
-        """Return how each cell looks by what is published of it."""
-        if "status" in self.published:
-            marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
-            return [marked.get(str(status), "plain") for status in self.published["status"]]
-        if "lower" in self.published:
-            open_ = self.published["lower"] != self.published["upper"]
-            return [str(style) for style in np.where(open_, "changed", "plain")]
-        return ["plain"] * len(next(iter(self.published.values())))  # which cells moved is not told
+
+def _looks(published: Mapping[str, Any]) -> list[str]:
+    """Return how each cell looks by what is published of it."""
+    if "status" in published:
+        marked = {"primary": "primary", "secondary": "secondary", "withheld": "secondary"}
+        return [marked.get(str(status), "plain") for status in published["status"]]
+    if "lower" in published:
+        return [str(style) for style in np.where(published["lower"] != published["upper"], "changed", "plain")]
+    return ["plain"] * len(next(iter(published.values())))  # which cells moved is not told
 
 
 def sheets_of(
@@ -77,11 +85,12 @@ def sheets_of(
 
     published = release.columns(mark_primary=mark_primary)
     if release.table.parts:
-        return {part.name: sheet_of_part(part, published, unsafe=unsafe) for part in release.table.parts}
-    sheets = {name: Sheet(release.table.cell_codes(), published, unsafe)}
+        groups = sheets_of_parts(release.table.parts).items()
+        return {title: _sheet_of_group(group, published, unsafe=unsafe) for title, group in groups}
+    sheets = {name: Sheet.of(release.table.cell_codes(), published, unsafe=unsafe)}
     for title, view in tables_of(release, name, views).items() if len(views) > 1 else ():
         own = {column: x[view.cells] for column, x in published.items()}
-        sheets.setdefault(title, Sheet(view.codes(), own, unsafe))
+        sheets.setdefault(title, Sheet.of(view.codes(), own, unsafe=unsafe))
     return sheets
 
 
@@ -89,7 +98,35 @@ def sheet_of_part(part: Part, published: Mapping[str, Any], *, unsafe: bool = Fa
     """Return what is written of one table of a publication, from what is published of all cells."""
     rows = part.rows()
     own = {name: column[part.cells[rows]] for name, column in published.items()}
-    return Sheet(part.table.cell_codes(rows), own, unsafe)
+    return Sheet.of(part.table.cell_codes(rows), own, unsafe=unsafe)
+
+
+def sheets_of_parts(parts: Sequence[Part]) -> dict[str, list[Part]]:
+    """Return which tables are written side by side, by the name of the file or sheet: the indicators of one that came.
+
+    Those that do not have the same rows (one has totals that were missing, and are nothing in another) stand alone.
+    """
+    together: dict[str, list[Part]] = {}
+    for part in parts:
+        together.setdefault(part.sheet or part.name, []).append(part)
+    out: dict[str, list[Part]] = {}
+    for title, group in together.items():
+        rows = [part.rows() for part in group]
+        alike = len(group) > 1 and all(np.array_equal(own, rows[0]) for own in rows)
+        out |= {title: group} if alike else {part.name: [part] for part in group}
+    return out
+
+
+def _sheet_of_group(group: Sequence[Part], published: Mapping[str, Any], *, unsafe: bool) -> Sheet:
+    """Return what is written of the indicators of one table, side by side."""
+    sheets = [sheet_of_part(part, published, unsafe=unsafe) for part in group]
+    if len(group) == 1:
+        return sheets[0]
+    columns, styles = {}, {}
+    for part, sheet in zip(group, sheets, strict=True):
+        for name, column in sheet.published.items():
+            columns[part.column_in_sheet(name)], styles[part.column_in_sheet(name)] = column, sheet.styles[name]
+    return Sheet(sheets[0].codes, columns, unsafe, styles)
 
 
 def write_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:
@@ -109,7 +146,7 @@ def check_place(path: str | Path, table: Table, layout: str | Path | None = None
     folder = _is_folder(place, table)
     refuse_ending(place, folder=folder)
     if folder:
-        for name, other in same_files([part.name for part in table.parts or ()]):
+        for name, other in same_files([*sheets_of_parts(table.parts or ())]):
             raise InputError(
                 f"tables {other!r} and {name!r} would be written to one file, {file_name(name)}.csv.",
                 hint="give one of them another name, or save a workbook.",
@@ -144,7 +181,7 @@ def write_release(
         for title, sheet in sheets.items():
             write_columns(sheet.columns, place / f"{file_name(title)}.csv")
     else:
-        whole = Sheet(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe)
+        whole = Sheet.of(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe=unsafe)
         write_columns(whole.columns, place)
 
 

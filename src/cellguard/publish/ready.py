@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
     PublicationError.refuse([*wrong, *dated])
     parts = []
+    sheet = entry.title if _fit_beside(own.values(), list(values.values())) else ""
     for indicator, value in values.items():
         try:
             table = Table.from_frame(
@@ -91,11 +92,20 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
                 priority=entry.priority,
                 period=period,
                 source=path.name,
+                sheet=sheet,
+                column=value,
                 lines=_lines_of_cells(table, frame, lines),
             )
         )
     PublicationError.refuse(wrong)
     return parts
+
+
+def _fit_beside(codes: Iterable[str], values: Sequence[str]) -> bool:
+    """Whether several columns of values and what is published with them can stand beside the codes by their names."""
+    more = [f"{column}_{name}" for column in values for name in ("status", "lower", "upper")]
+    names = [name.lower() for name in (*codes, *values, *more)]
+    return len(values) > 1 and len(set(names)) == len(names)
 
 
 def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:

@@ -14,7 +14,7 @@ from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
-from cellguard.nouns.sheets import file_name
+from cellguard.nouns.sheets import file_name, sheets_of_parts
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
@@ -65,22 +65,24 @@ def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ..
         name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
         for name in names
     }
-    for part in table.parts:
-        rows = part.rows()
-        for name, column in _published_columns(folder, file_name(part.name), names, len(rows)).items():
-            columns[name][part.cells[rows]] = column
+    for title, group in sheets_of_parts(table.parts).items():
+        for behind, part in enumerate(group[::-1]):
+            rows = part.rows()
+            for name, column in _published_columns(folder, file_name(title), names, len(rows), behind=behind).items():
+                columns[name][part.cells[rows]] = column
     return _texts_and_kinds(table, columns)
 
 
-def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int) -> dict[str, Any]:
-    """Return what a published file says of its cells: the columns behind the codes."""
+def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int, *, behind: int = 0) -> dict[str, Any]:
+    """Return what a published file says of its cells: the columns behind the codes, and before so many indicators."""
     for mark in ("", "UNSAFE-"):
         for path in (folder / f"{mark}{stem}.csv", folder / f"{mark}{stem}.parquet"):
             if not path.is_file():
                 continue
             frame = read_frame(path)
             last = list(frame)[:-1] if mark else list(frame)
-            own = dict(zip(names, last[-len(names) :], strict=True))
+            end = len(last) - behind * len(names)
+            own = dict(zip(names, last[end - len(names) : end], strict=True))
             found = {
                 k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
             }
