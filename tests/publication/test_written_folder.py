@@ -10,6 +10,10 @@ import pytest
 
 from builders import REGIONS, rows_of, write_columns, write_job
 from cellguard.cli import main
+from cellguard.publish.flags import flagged
+from cellguard.publish.read import read_job
+from cellguard.publish.tables import tabulated
+from cellguard.web.released import published_cells
 
 
 @pytest.fixture(scope="module")
@@ -148,3 +152,16 @@ def test_what_one_indicator_of_a_file_tells_too_much_is_found(wide, tmp_path, ca
     write_columns(tmp_path / "cells.csv", names)
     assert main(["audit", str(wide / "job.toml"), str(tmp_path)]) != 0
     assert "'secret'" in capsys.readouterr().err
+
+
+def test_the_page_reads_each_indicator_from_its_columns(wide):
+    public = protect_wide(wide, "suppress")
+    file = read_job(wide / "job.toml")
+    table = flagged(tabulated(file), file)
+    shown, _ = published_cells(table, public, file.job)
+    rows = rows_of(public / "cells.csv")
+    for part in table.parts:
+        column = part.column_in_sheet("value")
+        assert [shown[cell].replace(",", "") for cell in part.cells[part.rows()]] == [
+            row[column] or "x" for row in rows
+        ]
