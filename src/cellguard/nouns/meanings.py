@@ -132,15 +132,15 @@ class _Dimension:
             guessed = [tree for tree in totals if not (tree.declared or known)]
             if guessed:  # the same word, and nobody says what is below it there
                 raise InputError(
-                    f"dimension {self.name!r}: {root!r} is the total of {guessed[0].place} and an inner code of "
-                    f"{inner[0].place}.",
+                    f"dimension {self.name!r}: {root!r} is the total of {guessed[0].place(root)} and an inner code of "
+                    f"{inner[0].place(root)}.",
                     hint=f'if the table covers that part only, say where = {{{self.name} = "{root}"}}; '
                     "otherwise give its total a code of its own.",
                 )
             if any(s != self._under(root) for s in sets):
                 raise InputError(
-                    f"dimension {self.name!r}: {root!r} is the total of {totals[0].place} and an inner code of "
-                    f"{inner[0].place}, with other parts.",
+                    f"dimension {self.name!r}: {root!r} is the total of {totals[0].place(root)} and an inner code of "
+                    f"{inner[0].place(root)}, with other parts.",
                     hint="give the total a code of its own, or say which part of the population the table covers.",
                 )
 
@@ -155,12 +155,21 @@ class _Tree:
     codes: tuple[str, ...]
     """The same, with the total of a part of the population called by that part."""
     families: tuple[Family, ...]
-    place: str = ""
-    """How messages call the table."""
+    part: Part
+    """The table."""
     declared: bool = False
     """Whether its total is said to be a part of the population."""
     grand: tuple[str, float] | None = None
     """Its indicator and the value of its grand total, which tells whether it covers everybody."""
+
+    def place(self, code: str) -> str:
+        """Return how messages call the table, with the first line that has a code."""
+        table = self.part.table
+        if code not in self.codes:
+            return self.part.place(-1)
+        spelt = self.spelt[self.codes.index(code)]
+        own = [table.coordinates[:, d] == c.index(spelt) for d, c in enumerate(table.codes) if tuple(c) == self.spelt]
+        return self.part.first_place(np.any(own, axis=0)) if own else self.part.place(-1)
 
 
 def _codes_of_part(part: Part, dimension: str) -> _Tree:
@@ -170,7 +179,7 @@ def _codes_of_part(part: Part, dimension: str) -> _Tree:
     if own is None:
         code = part.where.get(dimension)
         alone = () if code is None else (code,)
-        return _Tree(root=None, spelt=alone, codes=alone, families=(), place=part.place(-1))
+        return _Tree(root=None, spelt=alone, codes=alone, families=(), part=part)
     codes = table.codes[own]
     families: list[Family] = [(codes[0], tuple(codes[1:]))]
     if table.hierarchies:
@@ -181,11 +190,10 @@ def _codes_of_part(part: Part, dimension: str) -> _Tree:
         root = part.where[dimension]
         families = [(root if code == codes[0] else code, kids) for code, kids in families]
         renamed = (root, *codes[1:])
-        named = part.place(-1)
-        return _Tree(root=root, spelt=codes, codes=renamed, families=tuple(families), place=named, declared=True)
+        return _Tree(root=root, spelt=codes, codes=renamed, families=tuple(families), part=part, declared=True)
     top = np.flatnonzero(~table.coordinates.any(axis=1))
     grand = (part.indicator, float(table.values[top[0]])) if len(top) and not part.where else None
-    return _Tree(root=codes[0], spelt=codes, codes=codes, families=tuple(families), place=part.place(-1), grand=grand)
+    return _Tree(root=codes[0], spelt=codes, codes=codes, families=tuple(families), part=part, grand=grand)
 
 
 def _leaves_of_codes(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from cellguard._types import FloatArray, IntArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError, PublicationError, not_there
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.table import Table
@@ -143,6 +143,11 @@ class Part:
         """Return how messages call the place of a cell: the table, and the line of its file."""
         line = f", line {self.lines[cell]}" if cell >= 0 and len(self.lines) and self.lines[cell] else ""
         return f"{self.name!r}" + (f" ({self.source}{line})" if self.source else "")
+
+    def first_place(self, cells: BoolArray) -> str:
+        """Return how messages call the first place of some cells: the table, and the first of their lines."""
+        listed = np.flatnonzero(cells & (self.lines > 0)) if len(self.lines) else self.lines
+        return self.place(int(listed[np.argmin(self.lines[listed])]) if len(listed) else -1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -297,7 +302,8 @@ def _refused_periods(parts: Sequence[Part]) -> list[CellguardError]:
     other = next((part for part in dated if part.period != dated[0].period), None)
     if other is None:
         return []
-    text = f"{dated[0].place(-1)} is about {dated[0].period}, {other.place(-1)} about {other.period}."
+    one, two = (part.first_place(np.ones(len(part.lines), bool)) for part in (dated[0], other))
+    text = f"{one} is about {dated[0].period}, {two} about {other.period}."
     return [InputError(text, hint="a publication has one period; or say where = {period = ...} of each table.")]
 
 

@@ -64,7 +64,7 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     dims, wrong = _trees(path, frame, entry, job, next(iter(values.values())), hierarchy)
     wrong += _wrong_codes(path, frame, dims, lines)
     wrong += _wrong_numbers(path, frame, list(values.values()), about, lines)
-    period, dated = _period_of_file(path, frame, [*wanted, *entry.where])
+    period, dated = _period_of_file(path, frame, [*wanted, *entry.where], lines)
     PublicationError.refuse([*wrong, *dated])
     parts = []
     sheet = entry.title if _fit_beside(own.values(), list(values.values())) else ""
@@ -230,13 +230,18 @@ def _is_number(text: Any) -> bool:
         return False
 
 
-def _period_of_file(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
-    """Return the one period of a file, as far as a column tells it."""
+def _period_of_file(
+    path: Path, frame: Mapping[str, Any], taken: Sequence[str], lines: IntArray
+) -> tuple[str, list[CellguardError]]:
+    """Return the one period of a file, as far as a column tells it; the line where a second one begins is told."""
     column = next((name for name in frame if is_period(name) and name not in taken), None)
-    seen = [] if column is None else encode(frame[column])[0]
+    if column is None:
+        return "", []
+    seen, index = encode(frame[column])
     if len(seen) < 2:
         return "".join(seen), []
-    text = f"{path.name}: column {column!r} has {len(seen)} periods."
+    other = int(np.argmax((index != index[0]) & (index >= 0)))
+    text = f"{path.name}: line {lines[other]}: column {column!r} has {len(seen)} periods, and one is needed."
     hint = f'say which: where = {{{column} = "{seen[0]}"}}; or make it a dimension.'
     return "", [InputError(text, hint=hint)]
 

@@ -80,6 +80,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+RULE = """
+[[rules]]
+rule = "min_frequency"
+n = 4
+percent = 10
+[output]
+folder = "out"
+"""
+
+
 def job(folder: Path, *, head: str = "", tables: str = "", rules: str = "", change=lambda text: text):
     path = folder / "job.toml"
     path.write_text(change(JOB.format(head=head, tables=tables, rules=rules)))
@@ -285,18 +295,42 @@ def test_tables_of_different_periods(folder):
         lines = (folder / f"{name}.csv").read_text().splitlines()
         dated = [lines[0] + ",TIME_PERIOD", *(f"{line},{year}" for line in lines[1:])]
         (folder / f"{name}.csv").write_text("\n".join(dated) + "\n")
-    with pytest.raises(CellguardError, match=r"'by sector' \(sector.csv\) is about 2023, 'by size' .* about 2024"):
+    told = r"'by sector' \(sector.csv, line 2\) is about 2023, 'by size' \(size.csv, line 2\) about 2024"
+    with pytest.raises(CellguardError, match=told):
         flagged(tabulated(job(folder)), job(folder))
     lines = (folder / "size.csv").read_text().splitlines()
     again = [line.replace(",2024", ",2023") for line in lines[1:]]
     (folder / "size.csv").write_text("\n".join([*lines, *again]) + "\n")
-    with pytest.raises(CellguardError, match="column 'TIME_PERIOD' has 2 periods"):
+    with pytest.raises(CellguardError, match=r"size.csv: line 23: column 'TIME_PERIOD' has 2 periods"):
         tabulated(job(folder))
     one = job(
         folder, change=lambda t: t.replace("total = {{region", "total = {region").replace(
             "total = {region", 'where = {TIME_PERIOD = "2023"}\ntotal = {region')
     )  # fmt: skip
     assert flagged(tabulated(one), one).n_cells == 42  # the rows of that year alone, linked with the other table's
+
+
+def test_a_total_that_is_an_inner_code_elsewhere_names_both_lines(folder):
+    listed = rows(LEAVES.sum(axis=2), ["a", "large"], ("region", "size"))
+    for row in listed:
+        row["size"] = {"Total": "a", "a": "b"}.get(str(row["size"]), row["size"])
+    write(folder / "size.csv", listed)
+    more = """[[tables]]
+name = "odd"
+file = "size.csv"
+dimensions = ["region", "sector"]
+columns = {sector = "size"}
+total = {sector = "a"}
+count = "firms"
+value = "turnover"
+"""
+    one = job(
+        folder,
+        change=lambda t: t.partition('[[tables]]\nname = "by size"')[0].replace("[dimensions.size]", "") + more + RULE,
+    )
+    told = r"'a' is the total of 'odd' \(size.csv, line 2\) and an inner code of 'by sector' \(sector.csv, line 3\)"
+    with pytest.raises(CellguardError, match=told):
+        flagged(tabulated(one), one)
 
 
 def test_codes_that_no_table_has_are_refused_in_rules(folder):
