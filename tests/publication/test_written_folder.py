@@ -165,3 +165,30 @@ def test_the_page_reads_each_indicator_from_its_columns(wide):
         assert [shown[cell].replace(",", "") for cell in part.cells[part.rows()]] == [
             row[column] or "x" for row in rows
         ]
+
+
+# ---------------------------------------------------------------- linked tables of one value
+
+
+def test_a_folder_of_linked_tables_is_audited_with_all_its_files(office, tmp_path, capsys):
+    job = write_job(
+        tmp_path, "region", "sector", "size", name="linked", data={"file": str(office / "firms.csv"), "value": "turnover"},
+        tables=[{"name": "sectors", "dimensions": ["region", "sector"]}, {"dimensions": ["region", "size"]}],
+        rules=[{"rule": "min_frequency", "n": 3, "percent": 10}], output={"folder": "out", "formats": ["csv", "sdmx"]},
+    )  # fmt: skip
+    assert main(["protect", str(job), "--quiet"]) == 0
+    public = tmp_path / "out" / "public"
+    capsys.readouterr()
+    assert main(["audit", str(job), str(public), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["checked"] > 3
+    rows = rows_of(public / "sectors.csv")
+    hidden = next(row for row in rows if row["status"] == "withheld")
+    firms = rows_of(office / "firms.csv")
+    mine = [row for row in firms if all(hidden[d] in (row[d], "Total") for d in ("region", "sector"))]
+    hidden["status"], hidden["value"] = "published", str(sum(int(row["turnover"]) for row in mine))
+    write_columns(public / "sectors.csv", {name: [row[name] for row in rows] for name in rows[0]})
+    assert main(["audit", str(job), str(public), "--json"]) != 0  # another file withholds it
+    (public / "linked.csv").unlink()
+    capsys.readouterr()
+    assert main(["audit", str(job), str(public)]) == 1
+    assert "no file in it has all cells" in capsys.readouterr().err

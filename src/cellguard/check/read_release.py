@@ -64,7 +64,8 @@ def read_release(
         index, or neither if the rows are in the table's order; then a value and possibly a status
         (withheld cells are blank, or marked as in tau-ARGUS and sdcTable), or a lower and an upper
         end. Or a text file with the index of a secondary suppression in each line, as suppression
-        solvers write them. Of a publication a folder with a file for each table, named like it, or table -> file.
+        solvers write them. Of a publication a folder with a file for each table, named like it, or table -> file;
+        of linked tables a folder in which one file has all cells.
     method
         ``suppress``, ``intervals``, ``round``, ``perturb`` or ``adjust``; found from the columns unless given.
     base, step
@@ -86,10 +87,13 @@ def read_release(
     if not isinstance(path, Mapping):
         how = how.completed(Path(path))
     read = partial(_read_file, how=how, ignore=ignore, marks_only=marks_only)
-    if isinstance(path, Mapping) or (table.parts and Path(path).is_dir()):
-        from cellguard.check.read_tables import files_of_tables, read_tables
+    if isinstance(path, Mapping) or (table.dimensions and Path(path).is_dir()):
+        from cellguard.check.read_tables import files_of_tables, linked_tables_of_folder, read_tables
 
-        release = read_tables(table, files_of_tables(table.parts or (), path), read)
+        if table.parts or isinstance(path, Mapping):
+            release = read_tables(table, files_of_tables(table.parts or (), path), read)
+        else:
+            release = replace(read_tables(*linked_tables_of_folder(table, Path(path)), read), table=table)
     else:
         release = read(table, Path(path))
     return _with_kept(release, how.keep) if isinstance(release, Rounding) else release

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.exceptions import InputError, ReleaseError, did_you_mean
+from cellguard.nouns.attacker import EXTERNAL
+from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.publication import Part
 from cellguard.nouns.release import Intervals, Release, Suppression
 from cellguard.nouns.sheets import file_name
@@ -20,7 +22,7 @@ from cellguard.nouns.sheets import file_name
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["files_of_tables", "read_tables"]
+__all__ = ["files_of_tables", "linked_tables_of_folder", "read_tables"]
 
 _ENDINGS = (".csv", ".parquet", ".csv.gz", ".tab", ".tsv")
 Pair = tuple[Part, Release]
@@ -51,6 +53,41 @@ def files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str 
             hint="a file for each table is needed, named like the table; what was not published tells nothing.",
         )
     return found
+
+
+def linked_tables_of_folder(table: Table, folder: Path) -> tuple[Table, dict[str, Path]]:
+    """Return a table of linked ones with those that a folder shows of it apart, and their files.
+
+    One file, named like the table, has all cells. Every other file shows those that are at the total of the
+    dimensions for which it has no column.
+    """
+    from cellguard._io.frames import read_frame
+
+    ours = [path for path in sorted(folder.iterdir()) if path.name.lower().endswith(_ENDINGS)]
+    paths = [path for path in ours if not path.name.lower().endswith(".sdmx.csv")]  # a copy of another file
+    parts = []
+    for path in paths:
+        shown = {name.strip().lstrip("'").lower() for name in read_frame(path)}
+        dims = [d for d, name in enumerate(table.dimensions) if name.lower() in shown]
+        parts.append(_part_of_linked(table, path.name, dims))
+    whole = [part for part in parts if len(part.cells) == table.n_cells]
+    if not whole:
+        hint = "name the file; of linked tables one with all cells is needed, of a publication one for each table."
+        raise InputError(f"{folder}: is a folder, and no file in it has all cells of the table.", hint=hint)
+    parts = [*whole, *(part for part in parts if len(part.cells) < table.n_cells)]
+    return table.with_(parts=tuple(parts)), {path.name: path for path in paths}
+
+
+def _part_of_linked(table: Table, name: str, dims: list[int]) -> Part:
+    """Return the cells that are at the total of all but some dimensions, as a table of these."""
+    others = [d for d in range(len(table.dimensions)) if d not in dims]
+    cells = np.flatnonzero(~table.coordinates[:, others].any(axis=1))
+    own: dict[str, Any] = {array: getattr(table, array)[cells] for array in CELL_ARRAYS}
+    own |= {"coordinates": table.coordinates[cells][:, dims], "relations": table.relations[:0][:, cells]}
+    own |= {"rhs": table.rhs[:0], "dimensions": tuple(table.dimensions[d] for d in dims)}
+    own |= {"codes": tuple(table.codes[d] for d in dims), "hierarchies": (), "attackers": (EXTERNAL,)}
+    own |= {"counts": None, "statistics": None, "flags": None, "insiders": False}
+    return Part(name=name, table=replace(table, **own), cells=cells)
 
 
 def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:

@@ -29,7 +29,7 @@ def command(
             metavar="RELEASE",
             show_default=False,
             help="What was published: .csv or .parquet, a text file with the index of a suppressed cell in each line, "
-            "or a folder with a file for each table of a publication.",
+            "or a folder with a file for each table of a publication or of linked tables.",
         ),
     ],
     asked: ReleaseAsked,
