@@ -22,6 +22,7 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.by_clusters import audited_by_clusters, several_clusters
+from cellguard.check.cross import judged_by_the_cross
 from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
 from cellguard.exceptions import InputError
@@ -268,6 +269,7 @@ def audit(
     exact: bool = False,
     integer: bool | None = None,
     everywhere: bool = True,
+    cross: bool = True,
     jobs: int | None = None,
     time_limit_s: float = float("inf"),
 ) -> Audit:
@@ -286,6 +288,9 @@ def audit(
     everywhere
         Hold respondents off every sensitive cell that they do not know themselves; otherwise only off those near
         what they know, against which methods plan first.
+    cross
+        Of linked tables that share dimensions in a cycle: the attacker knows that nothing in their unpublished cross
+        is negative (up to 50,000 cells of it; over real numbers, and not for respondents).
     jobs
         Parts of the table to search at the same time, through joblib: one unless given, or what an
         enclosing ``joblib.parallel_config`` (threads, processes, a Dask or Ray cluster) says.
@@ -303,7 +308,8 @@ def audit(
         raise InputError("the table holds numbers that are not whole.", hint="leave the option `integer` out.")
     exact = exact or (integer and table.n_cells <= WHOLE_CELLS)
     options: dict[str, Any] = {
-        "exact": exact, "integer": integer, "everywhere": everywhere, "jobs": jobs, "time_limit_s": deadline.left,
+        "exact": exact, "integer": integer, "everywhere": everywhere, "cross": cross, "jobs": jobs,
+        "time_limit_s": deadline.left,
     }  # fmt: skip
     if isinstance(release, Adjustment):
         findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of(table)]
@@ -316,7 +322,14 @@ def audit(
 
 @on_one_blas_thread
 def _findings(
-    release: Release, *, exact: bool, integer: bool, everywhere: bool, jobs: int | None, time_limit_s: float
+    release: Release,
+    *,
+    exact: bool,
+    integer: bool,
+    everywhere: bool,
+    cross: bool,
+    jobs: int | None,
+    time_limit_s: float,
 ) -> list[Finding]:
     """Find what the attackers can compute from a release whose tables hang together.
 
@@ -335,7 +348,7 @@ def _findings(
     with remembering():  # what shows a level kept from one group of attackers is tried for the next
         for group in _groups_of_attackers(many):
             findings += _findings_of_many(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
-    return findings
+    return judged_by_the_cross(release, findings, deadline) if cross else findings
 
 
 def _groups_of_attackers(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:

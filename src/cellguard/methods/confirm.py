@@ -9,6 +9,7 @@ import numpy as np
 
 from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
+from cellguard.methods.cross import audit_without_the_cross
 from cellguard.methods.demands import needs_of
 from cellguard.methods.limits import Limits
 from cellguard.nouns.levels import Levels
@@ -31,7 +32,7 @@ def missed_cells(release: Release, limits: Limits) -> list[IntArray]:
     if not any(len(need.cells) for need in needs_of(release.table)):
         check_release(release)
         return []
-    found = release.audit(everywhere=False, time_limit_s=limits.last_word.at_least())
+    found = audit_without_the_cross(release, everywhere=False, time_limit_s=limits.last_word.at_least())
     cells = [finding.cells[~finding.safe] for finding in found.findings]
     return cells if any(len(some) for some in cells) else []
 

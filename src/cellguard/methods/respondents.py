@@ -19,6 +19,7 @@ import numpy as np
 
 from cellguard._engine.ranges.shown import remembering
 from cellguard._interrupt import was_interrupted
+from cellguard.methods.cross import audit_without_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
 from cellguard.nouns.levels import required_levels, with_respondents
 from cellguard.nouns.release import Status
@@ -204,7 +205,7 @@ class _Rounds:
         return replace(release, bound=bound, status=Status.OPTIMAL if closed else release.status)
 
     def _audit(self, release: Release) -> Audit:
-        found = release.audit(time_limit_s=self.last_word.at_least(_LEAST_S))
+        found = audit_without_the_cross(release, time_limit_s=self.last_word.at_least(_LEAST_S))
         self.audited_s = found.seconds
         return found
 

@@ -13,7 +13,7 @@ from cellguard._engine.numbers.multiples import without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
-from cellguard.nouns.cross import with_relations_of_the_cross
+from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import additive
 from cellguard.nouns.table import Table
@@ -169,7 +169,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
         refuse_doubled(table)
     if reading.known_zeros:
         table = table.with_known_zeros(read.empty(table, given_values))
-    return with_relations_of_the_cross(table) if missing == "unpublished" else table
+    return with_the_cross(table) if missing == "unpublished" else table
 
 
 def _require_option(option: str, given: object, allowed: tuple[object, ...]) -> None:

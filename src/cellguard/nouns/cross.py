@@ -1,12 +1,13 @@
-"""What empty cells of linked tables tell about their cross, which is not published, as relations of the table."""
+"""The cross of linked tables, which is not published: its cells, and what the empty ones tell as relations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._types import BoolArray, FloatArray
+from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.nouns.checks import residuals
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["empty_cells", "relations_that_hold", "with_relations_of_the_cross"]
+__all__ = ["crosses_of_cells", "empty_cells", "relations_that_hold", "with_the_cross"]
 
 
 def empty_cells(table: Table) -> BoolArray:
@@ -28,21 +29,30 @@ def relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
     return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
 
 
-def with_relations_of_the_cross(table: Table) -> Table:
-    """Return a table whose crossings share dimensions in a cycle with what its empty cells tell besides."""
+def with_the_cross(table: Table) -> Table:
+    """Return a table whose crossings share dimensions in a cycle with their cross, and what empty cells tell of it."""
     if len(table.dimensions) < 3 or len(table.hierarchies) < len(table.dimensions):
         return table
+    from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
+
     empty = empty_cells(table)
-    if not empty.any():
+    leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
+    cross = cross_of_tables(table.coordinates, leaves, empty)
+    if cross is None:
+        return table
+    table = table.with_(crosses=(cross,))
+    more = relations_that_hold(relations_of_the_cross(cross, empty, table.relations), table.values)
+    if not more.shape[0] or not empty.any():
         return table
     from scipy.sparse import vstack
 
-    from cellguard._engine.space.cross import relations_of_the_cross
-
-    leaves = [np.isin(np.arange(len(h)), h.leaves[h.leaves > 0]) for h in table.hierarchies]
-    found = relations_of_the_cross(table.coordinates, leaves, empty, table.relations)
-    more = relations_that_hold(found, table.values)
-    if not more.shape[0]:
-        return table
     rhs = np.concatenate([table.rhs, np.zeros(more.shape[0])])
     return table.with_(relations=vstack([table.relations, more], format="csr"), rhs=rhs)
+
+
+def crosses_of_cells(crosses: Sequence[IntArray], cells: IntArray, n: int) -> tuple[IntArray, ...]:
+    """Return the crosses of some cells of a table of `n`, by their own numbers; one that needs others is left out."""
+    place = np.full(n, -1, np.int64)
+    place[cells] = np.arange(len(cells))
+    moved = (place[cross] for cross in crosses)
+    return tuple(cross for cross in moved if len(cross) and (cross >= 0).all())

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.space.cell_grid import distinct_cells, keys_of, locate, relations_between
-from cellguard._engine.space.cross import relations_of_the_cross
+from cellguard._engine.space.cross import cross_of_tables, relations_of_the_cross
 from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
 from cellguard.nouns.assemble import cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, residuals
-from cellguard.nouns.cross import empty_cells, relations_that_hold
+from cellguard.nouns.cross import crosses_of_cells, empty_cells, relations_that_hold
 from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
@@ -65,7 +65,9 @@ def assemble(
     across = relations_that_hold(_relations_across_tables(meanings, codes, sizes, cells), values)
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_cells(tables, place, len(cells))
-    T = vstack([T, relations_that_hold(_relations_of_the_cross(meanings, codes, cells, empty, T), values)])
+    crosses = _crosses_of_indicators(meanings, codes, cells, empty)
+    of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in crosses if empty.any()]
+    T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
     T, rhs = distinct_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
@@ -78,7 +80,7 @@ def assemble(
     placed = tuple(replace(part, cells=p) for part, p in zip(parts, place, strict=True))
     shown = tuple(part for part in placed if not part.hidden)
     library = next((part.table.library for part in placed if part.table.library is not None), None)
-    table = Table(relations=T, rhs=rhs, parts=shown, library=library, **{**fields, **described})
+    table = Table(relations=T, rhs=rhs, parts=shown, library=library, crosses=crosses, **{**fields, **described})
     cluster_of, names = clusters(table, shown)
     return kind(
         parts=placed, equations=equations, table=table, clusters=names, cluster_of=cluster_of, tolerance=tolerance
@@ -166,28 +168,36 @@ def _empty_cells(tables: Sequence[Table], place: Sequence[IntArray], n: int) -> 
     return empty
 
 
-def _relations_of_the_cross(
-    meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray, known: csr_array
-) -> csr_array:
-    """Return what empty cells tell of each indicator about the cross of all tables, which is not published."""
-    from scipy.sparse import csr_array, vstack
-
+def _crosses_of_indicators(
+    meanings: Meanings, codes: dict[str, tuple[str, ...]], cells: Coordinates, empty: BoolArray
+) -> tuple[IntArray, ...]:
+    """Return the cross of all tables of each indicator, which is not published, where it can tell something."""
     several = next(iter(codes)) == "indicator" and "indicator" not in meanings.codes
     dimensions = [d for d in codes if d in meanings.codes]
     leaves = []
     for d in dimensions:
         totals = {code for code, kids in meanings.families.get(d, ()) if set(kids) != {code}}
         leaves.append(np.array([k > 0 and code not in totals for k, code in enumerate(codes[d])]))
-    found = [csr_array((0, len(cells)))]
+    out = []
     for number in np.unique(cells[:, 0]) if several else [None]:
         mine = np.arange(len(cells)) if number is None else np.flatnonzero(cells[:, 0] == number)
-        own = cells[mine][:, int(several) :]
-        others = np.ones(len(cells))
-        others[mine] = 0.0
-        rows = np.flatnonzero(abs(known) @ others == 0)
-        more = relations_of_the_cross(own, leaves, empty[mine], csr_array(csr_array(known[rows])[:, mine]))
-        found.append(csr_array((more.data, mine[more.indices], more.indptr), shape=(more.shape[0], len(cells))))
-    return csr_array(vstack(found))
+        cross = cross_of_tables(cells[mine][:, int(several) :], leaves, empty[mine])
+        if cross is not None and len(cross):
+            out.append(mine[cross])
+    return tuple(out)
+
+
+def _relations_of_the_cross(
+    cross: IntArray, indicators: int, cells: Coordinates, empty: BoolArray, known: csr_array
+) -> csr_array:
+    """Return what the empty cells of one indicator tell about its cross."""
+    from scipy.sparse import csr_array
+
+    own = cells[:, 0] == cells[cross[0, 0], 0] if indicators > 1 else np.ones(len(cells), bool)
+    mine = np.flatnonzero(own)
+    rows = np.flatnonzero(abs(known) @ (~own).astype(float) == 0)
+    more = relations_of_the_cross(np.searchsorted(mine, cross), empty[mine], csr_array(csr_array(known[rows])[:, mine]))
+    return csr_array((more.data, mine[more.indices], more.indptr), shape=(more.shape[0], len(cells)))
 
 
 def _relations_of_equations(
@@ -303,6 +313,7 @@ def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> T
         "insiders": any(a.derived for a in people) if respondents else False if table.insiders is False else None,
         "flags": None,
         "parts": None,
+        "crosses": crosses_of_cells(table.crosses, cells, table.n_cells),
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole

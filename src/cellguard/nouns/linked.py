@@ -12,7 +12,7 @@ from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import cell_name, derive_relations
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.cross import with_relations_of_the_cross
+from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import shared_values
 from cellguard.nouns.table import Table
@@ -54,7 +54,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
     )
     PublicationError.refuse(wrong)
     fields = merged_fields(tables, place, values)
-    return with_relations_of_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
+    return with_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
 
 
 def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:

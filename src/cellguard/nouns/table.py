@@ -90,6 +90,8 @@ class Table:
     """Statistics of the contributions (:class:`cellguard.data.rules.CellStatistics`), when made from microdata."""
     flags: Any = None
     """Which rule made each cell sensitive (:class:`cellguard.data.rules.Flags`), when rules did."""
+    crosses: tuple[IntArray, ...] = ()
+    """Of linked tables, for each indicator: the unpublished cells of their cross, as the cells that each counts in."""
     library: str | None = None
     """The library of the frame that it was made from (pandas, polars, pyarrow): releases come back as one of its."""
     parts: Any = None

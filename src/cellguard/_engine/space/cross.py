@@ -8,7 +8,8 @@ empty there are more: where mines and power stations are large and everything el
 region less its power stations are its mines.
 
 Tables that hang together like a tree (no cycle of shared dimensions) tell nothing in this way: whatever fits each of
-them is the margins of some cross. That a cell of the cross is not negative is not used.
+them is the margins of some cross. What else is known of the cross, that nothing in it is negative, stands in
+:mod:`cellguard._engine.ranges.cross_reach`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scipy.sparse import csr_array, vstack
 from cellguard._engine.space.reduce import independent_rows, with_whole_coefficients
 from cellguard._types import BoolArray, Coordinates, IntArray
 
-__all__ = ["relations_of_the_cross"]
+__all__ = ["cross_of_tables", "relations_of_the_cross"]
 
 Layout = frozenset[int]
 """The dimensions of a table."""
@@ -34,10 +35,10 @@ _FIRST = 2
 """The elimination begins with so many cells of the cross for each published one."""
 
 
-def relations_of_the_cross(
-    coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray, known: csr_array
-) -> csr_array:
-    """Return relations between cells that no known one implies, since much of the cross is empty.
+def cross_of_tables(coordinates: Coordinates, leaves: Sequence[BoolArray], empty: BoolArray) -> IntArray | None:
+    """Return the cells of the cross that may be filled, as the published cells that each counts in.
+
+    None where the cross is published itself, where the tables form a tree, and where it has too many cells.
 
     Parameters
     ----------
@@ -47,17 +48,17 @@ def relations_of_the_cross(
         Dimension by dimension: which codes are no sums of others.
     empty
         Cells that everybody knows to be empty.
-    known
-        The relations that are known.
     """
     if np.all([leaf[coordinates[:, d]] for d, leaf in enumerate(leaves)], axis=0).any():
-        return csr_array((0, len(coordinates)))  # the cross itself is published
+        return None
     tables = _tables(coordinates, leaves)
     core = _cyclic(list(tables))
-    cross = _filled([(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates)
-    if cross is None:
-        return csr_array((0, len(coordinates)))
-    return _unknown(_left_null_space(cross, len(coordinates)), known, empty)
+    return _filled([(layout, tables[layout][~empty[tables[layout]]]) for layout in core], coordinates)
+
+
+def relations_of_the_cross(cross: IntArray, empty: BoolArray, known: csr_array) -> csr_array:
+    """Return relations between cells that no known one implies, since much of the cross is empty."""
+    return _unknown(_left_null_space(cross, len(empty)), known, empty)
 
 
 def _tables(coordinates: Coordinates, leaves: Sequence[BoolArray]) -> dict[Layout, IntArray]:

@@ -302,7 +302,7 @@ class _Tabulation:
         self, parts: Sequence[CrossingMargins], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]
     ) -> Table:
         from cellguard.nouns.assemble import coordinates, derive_relations
-        from cellguard.nouns.cross import with_relations_of_the_cross
+        from cellguard.nouns.cross import with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
         cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
@@ -321,4 +321,4 @@ class _Tabulation:
             coordinates=cells,
             **fields,
         )
-        return with_relations_of_the_cross(table.with_known_zeros(statistics.count == 0)) if self.known_zeros else table
+        return with_the_cross(table.with_known_zeros(statistics.count == 0) if self.known_zeros else table)

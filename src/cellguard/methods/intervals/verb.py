@@ -15,6 +15,7 @@ import numpy as np
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
+from cellguard.methods.cross import against_the_cross
 from cellguard.methods.intervals import METHOD
 from cellguard.methods.intervals.classes import classes
 from cellguard.methods.intervals.grid import Published
@@ -41,6 +42,7 @@ _NONE = "the limit was reached before any intervals were found and confirmed."
 
 @in_any_case(METHOD)
 @takes_publications
+@against_the_cross()
 @against_respondents(near=False)
 @on_one_blas_thread
 def intervals(

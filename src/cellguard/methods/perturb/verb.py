@@ -22,6 +22,7 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
 from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
+from cellguard.methods.cross import against_the_cross
 from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
@@ -40,6 +41,7 @@ __all__ = ["perturb"]
 
 @in_any_case(METHOD)
 @takes_publications
+@against_the_cross()
 @against_respondents(near=False)
 @on_one_blas_thread
 def perturb(

@@ -35,7 +35,7 @@ class PatternVerdict:
 def judge(table: Table, pattern: BoolArray, deadline: Deadline) -> PatternVerdict:
     """Ask the audit, until the deadline."""
     release = Suppression(table=table, status=Status.FEASIBLE, objective=0.0, suppressed=pattern)
-    found = audit(release, everywhere=False, time_limit_s=deadline.at_least(_LEAST_S))
+    found = audit(release, everywhere=False, cross=False, time_limit_s=deadline.at_least(_LEAST_S))
     if found.safe or not found.checked:
         return PatternVerdict(safe=True)
     failing = [(k, f.cells[~f.safe]) for k, f in enumerate(found.findings)]

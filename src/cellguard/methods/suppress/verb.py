@@ -13,6 +13,7 @@ from cellguard._engine.ranges.shown import remembering
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
+from cellguard.methods.cross import against_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import in_any_case
 from cellguard.methods.respondents import against_respondents
@@ -43,14 +44,27 @@ def _mend(release: Release, found: Audit, deadline: Deadline) -> Suppression | N
 
     old = cast("Suppression", release)
     more = mended(old.suppressed, found, deadline)
-    if more is None:
-        return None
-    objective = float(old.table.weights[more & ~old.table.sensitive].sum())
-    return replace(old, suppressed=more, objective=objective, status=Status.FEASIBLE)  # what was optimal asked for less
+    return None if more is None else _withholding(old, more)
+
+
+def _withholding(release: Suppression, more: BoolArray) -> Suppression:
+    """Return the release with more withheld: what was optimal asked for less."""
+    objective = float(release.table.weights[more & ~release.table.sensitive].sum())
+    return replace(release, suppressed=more, objective=objective, status=Status.FEASIBLE)
+
+
+def _close_the_cross(release: Release, found: Audit, deadline: Deadline) -> Suppression | None:
+    """Withhold more, so that nobody comes closer by what he knows of the unpublished cross."""
+    from cellguard.methods.suppress.mend import mended_with_the_cross
+
+    old = cast("Suppression", release)
+    more = mended_with_the_cross(old, found, deadline)
+    return None if more is None else _withholding(old, more)
 
 
 @in_any_case(METHOD)
 @takes_publications
+@against_the_cross(_close_the_cross)
 @against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend)
 @on_one_blas_thread
 def suppress(

@@ -1,0 +1,203 @@
+"""How far cells can move when the unpublished cross of linked tables is not negative.
+
+Tables of region by activity, activity by size and region by size are margins of one table of all three. Somebody who
+knows that nothing in it is negative holds only those margins possible that such a cross has: more than the relations
+between the tables say, and much more where published cells are nearly empty. So a movement of published cells counts
+only with a movement of the cross behind it.
+
+The true cross is not needed. Any x >= 0 with the true margins will do to begin with: what is possible is convex, and
+does not depend on where one stands in it. Fitting margin after margin to ones (iterative proportional fitting) finds
+the x farthest from all zeros in a few sweeps. Movements of all cells that are looked for are asked together first; one
+program shows most of them, and each of the others has a program of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_array, diags_array, hstack, vstack
+
+from cellguard._engine.clock import Deadline
+from cellguard._engine.solvers.lp import ONCE, WARM, LinearModel, LinearProgram
+from cellguard._types import BoolArray, FloatArray, IntArray
+
+__all__ = ["CrossReach"]
+
+_MOST = 50_000
+"""Cells of crosses beyond which programs take too long."""
+_SWEEPS = 1_000
+_FITS = 1e-11
+"""Relative distance from its margins at which a cross fits."""
+_DENSE = 4_000
+"""Relations beyond which a dense factorization takes too long."""
+_REACHED = 1 - 1e-7
+"""Share of a movement that counts as the whole."""
+
+
+class CrossReach:
+    """Movements of published cells, each with a movement of the cross."""
+
+    def __init__(self, relations: csr_array, crosses: Sequence[IntArray], values: FloatArray, x: FloatArray) -> None:
+        self.n = len(values)
+        self.unit = float(np.median(np.abs(values[values != 0]))) if values.any() else 1.0
+        self.x = x / self.unit
+        cells = np.concatenate([cross.ravel() for cross in crosses])
+        width = np.concatenate([np.full(len(cross), cross.shape[1]) for cross in crosses])
+        counted = csr_array(
+            (np.ones(len(cells)), (cells, np.repeat(np.arange(len(width)), width))), shape=(self.n, len(width))
+        )
+        leaves = np.unique(cells)
+        of_leaves = csr_array((-np.ones(len(leaves)), (np.arange(len(leaves)), leaves)), shape=(len(leaves), self.n))
+        without = csr_array((relations.shape[0], len(width)))
+        self.A = csr_array(vstack([hstack([relations, without]), hstack([of_leaves, counted[leaves]])]))
+
+    @classmethod
+    def of(cls, relations: csr_array, crosses: Sequence[IntArray], values: FloatArray) -> CrossReach | None:
+        """Return it for the values of a table; None where they are not the margins of anything, or it is too large."""
+        if not crosses or sum(map(len, crosses)) > _MOST:
+            return None
+        fits = [_fitted(cross, values) for cross in crosses]
+        found = [x for x in fits if x is not None]
+        return cls(relations, crosses, values, np.concatenate(found)) if len(found) == len(crosses) else None
+
+    def shown(
+        self, cells: IntArray, asked: tuple[FloatArray, FloatArray], bounds: tuple[FloatArray, FloatArray],
+        deadline: Deadline,
+    ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+        """Return how far each cell is shown to go down and up, at least; as far as asked, where that is possible.
+
+        Parameters
+        ----------
+        cells
+            Cells to move.
+        asked
+            How far each should go down and up.
+        bounds
+            Least and largest movement of every cell.
+        deadline
+            When to stop; what was not shown until then is not.
+        """
+        low = np.concatenate([bounds[0] / self.unit, -self.x])
+        high = np.concatenate([bounds[1] / self.unit, np.full(len(self.x), np.inf)])
+        need = np.zeros((2, self.n))
+        need[:, cells] = np.array(asked) / self.unit
+        furthest = self._spread(cells, need, low, high)
+        program: LinearProgram | None = None
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            for cell in cells.tolist():
+                if furthest[side, cell] >= _REACHED * need[side, cell] or deadline.passed:
+                    continue
+                program = program or LinearProgram(LinearModel(self.A, 0.0, 0.0, low, high), WARM)
+                one = np.array([cell])
+                program.set_costs(one, np.array([-sign]))
+                found = program.solve(time_limit_s=deadline.at_least(), duals=False)
+                program.set_costs(one, np.zeros(1))
+                if self._holds(found.x):
+                    furthest = np.maximum(furthest, [-found.x[: self.n], found.x[: self.n]])
+        return furthest[0, cells] * self.unit, furthest[1, cells] * self.unit
+
+    def _spread(self, cells: IntArray, need: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return how far cells go, down and up, by movements that spread over everything by its size.
+
+        The least sum of squares of relative movements is one linear system, the same for every cell; most cells
+        reach their levels so, since nothing must move by more than it is.
+        """
+        furthest = np.zeros((2, self.n))
+        free = np.flatnonzero(low < high)
+        size = np.concatenate([np.minimum(-low[: self.n], high[: self.n]), self.x])[free]
+        size = np.where(np.isfinite(size), size, 1.0)
+        A = csr_array(self.A[:, free])
+        D = diags_array(size)
+        G = (A @ D @ A.T).toarray()
+        if not len(free) or len(G) > _DENSE:
+            return furthest
+        G[np.diag_indices(len(G))] += 1e-12 * max(float(np.diag(G).max(initial=0.0)), 1e-300)
+        factor = cho_factor(G, check_finite=False)
+        place = np.full(self.A.shape[1], -1, np.int64)
+        place[free] = np.arange(len(free))
+        for cell in cells[place[cells] >= 0].tolist():
+            k = place[cell]
+            z = -(A.T @ cho_solve(factor, A[:, [k]].toarray()[:, 0] * size[k], check_finite=False)) * size
+            z[k] += size[k]
+            if not z[k] > 0:
+                continue
+            for side, sign in ((0, -1.0), (1, 1.0)):
+                move = np.zeros(self.A.shape[1])
+                move[free] = z * (sign / z[k])
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    steps = np.where(move > 0, high / move, np.where(move < 0, low / move, np.inf))
+                move *= min(float(steps.min()), need[side, cell])
+                if self._holds(move):
+                    furthest = np.maximum(furthest, [-move[: self.n], move[: self.n]])
+        return furthest
+
+    def _holds(self, x: FloatArray) -> bool:
+        """Whether a movement satisfies every relation, and leaves nothing negative, whatever the solver says."""
+        if not np.isfinite(x).all():
+            return False
+        slack = 1e-7 * np.maximum(1.0, abs(self.A) @ np.abs(x))
+        return bool((np.abs(self.A @ x) <= slack).all() and (self.x + x[self.n :] >= -1e-7 * (1.0 + self.x)).all())
+
+    def cheapest(
+        self, cell: int, by: float, free: BoolArray, prices: FloatArray, bounds: tuple[FloatArray, FloatArray],
+        deadline: Deadline,
+    ) -> BoolArray | None:  # fmt: skip
+        """Return which cells move when one moves by so much, at the least price of those that are not free; or None.
+
+        `bounds` are the least and the largest movement of every cell if it may move.
+        """
+        paid = np.flatnonzero(~free & (bounds[0] < bounds[1]))
+        low, high = bounds[0] / self.unit, bounds[1] / self.unit
+        low[cell] = high[cell] = by / self.unit
+        k, m = len(paid), len(self.x)
+        # what a cell that costs moves by, up and down
+        split = csr_array((np.ones(k), (np.arange(k), paid)), shape=(k, self.n + m))
+        eye = csr_array((np.ones(k), (np.arange(k), np.arange(k))), shape=(k, k))
+        A = vstack([hstack([self.A, csr_array((self.A.shape[0], 2 * k))]), hstack([split, -eye, eye])])
+        price = np.concatenate(
+            [np.zeros(self.n + m), np.tile(prices[paid] / max(prices[paid].max(initial=0.0), 1e-300), 2)]
+        )
+        lower = np.concatenate([low, -self.x, np.zeros(2 * k)])
+        upper = np.concatenate([high, np.full(m + 2 * k, np.inf)])
+        found = LinearProgram(LinearModel(A, 0.0, 0.0, lower, upper, price), ONCE).solve(
+            time_limit_s=deadline.at_least(), duals=False
+        )
+        if not found.optimal or not self._holds(found.x[: self.n + m]):
+            return None
+        moved = np.abs(found.x[: self.n]) > 1e-9 * np.maximum(1.0, np.abs(by) / self.unit)
+        return np.asarray(moved & ~free)
+
+
+def _fitted(cross: IntArray, values: FloatArray) -> FloatArray | None:
+    """Return numbers of a cross that have the true margins and are as far from zero as can be; None where none fit."""
+    x = np.ones(len(cross))
+    n = len(values)
+    scale = np.maximum(np.abs(values), 1e-9 * np.abs(values).max(initial=0.0))
+    filled = [np.unique(margin) for margin in cross.T]
+    for sweep in range(_SWEEPS):
+        for margin in cross.T:
+            sums = np.bincount(margin, x, n)
+            x = x * np.divide(values, sums, out=np.zeros(n), where=sums > 0)[margin]
+        if sweep % 5 == 4:
+            off = [
+                (np.abs(np.bincount(m, x, n) - values) / scale)[f].max() for m, f in zip(cross.T, filled, strict=True)
+            ]
+            if max(off) <= _FITS:
+                return x
+    return _fitted_by_program(cross, values)
+
+
+def _fitted_by_program(cross: IntArray, values: FloatArray) -> FloatArray | None:
+    """Return numbers of a cross that have the true margins, by a linear program: where much must be zero."""
+    cells = np.unique(cross)
+    unit = max(float(np.median(np.abs(values[cells]))), 1e-300)
+    rows = np.searchsorted(cells, cross.ravel())
+    A = csr_array(
+        (np.ones(cross.size), (rows, np.repeat(np.arange(len(cross)), cross.shape[1]))), shape=(len(cells), len(cross))
+    )
+    side = values[cells] / unit
+    model = LinearModel(A, side, side, np.zeros(len(cross)), np.full(len(cross), np.inf))
+    found = LinearProgram(model, ONCE).solve(time_limit_s=30.0, duals=False)
+    return np.maximum(found.x, 0.0) * unit if found.optimal and model.holds(found.x) else None

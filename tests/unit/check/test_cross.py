@@ -1,0 +1,131 @@
+"""That nothing in the unpublished cross of linked tables is negative: an audit by plain linear programs agrees."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import cellguard as cg
+
+PAIRS = (["region", "act"], ["act", "size"], ["region", "size"])
+NAMES = ("region", "act", "size")
+
+
+def nearly_empty():
+    """Mines and power stations are large and crafts are small, but for a handful of tiny firms."""
+    large = {"North": (40, 1000, 60), "South": (60, 900, 66), "West": (300, 750, 180)}
+    rows = []
+    for region, (mining, energy, crafts) in large.items():
+        rows += [(region, "mining", "large", x) for x in (0.62 * mining, 0.38 * mining)]
+        rows += [(region, "energy", "large", energy / 5)] * 5 + [(region, "crafts", "small", crafts / 6)] * 6
+        for act, size in (("mining", "small"), ("energy", "small"), ("crafts", "large")):
+            rows += [(region, act, size, 0.02)] * 4
+    return dict(zip((*NAMES, "turnover"), map(list, zip(*rows, strict=True)), strict=True))
+
+
+def as_linked(records):
+    return cg.tabulate(records, by=list(NAMES), value="turnover", tables=PAIRS)
+
+
+def as_publication(records):
+    tables = {" by ".join(names): names for names in PAIRS}
+    made = cg.tabulate_publication(records, list(NAMES), tables, indicators={"turnover": "turnover"})
+    return made.apply(cg.PPercent(10)).table
+
+
+def reached(release, cell, sign):
+    """Return how far a cell goes with a cross of numbers that are not negative, by a program of its own."""
+    table = release.table
+    codes = table.coordinates[:, -3:]
+    sizes = codes.max(axis=0)
+    cross = np.array(list(np.ndindex(*sizes))) + 1
+    counts_in = ((codes[:, None] == 0) | (codes[:, None] == cross[None])).all(axis=2).astype(float)
+    shown = ~release.suppressed
+    found = linprog(
+        -sign * counts_in[cell], A_eq=counts_in[shown], b_eq=table.values[shown], bounds=(0, None), method="highs"
+    )
+    assert found.status == 0
+    return abs(-sign * found.fun - table.values[cell])
+
+
+def closer_cells(release):
+    table = release.table
+    cells = np.flatnonzero(table.sensitive)
+    sides = ((-1.0, table.lower), (1.0, table.upper))
+    return [c for c in cells if any(reached(release, c, s) < level[c] * (1 - 1e-6) for s, level in sides)]
+
+
+@pytest.mark.parametrize("made", [as_linked, as_publication])
+def test_nearly_empty_cells_give_nothing_away(made):
+    """A mine's turnover followed from other tables up to that of a tiny firm, in a release that was called safe."""
+    table = made(nearly_empty())
+    table = (table if table.sensitive.any() else table.apply(cg.PPercent(10))).with_(insiders=False)
+    assert table.crosses
+    release = cg.suppress(table.with_(crosses=()), time_limit_s=10)
+    mines = np.flatnonzero(table.sensitive)
+    assert any(reached(release, c, 1.0) < 0.01 * table.values[c] for c in mines)
+    seen = replace(release, table=release.table.with_(crosses=table.crosses))
+    assert seen.audit(cross=False).safe
+    assert not seen.audit().safe
+    closed = cg.suppress(table, time_limit_s=10)
+    assert closed.audit().safe
+    assert not closer_cells(closed)
+
+
+def random_tables(seed):
+    rng = np.random.default_rng(seed)
+    shape = (3, 3, int(rng.integers(2, 4)))
+    cube = 10 ** rng.uniform(-2, 3, shape)
+    codes = [[f"{name[0]}{k}" for k in range(n)] for name, n in zip(NAMES, shape, strict=True)]
+    rows = [[codes[d][place[d]] for place in np.ndindex(*shape)] for d in range(3)]
+    records = dict(zip((*NAMES, "turnover"), (*rows, cube.ravel().tolist()), strict=True))
+    table = as_linked(records).with_(insiders=False)
+    sensitive = rng.choice(np.flatnonzero((table.coordinates > 0).sum(axis=1) == 2), 3, replace=False)
+    level = np.zeros(table.n_cells)
+    level[sensitive] = 0.15 * table.values[sensitive]
+    return table.with_(sensitive=level > 0, lower=level, upper=level)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_audit_and_plain_programs_agree(seed):
+    table = random_tables(seed)
+    release = cg.suppress(table.with_(crosses=()), time_limit_s=5, method="exact")
+    seen = replace(release, table=release.table.with_(crosses=table.crosses))
+    found = seen.audit()
+    assert found.unsafe_cells.tolist() == closer_cells(seen)
+    closed = cg.suppress(table, time_limit_s=5)
+    assert closed.published
+    assert closed.audit().safe
+    assert not closer_cells(closed)
+
+
+def test_some_of_these_patterns_are_seen_through():
+    seen = [
+        replace(cg.suppress(t.with_(crosses=()), time_limit_s=5), table=t).audit(cross=True).safe
+        for t in (random_tables(seed) for seed in range(20))
+    ]
+    assert 0 < sum(seen) < len(seen)
+
+
+@pytest.mark.parametrize("verb", [cg.intervals, cg.perturb, cg.round])
+def test_what_cannot_be_mended_is_not_returned(verb):
+    for seed in range(6):
+        table = random_tables(seed)
+        options = {} if verb is cg.intervals else {"base": float(np.ceil(2.5 * table.lower.max()))}
+        release = verb(table, time_limit_s=5, **options)
+        assert not release.published or release.audit().safe
+
+
+def test_tables_with_negative_numbers_tell_nothing_of_this_kind():
+    table = random_tables(3)
+    release = cg.suppress(table.with_(crosses=()), time_limit_s=5)
+    below = release.table.with_(crosses=table.crosses, lb=np.full(table.n_cells, -np.inf))
+    assert replace(release, table=below).audit().safe
+
+
+def test_a_limit_of_time_leaves_it_open():
+    table = as_linked(nearly_empty()).apply(cg.PPercent(10)).with_(insiders=False)
+    release = cg.suppress(table.with_(crosses=()), time_limit_s=10)
+    found = replace(release, table=table).audit(time_limit_s=0.0)
+    assert not found.safe
