@@ -16,7 +16,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.checks import refuse_cells, residuals
+from cellguard.nouns.checks import additivity_residuals, refuse_cells
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.publication import Publication
@@ -378,7 +378,7 @@ def _check_multiples(release: Rounding) -> None:
 
 
 def _check_additive(table: Table, published: FloatArray) -> None:
-    residual, allowed = residuals(table.relations, table.rhs, published)
+    residual, allowed = additivity_residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():
         _refuse_relations(table, bad, int(np.argmax(np.abs(residual) - allowed)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.checks import additivity_residuals
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -24,7 +24,7 @@ def empty_cells(table: Table) -> BoolArray:
 
 def relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
     """Return the relations that the values satisfy: only what is true is known."""
-    residual, allowed = residuals(relations, np.zeros(relations.shape[0]), values)
+    residual, allowed = additivity_residuals(relations, np.zeros(relations.shape[0]), values)
     return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
 
 

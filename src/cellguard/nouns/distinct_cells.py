@@ -14,13 +14,13 @@ from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
-from cellguard.nouns.assemble import cell_name
-from cellguard.nouns.checks import CELL_ARRAYS, residuals
+from cellguard.nouns.assemble import table_cell_name
+from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
 from cellguard.nouns.cross import empty_cells, relations_that_hold
 from cellguard.nouns.levels import keep_widths, smallest_width
-from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
+from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
-from cellguard.nouns.reconcile import additive, shared_values
+from cellguard.nouns.reconcile import reconciled_additive_values, reconciled_shared_values
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -51,12 +51,14 @@ def assemble(
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
-        return cell_name(codes, cells[cell])
+        return table_cell_name(codes, cells[cell])
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
-    values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
+    values, wrong = reconciled_shared_values(
+        tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance
+    )
     wrong += _two_counts(parts, place, len(cells), label)
-    moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
+    moved = [relations_at_linked_cells(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
     told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
     wrong += _false_equations(told, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
@@ -66,12 +68,14 @@ def assemble(
     T = vstack([*moved, across, *(T for _, T in joint)], format="csr")
     empty = _empty_cells(tables, place, len(cells))
     T = vstack([T, relations_that_hold(_relations_of_the_cross(meanings, codes, cells, empty, T), values)])
-    T, rhs = distinct_relations(
+    T, rhs = distinct_linked_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
     # what a cell tells is lost in every table that shows it
     measured = [part.indicator for part in parts]
-    fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add, measured=measured)
+    fields = fields_of_linked_cells(
+        tables, place, reconciled_additive_values(values, T, rhs, tolerance), weights=np.add, measured=measured
+    )
     if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
         fields["integer"] = False  # rounded values that were moved are counts no more
     fields["flags"] = _joined_flags(tables, place)
@@ -243,7 +247,7 @@ def _false_equations(
     """Return the equations that do not hold, each with a cell."""
     wrong: list[CellguardError] = []
     for equation, T in joint:
-        residual, allowed = residuals(T, np.zeros(T.shape[0]), values)
+        residual, allowed = additivity_residuals(T, np.zeros(T.shape[0]), values)
         rounding = tolerance * np.maximum(1.0, abs(T) @ np.abs(values))
         bad = np.flatnonzero(np.abs(residual) > np.maximum(100 * allowed, rounding))
         if len(bad):

@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError, InputError
-from cellguard.nouns.assemble import FrameReading, derive_relations, from_frame
+from cellguard.nouns.assemble import FrameReading, relations_from_hierarchies, table_from_frame
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.hierarchy import Hierarchy
@@ -144,7 +144,7 @@ def _relations_are_implied(table: Table) -> bool:
     """Whether the hierarchies imply exactly the table's relations."""
     if not table.hierarchies or table.rhs.any():
         return False
-    T, own = derive_relations(table.hierarchies, table.coordinates), table.relations
+    T, own = relations_from_hierarchies(table.hierarchies, table.coordinates), table.relations
     return T.shape == own.shape and all(
         np.array_equal(a, b) for a, b in ((T.indptr, own.indptr), (T.indices, own.indices), (T.data, own.data))
     )
@@ -235,7 +235,7 @@ def _read_described(path: Path) -> Table:
         relations=_read_relations(about, description, rows), known_zeros=description.known_zeros,
     )  # fmt: skip
     attackers = (EXTERNAL, *(Attacker(**dict(entry)) for entry in description.attackers))
-    table = from_frame(
+    table = table_from_frame(
         given, dims, reading, name=name, integer=description.integer, smallest_width=description.smallest_width,
         insiders=description.insiders, attackers=attackers, **changes,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import check_table
-from cellguard.nouns.equations import levels_of_cells, mask_of_cells, relations_as_csr
+from cellguard.nouns.equations import equations_as_csr, levels_of_cells, mask_of_table_cells
 from cellguard.nouns.levels import Levels, keep_widths
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Table:
         """
         a = np.asarray(values, dtype=np.float64).ravel()
         n = len(a)
-        T = relations_as_csr(relations, n)
+        T = equations_as_csr(relations, n)
         return cls(
             values=a,
             relations=T,
@@ -150,8 +150,8 @@ class Table:
             lb=np.broadcast_to(np.asarray(lb, np.float64), n),
             ub=np.broadcast_to(np.asarray(ub, np.float64), n),
             weights=np.abs(a) if weights is None else np.broadcast_to(np.asarray(weights, np.float64), n),
-            fixed=mask_of_cells(fixed, n, "fixed"),
-            sensitive=mask_of_cells(sensitive, n, "sensitive"),
+            fixed=mask_of_table_cells(fixed, n, "fixed"),
+            sensitive=mask_of_table_cells(sensitive, n, "sensitive"),
             lower=levels_of_cells(lower, sensitive, n, "lower"),
             upper=levels_of_cells(upper, sensitive, n, "upper"),
             sliding=levels_of_cells(sliding, sensitive, n, "sliding"),
@@ -237,7 +237,7 @@ class Table:
                [ 7.,  3.,  4.],
                [ 5.,  5.,  0.]])
         """
-        from cellguard.nouns.assemble import FrameReading, from_frame
+        from cellguard.nouns.assemble import FrameReading, table_from_frame
 
         columns = {
             "status": status, "lower": lower, "upper": upper, "sliding": sliding,
@@ -247,7 +247,7 @@ class Table:
             value=value, columns=columns, crossings=crossings, missing=missing, repair=repair, total=total,
             known_zeros=known_zeros, tolerance=tolerance,
         )  # fmt: skip
-        table = from_frame(frame, dims, reading, **description)
+        table = table_from_frame(frame, dims, reading, **description)
         if not top and shadow is None:
             return table
         from cellguard.data.rules.contributions import with_contributions
@@ -276,9 +276,9 @@ class Table:
         >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
         Table(9 cells, 6 relations, 0 sensitive)
         """
-        from cellguard.nouns.assemble import from_leaves
+        from cellguard.nouns.assemble import table_from_leaves
 
-        return from_leaves(dims, leaves, crossings=crossings, **fields)
+        return table_from_leaves(dims, leaves, crossings=crossings, **fields)
 
     @classmethod
     def from_linked(cls, tables: Sequence[Table], **description: Any) -> Table:
@@ -292,9 +292,9 @@ class Table:
         >>> Table.from_linked([a, b])  # three cells, the margin by region, are in both
         Table(15 cells, 11 relations, 0 sensitive)
         """
-        from cellguard.nouns.linked import from_linked
+        from cellguard.nouns.linked import table_from_linked
 
-        return from_linked(tables, **description)
+        return table_from_linked(tables, **description)
 
     @classmethod
     def read(cls, path: str | Path) -> Table:
@@ -360,7 +360,7 @@ class Table:
         >>> t.fixed, t.ub
         (array([False,  True, False]), array([inf,  0., inf]))
         """
-        known = mask_of_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
+        known = mask_of_table_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
         lb, ub = np.where(known, 0.0, self.lb), np.where(known, 0.0, self.ub)
         return self.with_(fixed=self.fixed | known, lb=lb, ub=ub)
 
