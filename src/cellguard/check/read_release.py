@@ -18,7 +18,7 @@ from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownC
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import additivity_residuals, refuse_cells
 from cellguard.nouns.grid import known_empty
-from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
+from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table
@@ -112,8 +112,8 @@ def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
     near = np.floor(table.values / release.base + 0.5) * release.base
     off = np.abs(release.values - near) > release.base / 4
     _refuse(table, kept & off, "is said to be kept, and is not the multiple nearest to it.")
-    options = {**release.options, "keep": as_plain(keep)}
-    return replace(release, table=known_nearest(table, release.base, kept), options=options)
+    options = {**release.options, "keep": plain_kept_entries(keep)}
+    return replace(release, table=table_with_kept_known(table, release.base, kept), options=options)
 
 
 def _release_of_method(table: Table, method: str, **published: Any) -> Release:

@@ -20,7 +20,7 @@ import numpy as np
 from cellguard._engine.ranges.shown import remembering
 from cellguard._interrupt import was_interrupted
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
-from cellguard.nouns.levels import required_levels, with_respondents
+from cellguard.nouns.levels import required_levels, with_respondents_as_attackers
 from cellguard.nouns.release import Status
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def against_respondents(
     def decorate(verb: Verb) -> Verb:
         @wraps(verb)
         def careful(table: Table, *args: Any, **options: Any) -> Release:
-            table = with_respondents(table)
+            table = with_respondents_as_attackers(table)
             if not any(attacker.derived for attacker in table.attackers):
                 return verb(table, *args, **options)
             limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))

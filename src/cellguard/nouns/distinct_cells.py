@@ -17,7 +17,7 @@ from cellguard.exceptions import AdditivityError, CellguardError, InputError, Pu
 from cellguard.nouns.assemble import table_cell_name
 from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
 from cellguard.nouns.cross import empty_cells, relations_that_hold
-from cellguard.nouns.levels import keep_widths, smallest_width
+from cellguard.nouns.levels import keep_level_widths, smallest_level_widths
 from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.reconcile import reconciled_additive_values, reconciled_shared_values
@@ -310,5 +310,5 @@ def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> T
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole
-    keep_widths(smallest_width(table)[cells], part)
+    keep_level_widths(smallest_level_widths(table)[cells], part)
     return part

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.publication import PublishedTable
 
 __all__ = [
-    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status",
-    "Suppression", "warned",
+    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression",
+    "warned",
 ]  # fmt: skip
 
 
@@ -211,9 +211,9 @@ class Release:
     @property
     def tables(self) -> dict[str, PublishedTable]:
         """The tables of a publication by name, each in the layout it came in; empty for a single table."""
-        from cellguard.nouns.publication import published_tables
+        from cellguard.nouns.publication import tables_of_released_publication
 
-        return published_tables(self)
+        return tables_of_released_publication(self)
 
     def save(
         self,

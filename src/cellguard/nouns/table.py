@@ -19,7 +19,7 @@ from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, req
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import check_table
 from cellguard.nouns.equations import equations_as_csr, levels_of_cells, mask_of_table_cells
-from cellguard.nouns.levels import Levels, keep_widths
+from cellguard.nouns.levels import Levels, keep_level_widths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -347,7 +347,7 @@ class Table:
             changes = {"attackers": others, **changes}
         out = replace(self, **changes)
         if self._smallest is not None:
-            keep_widths(self._smallest, out, changes.keys())
+            keep_level_widths(self._smallest, out, changes.keys())
         return out
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
@@ -387,11 +387,11 @@ class Table:
         """
         if kind == "table":
             return self
-        from cellguard.nouns.publication import standing
+        from cellguard.nouns.publication import standing_of_publication_cells
         from cellguard.nouns.weights import weights_by_value
 
         # a cell of a publication counts in every table that shows it, by the table's priority
-        return self.with_(weights=standing(self) * weights_by_value(kind, self.values))
+        return self.with_(weights=standing_of_publication_cells(self) * weights_by_value(kind, self.values))
 
     def apply(self, *rules: Rule | Callable[[Any], Any], lower_ratio: float = 1.0) -> Table:
         """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.data.rules.apply`).

@@ -16,7 +16,7 @@ from cellguard.check.attack import attack, matching_attack
 from cellguard.check.audit import Audit
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.methods.compare import compare, measured
-from cellguard.nouns.clusters import kept_by
+from cellguard.nouns.clusters import cluster_releases_kept_by
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.nouns.table import Table
@@ -184,7 +184,7 @@ def _protected(table: Table, file: JobFile, work: _Run) -> Release:
         return protected(table, file.job, work.progress.tell)
     from joblib import parallel_config
 
-    with parallel_config(n_jobs=file.job.limits.threads), kept_by(_Clusters(work)):
+    with parallel_config(n_jobs=file.job.limits.threads), cluster_releases_kept_by(_Clusters(work)):
         return protected(table, file.job, work.progress.tell)
 
 

@@ -32,7 +32,7 @@ from cellguard.check.attack.counts import (
 )
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import known_empty
-from cellguard.nouns.levels import Levels, attackers_of, required_levels, with_respondents
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels, with_respondents_as_attackers
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
@@ -326,7 +326,10 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
 
 def _refuse_other_levels(table: Table, need: Levels, rule: CountRule) -> None:
     """Refuse a table that asks for more than the rule promises: enumeration would not look at it."""
-    if any(len(attacker.cells) or attacker.sensitive is not None for attacker in attackers_of(with_respondents(table))):
+    if any(
+        len(attacker.cells) or attacker.sensitive is not None
+        for attacker in attackers_of_table(with_respondents_as_attackers(table))
+    ):
         raise InputError(
             "suppression of count tables by enumeration withstands an attacker from outside only.",
             hint="choose so, which the report states: insiders=False; or leave `resist` out.",
