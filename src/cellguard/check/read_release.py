@@ -22,7 +22,7 @@ from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_wit
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table
-from cellguard.nouns.trees import nearest_codes
+from cellguard.nouns.trees import nearest_codes_of_tree
 
 if TYPE_CHECKING:
     from cellguard._io.release_columns import PublishedColumns
@@ -297,7 +297,7 @@ def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArra
         if unknown is not None:
             raise UnknownCodeError(
                 f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
-                hint=nearest_codes(unknown, table.codes[d]),
+                hint=nearest_codes_of_tree(unknown, table.codes[d]),
             )
         place[:, d] = [index[c] for c in column]
     cells = table.cells_at(place)

@@ -302,16 +302,16 @@ class Table:
 
         The description is the TOML file of the same name beside the cells; see the manual.
         """
-        from cellguard.nouns.store import read_table
+        from cellguard.nouns.store import read_stored_table
 
-        return read_table(path)
+        return read_stored_table(path)
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
         """Return every file that :meth:`read` reads: the table's own, its description, and what that names."""
-        from cellguard.nouns.store import files_of
+        from cellguard.nouns.store import files_of_stored_table
 
-        return files_of(path)
+        return files_of_stored_table(path)
 
     def write(self, path: str | Path) -> None:
         """Write the table, atomically. It holds the true values: keep it internal.
@@ -319,9 +319,9 @@ class Table:
         ``.jj`` and ``.jj.gz`` hold the numbers; ``.csv`` and ``.parquet``, with the TOML file written
         beside them, hold everything but the statistics of the contributions.
         """
-        from cellguard.nouns.store import write_table
+        from cellguard.nouns.store import store_table
 
-        write_table(self, path)
+        store_table(self, path)
 
     def frame(self, like: Any = None) -> Any:
         """Return the cells as a frame of the kind of `like`, or of the one that the table was made from.
@@ -330,9 +330,9 @@ class Table:
         upper, sliding, count.
         """
         from cellguard._io.frames import to_frame
-        from cellguard.nouns.store import columns
+        from cellguard.nouns.store import table_as_columns
 
-        return to_frame(columns(self), self.library if like is None else like)
+        return to_frame(table_as_columns(self), self.library if like is None else like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.
