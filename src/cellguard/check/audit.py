@@ -246,11 +246,11 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """Draw the verdict and its figures for a notebook: no value, no range."""
-        from cellguard.nouns.pictures import pairs_picture
+        from cellguard.nouns.pictures import picture_of_figures
 
         counted = {"cells checked": self.checked, "known exactly": self.exact, "not shown safe": self.unsafe}
         about = {"attackers": len(self.findings), "only whole numbers held possible": self.integer}
-        return pairs_picture(f"Audit: {self.verdict}", counted | about)
+        return picture_of_figures(f"Audit: {self.verdict}", counted | about)
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""

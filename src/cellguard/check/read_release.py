@@ -17,7 +17,7 @@ from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.checks import additivity_residuals, refuse_cells
-from cellguard.nouns.grid import known_empty
+from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
@@ -274,8 +274,8 @@ def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntAr
     else:
         cells = np.arange(rows, dtype=np.int64)
     inside = cells[cells < table.n_cells]
-    needed = int((~known_empty(table)).sum())
-    listed = int((~known_empty(table))[np.unique(inside)].sum())
+    needed = int((~empty_cells_of_table(table)).sum())
+    listed = int((~empty_cells_of_table(table))[np.unique(inside)].sum())
     if listed != needed or len(np.unique(cells)) != rows or len(inside) != rows:
         raise ReleaseError(
             f"{path}: {rows} rows, {len(np.unique(cells))} different cells; the table has {table.n_cells} cells.",

@@ -15,7 +15,7 @@ import numpy as np
 from cellguard.exceptions import InputError, ReleaseError, did_you_mean
 from cellguard.nouns.publication import Part
 from cellguard.nouns.release import Intervals, Release, Suppression
-from cellguard.nouns.sheets import file_name
+from cellguard.nouns.sheets import file_name_of_sheet
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
@@ -36,7 +36,9 @@ def files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str 
             raise InputError(f"the publication has no table {unknown!r}.", hint=hint)
         found = {name: Path(path) for name, path in given.items()}
     else:
-        places = {part.name: [Path(given) / f"{file_name(part.name)}{end}" for end in _ENDINGS] for part in parts}
+        places = {
+            part.name: [Path(given) / f"{file_name_of_sheet(part.name)}{end}" for end in _ENDINGS] for part in parts
+        }
         found = {name: path for name, paths in places.items() for path in paths if path.is_file()}
     missing = [part.name for part in parts if part.name not in found]
     if missing:

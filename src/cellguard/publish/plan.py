@@ -8,7 +8,7 @@ import numpy as np
 
 from cellguard.methods.suppress.resist import check_counts
 from cellguard.nouns.distinct_cells import clusters
-from cellguard.nouns.grid import known_empty
+from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.publication import cells_shared_in_publication
 from cellguard.nouns.release import Status
 from cellguard.nouns.table import Table
@@ -42,7 +42,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "tables": _tables_in_words(table, job),
         **_links_in_words(table),
         "cells": table.n_cells,
-        "cells_without_data": int(known_empty(table).sum()),
+        "cells_without_data": int(empty_cells_of_table(table).sum()),
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "sensitive_by_rule": counts,
