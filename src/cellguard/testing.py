@@ -12,7 +12,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.checks import additivity_residuals
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 
@@ -26,7 +26,7 @@ def assert_additive(what: Table | Release) -> None:
     """
     table, values = (what, what.values) if isinstance(what, Table) else (what.table, what.point_values())
     T = table.relations
-    residual, allowed = residuals(T, table.rhs, np.nan_to_num(values))
+    residual, allowed = additivity_residuals(T, table.rhs, np.nan_to_num(values))
     complete = abs(T) @ np.isnan(values).astype(np.float64) == 0
     bad = complete & (np.abs(residual) > allowed)
     if bad.any():

@@ -27,7 +27,14 @@ from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, asked_of, write_proofs
 from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import LEAST_WIDTH, Levels, attackers_of, movement_levels, required_levels, with_respondents
+from cellguard.nouns.levels import (
+    LEAST_WIDTH,
+    Levels,
+    attackers_of_table,
+    movement_levels,
+    required_levels,
+    with_respondents_as_attackers,
+)
 from cellguard.nouns.release import Adjustment, Release, Suppression
 from cellguard.nouns.table import Table
 
@@ -240,11 +247,11 @@ class Audit:
 
     def _repr_html_(self) -> str:
         """Draw the verdict and its figures for a notebook: no value, no range."""
-        from cellguard.nouns.pictures import pairs_picture
+        from cellguard.nouns.pictures import picture_of_figures
 
         counted = {"cells checked": self.checked, "known exactly": self.exact, "not shown safe": self.unsafe}
         about = {"attackers": len(self.findings), "only whole numbers held possible": self.integer}
-        return pairs_picture(f"Audit: {self.verdict}", counted | about)
+        return picture_of_figures(f"Audit: {self.verdict}", counted | about)
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON object of the command line."""
@@ -299,7 +306,7 @@ def audit(
     """
     begin, deadline = now(), Deadline.after(time_limit_s)
     if not isinstance(release, Adjustment):  # an adjusted table is attacked by scenarios, not by what respondents know
-        release = replace(release, table=with_respondents(release.table))
+        release = replace(release, table=with_respondents_as_attackers(release.table))
     check_release(release)
     table = release.table
     if integer is None:
@@ -312,7 +319,7 @@ def audit(
         "time_limit_s": deadline.left,
     }  # fmt: skip
     if isinstance(release, Adjustment):
-        findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of(table)]
+        findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of_table(table)]
     elif cells_of := several_clusters(table):
         findings = audited_by_clusters(release, cells_of, _findings, options)
     else:

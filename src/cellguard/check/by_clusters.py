@@ -18,7 +18,7 @@ from cellguard._engine.ranges.witness import ExactMovements
 from cellguard._types import IntArray
 from cellguard.nouns.clusters import run_clusters
 from cellguard.nouns.distinct_cells import cells_of_clusters, restricted
-from cellguard.nouns.levels import Levels, attackers_of
+from cellguard.nouns.levels import Levels, attackers_of_table
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
 
@@ -84,7 +84,7 @@ def _findings_of_whole_table(table: Table, found: Sequence[tuple[Sequence[Findin
             start = 0 if f.witnesses is None else movements[id(f.witnesses)][2]
             mine.setdefault(f.attacker.name, []).append(_finding_in_whole_table(f, cells, start, whole))
     # in the table's order, and whole: a cluster knows what he knows of it
-    return [replace(_joined_findings(mine[a.name]), attacker=a) for a in attackers_of(table) if a.name in mine]
+    return [replace(_joined_findings(mine[a.name]), attacker=a) for a in attackers_of_table(table) if a.name in mine]
 
 
 def _finding_in_whole_table(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:

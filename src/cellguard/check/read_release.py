@@ -16,13 +16,13 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.told import Told
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.checks import refuse_cells, residuals
-from cellguard.nouns.grid import known_empty
-from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
+from cellguard.nouns.checks import additivity_residuals, refuse_cells
+from cellguard.nouns.grid import empty_cells_of_table
+from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
 from cellguard.nouns.publication import Publication
 from cellguard.nouns.release import Adjustment, Intervals, Perturbation, Release, Rounding, Status, Suppression
 from cellguard.nouns.table import Table
-from cellguard.nouns.trees import nearest_codes
+from cellguard.nouns.trees import nearest_codes_of_tree
 
 if TYPE_CHECKING:
     from cellguard._io.release_columns import PublishedColumns
@@ -125,8 +125,8 @@ def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
     near = np.floor(table.values / release.base + 0.5) * release.base
     off = np.abs(release.values - near) > release.base / 4
     _refuse(table, kept & off, "is said to be kept, and is not the multiple nearest to it.")
-    options = {**release.options, "keep": as_plain(keep)}
-    return replace(release, table=known_nearest(table, release.base, kept), options=options)
+    options = {**release.options, "keep": plain_kept_entries(keep)}
+    return replace(release, table=table_with_kept_known(table, release.base, kept), options=options)
 
 
 def _release_of_method(table: Table, method: str, **published: Any) -> Release:
@@ -287,8 +287,8 @@ def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntAr
     else:
         cells = np.arange(rows, dtype=np.int64)
     inside = cells[cells < table.n_cells]
-    needed = int((~known_empty(table)).sum())
-    listed = int((~known_empty(table))[np.unique(inside)].sum())
+    needed = int((~empty_cells_of_table(table)).sum())
+    listed = int((~empty_cells_of_table(table))[np.unique(inside)].sum())
     if listed != needed or len(np.unique(cells)) != rows or len(inside) != rows:
         raise ReleaseError(
             f"{path}: {rows} rows, {len(np.unique(cells))} different cells; the table has {table.n_cells} cells.",
@@ -310,7 +310,7 @@ def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArra
         if unknown is not None:
             raise UnknownCodeError(
                 f"{path}: dimension {table.dimensions[d]!r} has no code {unknown!r}.",
-                hint=nearest_codes(unknown, table.codes[d]),
+                hint=nearest_codes_of_tree(unknown, table.codes[d]),
             )
         place[:, d] = [index[c] for c in column]
     cells = table.cells_at(place)
@@ -391,7 +391,7 @@ def _check_multiples(release: Rounding) -> None:
 
 
 def _check_additive(table: Table, published: FloatArray) -> None:
-    residual, allowed = residuals(table.relations, table.rhs, published)
+    residual, allowed = additivity_residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():
         _refuse_relations(table, bad, int(np.argmax(np.abs(residual) - allowed)))

@@ -17,7 +17,7 @@ from cellguard.nouns.attacker import EXTERNAL
 from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.publication import Part
 from cellguard.nouns.release import Intervals, Release, Suppression
-from cellguard.nouns.sheets import file_name
+from cellguard.nouns.sheets import file_name_of_sheet
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table

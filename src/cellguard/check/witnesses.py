@@ -25,7 +25,13 @@ from cellguard._types import IntArray
 from cellguard.check.read_release import check_release
 from cellguard.exceptions import FormatError, ReleaseError
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import Levels, attackers_of, movement_levels, required_levels, with_respondents
+from cellguard.nouns.levels import (
+    Levels,
+    attackers_of_table,
+    movement_levels,
+    required_levels,
+    with_respondents_as_attackers,
+)
 from cellguard.nouns.release import Adjustment, Release
 
 __all__ = ["Proof", "Verification", "asked_of", "read_proofs", "verify", "write_proofs"]
@@ -88,7 +94,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     cells that are not published, with one of his. Of all others he knows what everybody knows.
     """
     table = release.table
-    asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of(table)]
+    asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of_table(table)]
     if not everywhere or not any(a.derived for a, _ in asked):
         return asked
     part = _connected_parts(release)
@@ -138,7 +144,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
         return Verification(checked=0, tables=0, problems=(error.message,))
     if isinstance(release, Adjustment):
         return _verify_adjustment(release)
-    release = replace(release, table=with_respondents(release.table))
+    release = replace(release, table=with_respondents_as_attackers(release.table))
     table = release.table
     integer = integer or table.integer
     by_name = {proof.attacker: proof for proof in proofs}
@@ -259,7 +265,7 @@ def _verify_adjustment(release: Adjustment) -> Verification:
     table = release.table
     keep = 1 - LEVEL_TOLERANCE
     checked, problems = 0, []
-    for attacker in attackers_of(table):
+    for attacker in attackers_of_table(table):
         need = movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):

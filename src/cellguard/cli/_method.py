@@ -163,10 +163,10 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
 
 def _check_out(out: Path, path: Path) -> None:
     """Refuse, before any work is done, a place where the release cannot go."""
-    from cellguard.nouns.sheets import refuse_ending
+    from cellguard.nouns.sheets import refuse_ending_of_release
 
     try:
-        refuse_ending(out)
+        refuse_ending_of_release(out)
     except InputError as error:
         raise InputError(f"--out {error.message}", hint=error.hint) from None
     if not out.parent.is_dir():

@@ -18,7 +18,7 @@ import numpy as np
 from cellguard._engine.space.cell_grid import aggregate
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, require_there
-from cellguard.nouns.assemble import coordinates, derive_relations
+from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -283,7 +283,9 @@ def geography(
         name: Hierarchy.flat(_numbered_codes(f"{name} ", n)) for name, n in _INCOME_SUPPORT.items()
     }
     totals = rng.poisson(_ward_sizes(rng, wards, mean, 1.0))
-    cells = coordinates(dims, [("area", name) for name in names] + [(name,) for name in names] + ["area", ()])
+    cells = coordinates_from_hierarchies(
+        dims, [("area", name) for name in names] + [(name,) for name in names] + ["area", ()]
+    )
     values = np.empty(len(cells))
     sums = area.matrix()
     for d, name in enumerate(names, 1):
@@ -332,7 +334,7 @@ def census(
     }
     dims = {"area": area} | {name: Hierarchy.flat(codes) for name, codes in flat.items()}
     margins = [("age", "sex", "living"), ("age", "sex"), ("sex", "living"), ("age",), ("sex",), ()]
-    cells = coordinates(dims, [m for margin in margins for m in (("area", *margin), margin)])
+    cells = coordinates_from_hierarchies(dims, [m for margin in margins for m in (("area", *margin), margin)])
     chance = rng.lognormal(0.0, 1.5, (ages, 2, living))
     never = rng.choice(ages * living, ages * living // 5, replace=False)  # no widowed children: a fifth cannot occur
     chance[never // living, :, never % living] = 0.0
@@ -408,7 +410,7 @@ def _table_of_counts(
 ) -> Table:
     """Return a table of counts for areas; relations between areas for all cells, or for the inner ones only."""
     hierarchies = tuple(dims.values())
-    T = derive_relations(hierarchies, cells)
+    T = relations_from_hierarchies(hierarchies, cells)
     if between_areas == "inner":
         first = T.indices[T.indptr[:-1]]  # the total stands first
         second = T.indices[T.indptr[:-1] + 1]

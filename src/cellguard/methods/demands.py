@@ -12,7 +12,7 @@ from cellguard._engine.ranges.sight import AskedRanges
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import LevelError
 from cellguard.nouns.checks import refuse_cells
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["Demand", "asked_cells", "demands_of", "needs_of", "refuse_wide_levels", "trivial_limits"]
@@ -39,7 +39,7 @@ class Demand(Levels):
 
 def needs_of(table: Table) -> tuple[Levels, ...]:
     """Return what a release must withstand, attacker by attacker."""
-    return tuple(required_levels(table, attacker) for attacker in attackers_of(table))
+    return tuple(required_levels(table, attacker) for attacker in attackers_of_table(table))
 
 
 def trivial_limits(demands: list[Demand], values: FloatArray, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -64,7 +64,7 @@ def refuse_wide_levels(table: Table, needs: Sequence[Levels], reach: FloatArray,
 
     `reach` is how far from its published value each cell may lie, `what` the range that is not as wide.
     """
-    for need, attacker in zip(needs, attackers_of(table), strict=True):
+    for need, attacker in zip(needs, attackers_of_table(table), strict=True):
         bad = np.zeros(table.n_cells, bool)
         bad[need.cells[need.width > 2 * reach[need.cells] * (1 + 1e-9)]] = True
         told = f"its levels against attacker {attacker.name!r} ask for a wider range than {what}"
@@ -74,7 +74,7 @@ def refuse_wide_levels(table: Table, needs: Sequence[Levels], reach: FloatArray,
 def demands_of(table: Table, needs: Sequence[Levels]) -> list[Demand]:
     """Return what is asked against each attacker of a table, with what he knows; of counts in whole numbers."""
     out = []
-    for need, attacker in zip(needs, attackers_of(table), strict=True):
+    for need, attacker in zip(needs, attackers_of_table(table), strict=True):
         lb, ub = table.bounds(attacker)
         if table.integer:
             lb, ub = np.ceil(lb - 1e-9), np.floor(ub + 1e-9)

@@ -21,7 +21,7 @@ from cellguard._engine.ranges.shown import remembering
 from cellguard._interrupt import was_interrupted
 from cellguard.methods.cross import audit_without_the_cross
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
-from cellguard.nouns.levels import required_levels, with_respondents
+from cellguard.nouns.levels import required_levels, with_respondents_as_attackers
 from cellguard.nouns.release import Status
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def against_respondents(
     def decorate(verb: Verb) -> Verb:
         @wraps(verb)
         def careful(table: Table, *args: Any, **options: Any) -> Release:
-            table = with_respondents(table)
+            table = with_respondents_as_attackers(table)
             if not any(attacker.derived for attacker in table.attackers):
                 return verb(table, *args, **options)
             limits = Limits(time_limit_s=options.get("time_limit_s", DEFAULT_TIME_LIMIT_S))

@@ -15,14 +15,17 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
-from cellguard.nouns.reconcile import additive
+from cellguard.nouns.reconcile import reconciled_additive_values
 from cellguard.nouns.table import Table
-from cellguard.nouns.totals import found_total, refuse_doubled, total_among
+from cellguard.nouns.totals import found_total, refuse_doubled_totals, total_among
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Crossings", "cell_name", "coordinates", "derive_relations", "from_frame", "from_leaves"]
+__all__ = [
+    "Crossings", "coordinates_from_hierarchies", "relations_from_hierarchies", "table_cell_name", "table_from_frame",
+    "table_from_leaves",
+]  # fmt: skip
 
 Crossings = Iterable[str | Iterable[str] | Mapping[str, int]]
 
@@ -35,7 +38,9 @@ _STATUS = {
 """Words for the status of a cell, letters of tau-ARGUS, and those of business statistics: D was withheld for others."""
 
 
-def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None) -> Coordinates:
+def coordinates_from_hierarchies(
+    hierarchies: Mapping[str, Hierarchy], crossings: Crossings | None = None
+) -> Coordinates:
     """Return the cells of a table: all combinations of codes, or those of the crossings only.
 
     A crossing names the dimensions that are not at their total; a mapping also says how deep:
@@ -63,7 +68,7 @@ def _codes_of_crossing(
     return block
 
 
-def derive_relations(
+def relations_from_hierarchies(
     hierarchies: Sequence[Hierarchy], cells: Coordinates, *, absent_is_zero: bool = False
 ) -> csr_array:
     """Return every relation that the hierarchies imply between the cells."""
@@ -71,7 +76,7 @@ def derive_relations(
     return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
 
 
-def _fields_of_cells(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
+def _fields_from_hierarchies(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
     """Return the fields of a table that say what its cells mean."""
     return {
         "dimensions": tuple(hierarchies),
@@ -84,7 +89,7 @@ def _fields_of_cells(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -
 # ---------------------------------------------------------------- from leaf cells
 
 
-def from_leaves(
+def table_from_leaves(
     dims: Mapping[str, Any], leaves: ArrayLike, *, crossings: Crossings | None = None, **fields: Any
 ) -> Table:
     """Make a table from the values of its leaf cells (see :meth:`Table.from_leaves`)."""
@@ -93,12 +98,12 @@ def from_leaves(
     shape = tuple(len(h.leaves) for h in hierarchies.values())
     if array.shape != shape:
         raise InputError(f"leaves have shape {array.shape}; the dimensions have {shape} leaf codes.")
-    cells = coordinates(hierarchies, crossings)
+    cells = coordinates_from_hierarchies(hierarchies, crossings)
     sums = [h.matrix() for h in hierarchies.values()]
     values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
-    T = derive_relations(tuple(hierarchies.values()), cells)
-    table = Table.from_equations(values, T, **_fields_of_cells(hierarchies, cells), **fields)
-    refuse_doubled(table)
+    T = relations_from_hierarchies(tuple(hierarchies.values()), cells)
+    table = Table.from_equations(values, T, **_fields_from_hierarchies(hierarchies, cells), **fields)
+    refuse_doubled_totals(table)
     return table
 
 
@@ -129,31 +134,33 @@ class FrameReading:
     """Totals may miss the sum of their parts by this share."""
 
 
-def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: FrameReading, **description: Any) -> Table:
+def table_from_frame(
+    frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: FrameReading, **description: Any
+) -> Table:
     """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
     from cellguard._io.frames import columns_of, library_of
 
     missing, repair = reading.missing, reading.repair
-    _require_option("missing", missing, ("zero", "error", "unpublished"))
-    _require_option("repair", repair, (None, "leaves"))
+    _check_option_of_assembly("missing", missing, ("zero", "error", "unpublished"))
+    _check_option_of_assembly("repair", repair, (None, "leaves"))
     given = columns_of(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
-    hierarchies, rows = _read_codes(given, named, reading)
+    hierarchies, rows = _hierarchies_of_columns(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
     sizes = [len(own) for own in codes.values()]
     keys = keys_of(rows, sizes)
     listed, first = np.unique(keys, return_index=True)
     if len(listed) != len(keys):
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
-        raise InputError(f"{cell_name(codes, rows[again])} is listed twice.", hint="each cell has one row.")
-    cells = rows if missing == "unpublished" else coordinates(hierarchies, reading.crossings)
+        raise InputError(f"{table_cell_name(codes, rows[again])} is listed twice.", hint="each cell has one row.")
+    cells = rows if missing == "unpublished" else coordinates_from_hierarchies(hierarchies, reading.crossings)
     place = locate(keys_of(cells, sizes), keys, sizes)
     if (place < 0).any():
         raise InputError(
-            f"{cell_name(codes, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
+            f"{table_cell_name(codes, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",
             hint="leave the row out, or publish its crossing.",
         )
-    T, rhs = reading.relations or (derive_relations(tuple(hierarchies.values()), cells), None)
+    T, rhs = reading.relations or (relations_from_hierarchies(tuple(hierarchies.values()), cells), None)
     if T.shape[1] != len(cells):
         raise InputError(f"the relations are between {T.shape[1]} cells; the frame has {len(cells)}.")
     read = _FrameReader(given, codes, cells, place)
@@ -162,32 +169,32 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
     values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
-        values = additive(values, T, rhs, reading.tolerance)
-    described = {"library": library_of(frame)} | _fields_of_cells(hierarchies, cells) | description
+        values = reconciled_additive_values(values, T, rhs, reading.tolerance)
+    described = {"library": library_of(frame)} | _fields_from_hierarchies(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
     if reading.relations is None:
-        refuse_doubled(table)
+        refuse_doubled_totals(table)
     if reading.known_zeros:
         table = table.with_known_zeros(read.empty(table, given_values))
     return with_the_cross(table) if missing == "unpublished" else table
 
 
-def _require_option(option: str, given: object, allowed: tuple[object, ...]) -> None:
+def _check_option_of_assembly(option: str, given: object, allowed: tuple[object, ...]) -> None:
     if given not in allowed:
         raise InputError(f"{option}={given!r}: one of {', '.join(map(repr, allowed))} is needed.")
 
 
-def cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> str:
+def table_cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> str:
     """Return how messages call a cell, from the codes of each dimension and the places of its own among them."""
     return "(" + ", ".join(f"{d}={own[i]}" for (d, own), i in zip(codes.items(), row, strict=True)) + ")"
 
 
-def _column_named(given: Mapping[str, Any], name: str) -> Any:
+def _column_to_assemble(given: Mapping[str, Any], name: str) -> Any:
     require_there("column", [name], given)
     return given[name]
 
 
-def _read_codes(
+def _hierarchies_of_columns(
     given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""
@@ -198,7 +205,7 @@ def _read_codes(
     hierarchies: dict[str, Hierarchy] = {}
     columns, indices = {}, []
     for name in dims:
-        columns[name] = encode(_column_named(given, name))
+        columns[name] = encode(_column_to_assemble(given, name))
         index = columns[name][1]
         if len(index) and index.min() < 0:
             raise InputError(
@@ -207,7 +214,7 @@ def _read_codes(
             )
     for name, description in dims.items():
         seen, index = columns[name]
-        total = _flat_total(given, columns, name, reading) if description is None else None
+        total = _total_of_flat_hierarchy(given, columns, name, reading) if description is None else None
         h = hierarchies[name] = Hierarchy.of(description, codes=seen, total=total)
         try:
             indices.append(h.index(seen)[index])
@@ -216,7 +223,7 @@ def _read_codes(
     return hierarchies, np.column_stack(indices).astype(np.int32)
 
 
-def _flat_total(
+def _total_of_flat_hierarchy(
     given: Mapping[str, Any], columns: Mapping[str, tuple[list[str], IntArray]], name: str, reading: FrameReading
 ) -> str:
     """Return the code of the total of a dimension whose codes simply add up."""
@@ -229,7 +236,7 @@ def _flat_total(
         return declared
     if reading.missing == "unpublished":  # other rows may not be listed; nothing is computed from those that are
         return total_among(codes) or declared
-    values = numbers(_column_named(given, reading.value), reading.value)
+    values = numbers(_column_to_assemble(given, reading.value), reading.value)
     others = [index for other, (_, index) in columns.items() if other != name]
     try:
         return found_total(columns[name], others, values, declared=declared, tolerance=reading.tolerance)
@@ -249,7 +256,7 @@ class _FrameReader:
         """Return a column of numbers; cells without one have the default."""
         from cellguard._io.frames import numbers
 
-        column = numbers(_column_named(self.given, name), name)
+        column = numbers(_column_to_assemble(self.given, name), name)
         out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
         known = ~np.isnan(column)
         out[self.place[known]] = column[known]
@@ -264,7 +271,7 @@ class _FrameReader:
     def _refuse(self, cells: IntArray, what: str, hint: str | None = None) -> None:
         if len(cells):
             more = f" (and {len(cells) - 1} more)" if len(cells) > 1 else ""
-            raise InputError(f"{cell_name(self.codes, self.cells[cells[0]])}{more}: {what}", hint=hint)
+            raise InputError(f"{table_cell_name(self.codes, self.cells[cells[0]])}{more}: {what}", hint=hint)
 
     def filled(self, values: FloatArray, T: csr_array, *, missing: str, recompute: bool = False) -> FloatArray:
         """Complete the values: inner cells are zero, totals the sums of their parts."""
@@ -323,7 +330,7 @@ class _FrameReader:
     def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
         from cellguard._io.frames import encode
 
-        words, index = encode(_column_named(self.given, name))
+        words, index = encode(_column_to_assemble(self.given, name))
         known = [word.strip().lower() for word in words]
         unknown = next((k for k, word in enumerate(known) if word not in _STATUS), None)
         if unknown is not None:

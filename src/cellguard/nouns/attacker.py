@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EXTERNAL", "Attacker"]
 
 
-def _frozen(values: ArrayLike, dtype: type) -> NDArray[Any]:
+def _frozen_attacker_array(values: ArrayLike, dtype: type) -> NDArray[Any]:
     array: NDArray[Any] = np.array(values, dtype=dtype).ravel()
     array.setflags(write=False)
     return array
@@ -56,8 +56,8 @@ class Attacker:
 
     def __post_init__(self) -> None:
         for name in ("lb", "ub", "lower", "upper", "sliding"):
-            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64))
-        object.__setattr__(self, "cells", _frozen(self.cells, np.int64))
+            object.__setattr__(self, name, _frozen_attacker_array(getattr(self, name), np.float64))
+        object.__setattr__(self, "cells", _frozen_attacker_array(self.cells, np.int64))
         if not (len(self.cells) == len(self.lb) == len(self.ub)):
             raise InputError(
                 f"attacker {self.name!r}: cells, lb and ub have {len(self.cells)}, {len(self.lb)} "
@@ -69,12 +69,12 @@ class Attacker:
             raise InputError(f"attacker {self.name!r}: each lb must be a number not above its ub.")
         if self.sensitive is None:
             return
-        object.__setattr__(self, "sensitive", _frozen(self.sensitive, np.int64))
+        object.__setattr__(self, "sensitive", _frozen_attacker_array(self.sensitive, np.int64))
         s = len(self.sensitive)
         for name in ("lower", "upper", "sliding"):
             levels = getattr(self, name)
             if len(levels) == 0 and s:
-                object.__setattr__(self, name, _frozen(np.zeros(s), np.float64))
+                object.__setattr__(self, name, _frozen_attacker_array(np.zeros(s), np.float64))
             elif len(levels) != s or not np.isfinite(levels).all() or (levels < 0).any():
                 raise InputError(
                     f"attacker {self.name!r}: {name} needs one finite level of at least 0 for each "

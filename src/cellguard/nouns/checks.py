@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.table import Table
 
-__all__ = ["CELL_ARRAYS", "check_table", "refuse_cells", "residuals"]
+__all__ = ["CELL_ARRAYS", "additivity_residuals", "check_table", "refuse_cells"]
 
 CELL_ARRAYS: Mapping[str, type] = {
     "values": np.float64, "lb": np.float64, "ub": np.float64, "weights": np.float64, "fixed": np.bool_,
@@ -30,10 +30,10 @@ _LARGEST = 1e100
 
 def check_table(table: Table) -> None:
     """Raise the error of the first thing that is wrong with a new table; its arrays are made read-only on the way."""
-    _freeze_arrays(table)
-    _check_codes(table)
-    _check_numbers(table)
-    _check_additivity(table)
+    _freeze_table_arrays(table)
+    _check_codes_in_hierarchies(table)
+    _check_values_of_table(table)
+    _check_table_adds_up(table)
     _check_levels(table)
 
 
@@ -47,7 +47,7 @@ def refuse_cells(
         raise kind(f"{table.label(int(np.argmax(bad)))}{also}: {what}", hint=hint)
 
 
-def _freeze_arrays(t: Table) -> None:
+def _freeze_table_arrays(t: Table) -> None:
     n = np.asarray(t.values).size
     known = {"counts": np.float64} if t.counts is not None else {}
     for name, dtype in {**CELL_ARRAYS, **known}.items():
@@ -67,7 +67,7 @@ def _freeze_arrays(t: Table) -> None:
         t.relations.sort_indices()
 
 
-def _check_codes(t: Table) -> None:
+def _check_codes_in_hierarchies(t: Table) -> None:
     n = t.n_cells
     if len(t.codes) != len(t.dimensions):
         raise InputError(f"codes of {len(t.codes)} dimensions are given; the table has {len(t.dimensions)}.")
@@ -81,7 +81,7 @@ def _check_codes(t: Table) -> None:
             raise InputError(f"dimension {dimension!r}: a cell's code lies outside 0..{len(t.codes[d]) - 1}.")
 
 
-def _check_numbers(t: Table) -> None:
+def _check_values_of_table(t: Table) -> None:
     refuse_cells(t, ~(np.abs(t.values) < _LARGEST), "the value is not a finite number of sensible size.")
     if not np.isfinite(t.rhs).all() or not np.isfinite(t.relations.data).all():
         raise InputError("relations: a coefficient or right-hand side is not a finite number.")
@@ -101,8 +101,8 @@ def _check_numbers(t: Table) -> None:
                 raise InputError(f"attacker {attacker.name!r} names a cell outside 0..{t.n_cells - 1}.")
 
 
-def _check_additivity(t: Table) -> None:
-    residual, allowed = residuals(t.relations, t.rhs, t.values)
+def _check_table_adds_up(t: Table) -> None:
+    residual, allowed = additivity_residuals(t.relations, t.rhs, t.values)
     bad = np.abs(residual) > allowed
     if bad.any():
         order = np.argsort(allowed - np.abs(residual), kind="stable")[: int(bad.sum())]
@@ -158,7 +158,7 @@ def _check_levels(t: Table) -> None:
             )
 
 
-def residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def additivity_residuals(T: csr_array, rhs: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return ``T x - b`` and what rounding alone may leave of it, relation by relation."""
     residual = T @ values - rhs
     size = abs(T) @ np.abs(values) + np.abs(rhs)

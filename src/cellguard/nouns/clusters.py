@@ -1,8 +1,9 @@
 """Protecting a publication cluster by cluster: they share nothing, so they can run at the same time, anywhere.
 
 Clusters run one after the other, or as many at a time as an enclosing ``joblib.parallel_config`` says (threads,
-processes, a Dask or Ray cluster). The time limit is for all of them. Who keeps what is done (:func:`kept_by`) is
-told of each as it is finished, so that a run that was stopped goes on with the clusters that are left.
+processes, a Dask or Ray cluster). The time limit is for all of them. Who keeps what is done
+(:func:`cluster_releases_kept_by`) is told of each as it is finished, so that a run that was stopped goes on with the
+clusters that are left.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from cellguard.nouns.weights import WEIGHTS
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
-__all__ = ["Keeper", "by_clusters", "kept_by", "run_clusters"]
+__all__ = ["Keeper", "cluster_releases_kept_by", "release_by_clusters", "run_clusters"]
 
 Found = TypeVar("Found")
 
@@ -47,7 +48,7 @@ _KEEPER: ContextVar[Keeper | None] = ContextVar("keeper", default=None)
 
 
 @contextmanager
-def kept_by(keeper: Keeper) -> Iterator[None]:
+def cluster_releases_kept_by(keeper: Keeper) -> Iterator[None]:
     """Let somebody keep the releases of clusters that are made in this context."""
     token = _KEEPER.set(keeper)
     try:
@@ -56,14 +57,18 @@ def kept_by(keeper: Keeper) -> Iterator[None]:
         _KEEPER.reset(token)
 
 
-def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any], options: dict[str, Any]) -> Release:
+def release_by_clusters(
+    verb: Callable[..., Release], system: Table, args: Sequence[Any], options: dict[str, Any]
+) -> Release:
     """Protect each cluster of a publication by a verb, and put the releases together."""
     from cellguard.nouns.distinct_cells import cells_of_clusters, restricted
 
     cells_of = cells_of_clusters(system)
     if len(cells_of) == 1:
         own = _options_of_cluster(options, system, cells_of[0])
-        return _joined_releases(system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])])
+        return _release_joined_from_clusters(
+            system, [(verb(restricted(system, cells_of[0]), *args, **own), cells_of[0])]
+        )
     keeper = _KEEPER.get()
     made = {k: found for k in range(len(cells_of)) if keeper is not None and (found := keeper.load(k)) is not None}
     left = [k for k in range(len(cells_of)) if k not in made]
@@ -75,7 +80,7 @@ def by_clusters(verb: Callable[..., Release], system: Table, args: Sequence[Any]
         made[number] = release
         if keeper is not None:
             keeper.save(number, release)
-    return _joined_releases(system, [(made[k], cells) for k, cells in enumerate(cells_of)])
+    return _release_joined_from_clusters(system, [(made[k], cells) for k, cells in enumerate(cells_of)])
 
 
 def _effort_of_cluster(system: Table, cells: IntArray) -> float:
@@ -102,27 +107,27 @@ def run_clusters(
         for k, (number, table, own) in enumerate(tasks):
             if limit is not None:  # what one cluster does not need is left for the others
                 spent = time.monotonic() - begin
-                own["time_limit_s"] = _share_of_time(
+                own["time_limit_s"] = _seconds_of_cluster(
                     float(limit) - spent, float(effort[k] / effort[k:].sum()), float(limit)
                 )
             yield number, verb(table, *args, **own)
         return
-    shares = _shares_of_time(effort, workers)
+    shares = _time_shares_of_clusters(effort, workers)
     prepared = []
     for (number, table, own), share in zip(tasks, shares.tolist(), strict=True):
         own.pop("progress", None)  # nobody listens in another process
         if limit is not None:
-            own["time_limit_s"] = _share_of_time(float(limit), share, float(limit))
-        prepared.append(delayed(_numbered_release)(verb, number, table, tuple(args), own))
+            own["time_limit_s"] = _seconds_of_cluster(float(limit), share, float(limit))
+        prepared.append(delayed(_release_of_numbered_cluster)(verb, number, table, tuple(args), own))
     yield from Parallel(n_jobs=None, return_as="generator_unordered")(prepared)
 
 
-def _shares_of_time(effort: FloatArray, workers: int) -> FloatArray:
+def _time_shares_of_clusters(effort: FloatArray, workers: int) -> FloatArray:
     """Return which share of the time each cluster may take, so that the last one ends within it.
 
     Whoever is free takes the next: five clusters of one size on two cores are three rounds.
 
-    >>> _shares_of_time(np.ones(5), 2).round(2).tolist()
+    >>> _time_shares_of_clusters(np.ones(5), 2).round(2).tolist()
     [0.33, 0.33, 0.33, 0.33, 0.33]
     """
     busy = np.zeros(workers)
@@ -131,11 +136,11 @@ def _shares_of_time(effort: FloatArray, workers: int) -> FloatArray:
     return np.asarray(effort / max(float(busy.max()), 1e-300))
 
 
-def _share_of_time(seconds: float, share: float, limit: float) -> float:
+def _seconds_of_cluster(seconds: float, share: float, limit: float) -> float:
     return min(limit, max(share * seconds, _LEAST_S))
 
 
-def _numbered_release(
+def _release_of_numbered_cluster(
     verb: Callable[..., Found], number: int, given: Any, args: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[int, Found]:
     return number, verb(given, *args, **options)
@@ -165,36 +170,36 @@ def _options_of_cluster(options: Mapping[str, Any], system: Table, cells: IntArr
     return out
 
 
-def _joined_releases(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
+def _release_joined_from_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Release:
     """Put the releases of clusters together: one of the whole system."""
     from cellguard.nouns.release import Status
 
     first = made[0][0]
     if len(made) == 1:
-        return replace(first, table=_with_attackers_of(table, made))
+        return replace(first, table=_system_with_attackers_of_clusters(table, made))
     worst = (Status.INFEASIBLE, Status.TIME_LIMIT, Status.FEASIBLE, Status.OPTIMAL)
     status = next(s for s in worst if any(release.status is s for release, _ in made))
     changed: dict[str, Any] = {
-        "table": _with_attackers_of(table, made),
+        "table": _system_with_attackers_of_clusters(table, made),
         "status": status,
         "objective": float(sum(release.objective for release, _ in made)),
         "bound": float(sum(release.bound for release, _ in made)),
         "explanation": " ".join(dict.fromkeys(r.explanation for r, _ in made if r.explanation)),
-        "seconds": _added_figures(release.seconds for release, _ in made),
-        "details": _added_figures(release.details for release, _ in made),
+        "seconds": _added_figures_of_clusters(release.seconds for release, _ in made),
+        "details": _added_figures_of_clusters(release.details for release, _ in made),
     }
     for name, array in first.cell_arrays().items():
         changed[name] = np.zeros(table.n_cells, array.dtype)
         for release, cells in made:
             changed[name][cells] = getattr(release, name)
     if hasattr(first, "internal"):
-        changed["internal"] = _joined_columns(table, made)
+        changed["internal"] = _internal_columns_of_clusters(table, made)
     if hasattr(first, "step"):  # what is published of the step holds for every cluster
         changed["step"] = max(getattr(release, "step", 1) for release, _ in made)
     return replace(first, **changed)
 
 
-def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
+def _internal_columns_of_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> dict[str, Any]:
     """Put together what made the releases of clusters, cell by cell."""
     out: dict[str, Any] = {}
     for release, cells in made:
@@ -203,9 +208,9 @@ def _joined_columns(table: Table, made: Sequence[tuple[Release, IntArray]]) -> d
     return out
 
 
-def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
+def _system_with_attackers_of_clusters(table: Table, made: Sequence[tuple[Release, IntArray]]) -> Table:
     """Return the system with everybody that the clusters were protected against, and what these know of each cell."""
-    from cellguard.nouns.levels import with_respondents
+    from cellguard.nouns.levels import with_respondents_as_attackers
 
     lb, ub = table.lb.copy(), table.ub.copy()
     for release, cells in made:
@@ -214,10 +219,10 @@ def _with_attackers_of(table: Table, made: Sequence[tuple[Release, IntArray]]) -
         table = table.with_(lb=lb, ub=ub)
 
     considered = any(release.table.insiders for release, _ in made)
-    return with_respondents(table) if considered else table
+    return with_respondents_as_attackers(table) if considered else table
 
 
-def _added_figures(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _added_figures_of_clusters(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Add up the figures of clusters; what is no number is that of the first."""
     out: dict[str, Any] = {}
     for one in figures:

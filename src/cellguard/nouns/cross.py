@@ -25,7 +25,7 @@ def empty_cells(table: Table) -> BoolArray:
 
 def relations_that_hold(relations: csr_array, values: FloatArray) -> csr_array:
     """Return the relations that the values satisfy: only what is true is known."""
-    residual, allowed = residuals(relations, np.zeros(relations.shape[0]), values)
+    residual, allowed = additivity_residuals(relations, np.zeros(relations.shape[0]), values)
     return relations[np.flatnonzero(np.abs(residual) <= 100 * allowed)]
 
 

@@ -20,7 +20,7 @@ from cellguard.nouns.cross import crosses_of_cells, empty_cells, relations_that_
 from cellguard.nouns.levels import keep_widths, smallest_width
 from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
 from cellguard.nouns.meanings import Meanings
-from cellguard.nouns.reconcile import additive, shared_values
+from cellguard.nouns.reconcile import reconciled_additive_values, reconciled_shared_values
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -51,12 +51,14 @@ def assemble(
     described = {"dimensions": tuple(codes), "codes": tuple(codes.values()), "coordinates": cells, "name": name}
 
     def label(cell: int) -> str:
-        return cell_name(codes, cells[cell])
+        return table_cell_name(codes, cells[cell])
 
     tables = [part.table.with_(weights=(not part.hidden) * part.priority * part.table.weights) for part in parts]
-    values, wrong = shared_values(tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance)
+    values, wrong = reconciled_shared_values(
+        tables, place, len(cells), label, lambda k, cell: parts[k].place(cell), tolerance
+    )
     wrong += _two_counts(parts, place, len(cells), label)
-    moved = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
+    moved = [relations_at_linked_cells(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     joint = _relations_of_equations(equations, codes["indicator"], sizes, cells) if equations else []
     told = joint if not wrong else _in_cells_of_one_value(joint, tables, place, values)
     wrong += _false_equations(told, values, lambda cell: label(cell) + _place_of_cell(parts, place, cell), tolerance)
@@ -73,7 +75,9 @@ def assemble(
     )
     # what a cell tells is lost in every table that shows it
     measured = [part.indicator for part in parts]
-    fields = merged_fields(tables, place, additive(values, T, rhs, tolerance), weights=np.add, measured=measured)
+    fields = fields_of_linked_cells(
+        tables, place, reconciled_additive_values(values, T, rhs, tolerance), weights=np.add, measured=measured
+    )
     if fields["integer"] and not np.array_equal(fields["values"], np.round(fields["values"])):
         fields["integer"] = False  # rounded values that were moved are counts no more
     fields["flags"] = _joined_flags(tables, place)
@@ -253,7 +257,7 @@ def _false_equations(
     """Return the equations that do not hold, each with a cell."""
     wrong: list[CellguardError] = []
     for equation, T in joint:
-        residual, allowed = residuals(T, np.zeros(T.shape[0]), values)
+        residual, allowed = additivity_residuals(T, np.zeros(T.shape[0]), values)
         rounding = tolerance * np.maximum(1.0, abs(T) @ np.abs(values))
         bad = np.flatnonzero(np.abs(residual) > np.maximum(100 * allowed, rounding))
         if len(bad):
@@ -317,5 +321,5 @@ def restricted(table: Table, cells: IntArray, *, respondents: bool = False) -> T
     }
     part = replace(table, **changes)
     # a tenth of the values around: where those of the part are zeros, of the whole
-    keep_widths(smallest_width(table)[cells], part)
+    keep_level_widths(smallest_level_widths(table)[cells], part)
     return part

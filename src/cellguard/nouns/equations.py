@@ -14,10 +14,10 @@ from cellguard.exceptions import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["levels_of_cells", "mask_of_cells", "relations_as_csr"]
+__all__ = ["equations_as_csr", "levels_of_cells", "mask_of_table_cells"]
 
 
-def mask_of_cells(given: ArrayLike, n: int, name: str) -> BoolArray:
+def mask_of_table_cells(given: ArrayLike, n: int, name: str) -> BoolArray:
     """Return which of n cells are meant by indices, or by a truth value for each."""
     array = np.asarray(given)
     if array.dtype == bool:
@@ -37,7 +37,7 @@ def levels_of_cells(given: ArrayLike, sensitive: ArrayLike, n: int, name: str) -
     levels, named = np.asarray(given, dtype=np.float64), np.asarray(sensitive).ravel()
     if levels.ndim and levels.size == n:
         return levels.copy()
-    mask = mask_of_cells(sensitive, n, "sensitive")
+    mask = mask_of_table_cells(sensitive, n, "sensitive")
     if levels.ndim and levels.size != mask.sum():
         raise InputError(
             f"{name}: {levels.size} levels given for {int(mask.sum())} sensitive cells.",
@@ -48,7 +48,7 @@ def levels_of_cells(given: ArrayLike, sensitive: ArrayLike, n: int, name: str) -
     return out
 
 
-def relations_as_csr(relations: Any, n: int) -> csr_array:
+def equations_as_csr(relations: Any, n: int) -> csr_array:
     """Return relations between n cells as a matrix; of a list of indices the first is the total of the others."""
     from scipy.sparse import csr_array, issparse
 

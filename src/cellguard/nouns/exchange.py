@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from cellguard._io.files import write_lines
 from cellguard._io.frames import beside, written
 from cellguard._types import FloatArray, IntArray
-from cellguard.nouns.figures import digits_of
-from cellguard.nouns.grid import known_empty
+from cellguard.nouns.figures import decimals_of_figures
+from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.release import Release, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["TableView", "conf_status", "internal_columns", "sdmx_columns", "tables_of", "write_px"]
+__all__ = [
+    "TableView", "internal_columns_of_release", "sdmx_columns_of_release", "sdmx_conf_status", "tables_of_release",
+    "write_release_as_px",
+]  # fmt: skip
 
 FREE, CONFIDENTIAL, SMALL, ONE, TWO, CONCENTRATED, SECONDARY = "F", "C", "A", "O", "T", "M", "D"
 """Codes of CL_CONF_STATUS: free; confidential; primary: small counts, dominance by one unit, by two units, other
@@ -55,7 +58,9 @@ class TableView(NamedTuple):
         return {name: codes[name] for name in (self.table.dimensions[d] for d in self.dims)}
 
 
-def tables_of(release: Release, name: str, views: Sequence[tuple[str, Sequence[str]]] = ()) -> dict[str, TableView]:
+def tables_of_release(
+    release: Release, name: str, views: Sequence[tuple[str, Sequence[str]]] = ()
+) -> dict[str, TableView]:
     """Return the tables of a release by name; linked ones, named with their dimensions by `views`, apart."""
     table = release.table
     if table.parts:
@@ -72,7 +77,7 @@ def tables_of(release: Release, name: str, views: Sequence[tuple[str, Sequence[s
 # ---------------------------------------------------------------- SDMX
 
 
-def conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
+def sdmx_conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
     """Return the CONF_STATUS of each cell; why a cell is withheld, only if `internal`."""
     table = release.table
     out = np.full(table.n_cells, FREE, dtype=object)
@@ -88,15 +93,15 @@ def conf_status(release: Release, *, internal: bool) -> NDArray[Any]:
     return out
 
 
-def sdmx_columns(
+def sdmx_columns_of_release(
     release: Release, tables: Mapping[str, TableView], dataflow: str, *, internal: bool = False
 ) -> dict[str, dict[str, Any]]:
     """Return the columns of an SDMX-CSV file for each table; with true values and reasons if `internal`."""
     table, values = release.table, release.point_values()
     hidden = np.isnan(values)
     shown = table.values if internal else values
-    status = np.where(hidden & ~internal, SUPPRESSED, np.where(known_empty(table), CANNOT_EXIST, NORMAL))
-    conf = conf_status(release, internal=internal)
+    status = np.where(hidden & ~internal, SUPPRESSED, np.where(empty_cells_of_table(table), CANNOT_EXIST, NORMAL))
+    conf = sdmx_conf_status(release, internal=internal)
     out = {}
     for title, view in tables.items():
         cells = view.cells
@@ -109,51 +114,51 @@ def sdmx_columns(
 # ---------------------------------------------------------------- PX
 
 
-def write_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
+def write_release_as_px(release: Release, view: TableView, path: Path, *, title: str) -> None:
     """Write one table of a release as a PX file: the last dimension is the heading, the others are the stub."""
     values = release.point_values()[view.cells]
-    write_lines(path, _lines_of_px(view, values, title))
+    write_lines(path, _lines_of_px_exchange(view, values, title))
 
 
-def _lines_of_px(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
+def _lines_of_px_exchange(view: TableView, values: FloatArray, title: str) -> Iterator[str]:
     table = view.table
-    dims = [_quoted(table.dimensions[d]) for d in view.dims]
-    digits = digits_of(values)
+    dims = [_quoted_for_exchange(table.dimensions[d]) for d in view.dims]
+    digits = decimals_of_figures(values)
     yield 'CHARSET="ANSI";\nAXIS-VERSION="2013";\nCODEPAGE="utf-8";\nLANGUAGE="en";'
     yield f"DECIMALS={digits};\nSHOWDECIMALS={min(digits, 6)};"
-    yield f'MATRIX={_quoted(table.name[:20])};\nSUBJECT-CODE="";\nSUBJECT-AREA="";'
-    yield f'TITLE={_quoted(title)};\nCONTENTS={_quoted(title)};\nUNITS="";'
+    yield f'MATRIX={_quoted_for_exchange(table.name[:20])};\nSUBJECT-CODE="";\nSUBJECT-AREA="";'
+    yield f'TITLE={_quoted_for_exchange(title)};\nCONTENTS={_quoted_for_exchange(title)};\nUNITS="";'
     if dims[:-1]:
         yield f"STUB={','.join(dims[:-1])};"
     yield f"HEADING={dims[-1]};"
     for d, name in zip(view.dims, dims, strict=True):
         labels = table.hierarchies[d].labels if table.hierarchies else table.codes[d]
-        yield f"VALUES({name})={_quoted_list(labels)};"
-        yield f"CODES({name})={_quoted_list(table.codes[d])};"
+        yield f"VALUES({name})={_list_quoted_for_exchange(labels)};"
+        yield f"CODES({name})={_list_quoted_for_exchange(table.codes[d])};"
     yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
     yield "DATA="
     grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
     texts = [text or '".."' for text in written(values)]
-    empty = known_empty(table)[view.rows] & (values == 0)
+    empty = empty_cells_of_table(table)[view.rows] & (values == 0)
     texts = ['"-"' if nothing else text for text, nothing in zip(texts, empty.tolist(), strict=True)]
     grid[tuple(table.coordinates[view.rows][:, list(view.dims)].T)] = np.array(texts, dtype=object)
     rows = grid.reshape(-1, grid.shape[-1])
     yield " \n".join(" ".join(row) for row in rows.tolist()) + " ;"
 
 
-def _quoted(text: str) -> str:
+def _quoted_for_exchange(text: str) -> str:
     clean = "".join(" " if c < " " else "'" if c == '"' else c for c in text)
     return f'"{clean}"'
 
 
-def _quoted_list(texts: Sequence[str]) -> str:
-    return ",".join(_quoted(text) for text in texts)
+def _list_quoted_for_exchange(texts: Sequence[str]) -> str:
+    return ",".join(_quoted_for_exchange(text) for text in texts)
 
 
 # ---------------------------------------------------------------- what the office keeps
 
 
-def internal_columns(release: Release, protects: Mapping[int, Sequence[int]]) -> dict[str, Any]:
+def internal_columns_of_release(release: Release, protects: Mapping[int, Sequence[int]]) -> dict[str, Any]:
     """Return every cell with its true value, what is published, which rules flag it, and whom it protects.
 
     `protects` has the sensitive cells that each secondary one protects.
@@ -163,9 +168,9 @@ def internal_columns(release: Release, protects: Mapping[int, Sequence[int]]) ->
     columns: dict[str, Any] = {"true_value": table.values, **release.columns(mark_primary=True)}
     if table.counts is not None:
         columns["contributors"] = table.counts
-    columns |= {"rules": reasons, "CONF_STATUS": conf_status(release, internal=True).tolist()}
+    columns |= {"rules": reasons, "CONF_STATUS": sdmx_conf_status(release, internal=True).tolist()}
     if isinstance(release, Suppression):
-        columns["protects"] = _cells_protected(release.table, protects)
+        columns["protects"] = _protected_cells_in_exchange(release.table, protects)
     return beside(table.cell_codes(), columns)
 
 
@@ -173,7 +178,7 @@ _NAMED = 5
 """So many sensitive cells are named; of more, their number is told."""
 
 
-def _cells_protected(table: Table, protects: Mapping[int, Sequence[int]]) -> list[str]:
+def _protected_cells_in_exchange(table: Table, protects: Mapping[int, Sequence[int]]) -> list[str]:
     out = [""] * table.n_cells
     for secondary, cells in protects.items():
         names = [table.label(cell) for cell in cells[:_NAMED]]

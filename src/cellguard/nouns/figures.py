@@ -10,7 +10,7 @@ import numpy as np
 from cellguard._tolerances import NO_DISTANCE
 from cellguard._types import FloatArray
 
-__all__ = ["NO_BOUND", "digits_of", "figure", "number", "percentage"]
+__all__ = ["NO_BOUND", "decimals_of_figures", "figure", "figure_with_decimals", "percentage"]
 
 
 NO_BOUND = "no bound computed"
@@ -19,12 +19,12 @@ _MOST = 4
 """Data with more decimals than this are measurements; people read two of them."""
 
 
-def digits_of(values: FloatArray) -> int:
+def decimals_of_figures(values: FloatArray) -> int:
     """Return how many decimals the numbers of a table are shown with: those of the data, two where they have many.
 
-    >>> digits_of(np.array([3.0, 12.0])), digits_of(np.array([0.1 + 0.2])), digits_of(np.array([36667964.344156764]))
-    (0, 1, 2)
-    >>> digits_of(np.array([0.00123456789, 0.0021]))
+    >>> [decimals_of_figures(np.array(values)) for values in ([3.0, 12.0], [0.1 + 0.2], [36667964.344156764])]
+    [0, 1, 2]
+    >>> decimals_of_figures(np.array([0.00123456789, 0.0021]))
     5
     """
     from cellguard._engine.numbers.multiples import decimals
@@ -38,17 +38,19 @@ def digits_of(values: FloatArray) -> int:
     return int(min(9, max(2, 2 - floor(log10(max(middle, 1e-12))))))
 
 
-def number(value: float, digits: int | None = None) -> str:
+def figure_with_decimals(value: float, digits: int | None = None) -> str:
     """Return a number as people read it; with two decimals where it is not whole, unless `digits` are given.
 
-    >>> number(1234567.0), number(12.345), number(7.0, 1), number(float("nan")), number(-0.0001)
-    ('1,234,567', '12.35', '7.0', 'x', '0.00')
+    >>> [figure_with_decimals(value) for value in (1234567.0, 12.345, float("nan"), -0.0001)]
+    ['1,234,567', '12.35', 'x', '0.00']
+    >>> figure_with_decimals(7.0, 1)
+    '7.0'
     """
     if isnan(value):
         return "x"
     if digits is None:
         digits = 0 if float(value).is_integer() else 2
-    return _unsigned_zero(f"{value:,.{digits}f}")
+    return _figure_with_unsigned_zero(f"{value:,.{digits}f}")
 
 
 def figure(value: Any, significant: int = 4) -> str:
@@ -71,7 +73,7 @@ def figure(value: Any, significant: int = 4) -> str:
         return f"{value:,.0f}"
     digits = significant - 1 - floor(log10(abs(value)))
     text = f"{value:,.{digits}f}"
-    return _unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
+    return _figure_with_unsigned_zero(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def percentage(share: float, digits: int = 1) -> str:
@@ -82,8 +84,8 @@ def percentage(share: float, digits: int = 1) -> str:
     """
     if not isfinite(share):
         return NO_BOUND
-    return _unsigned_zero(f"{100 * share:.{digits}f}") + "%"
+    return _figure_with_unsigned_zero(f"{100 * share:.{digits}f}") + "%"
 
 
-def _unsigned_zero(text: str) -> str:
+def _figure_with_unsigned_zero(text: str) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.,") else text

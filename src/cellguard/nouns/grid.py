@@ -9,11 +9,14 @@ from itertools import product
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.nouns.figures import digits_of, number
+from cellguard.nouns.figures import decimals_of_figures, figure_with_decimals
 from cellguard.nouns.release import Intervals, Release, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["Cell", "GridPage", "Head", "cells_of", "grids_of", "known_empty", "published_texts", "texts_of"]
+__all__ = [
+    "Cell", "GridPage", "Head", "cells_of_release", "empty_cells_of_table", "figures_of_table", "grids_of_table",
+    "texts_of_released_cells",
+]  # fmt: skip
 
 NO_DATA = "–"
 """Stands for a cell without contributors: it is not the zero that contributors gave."""
@@ -54,7 +57,7 @@ class GridPage:
     left_out: str = ""
 
 
-def grids_of(
+def grids_of_table(
     table: Table, cells: Sequence[Cell], views: Sequence[tuple[str, Sequence[str]]] = ()
 ) -> Iterator[GridPage]:
     """Yield the tables of a system of cells, one grid for each slice; those of a publication in their own layout.
@@ -62,23 +65,23 @@ def grids_of(
     `views` are the tables to show, a name and its dimensions, rows first; one with all dimensions unless given.
     """
     if not table.dimensions:
-        yield _grid_of_cells(table, cells)
+        yield _grid_of_plain_table(table, cells)
         return
     for part in table.parts or ():
         own = [cells[i] for i in part.cells.tolist()]
-        yield from _grids_of_slices(part.table, own, part.name, part.table.dimensions)
+        yield from _grids_of_table_slices(part.table, own, part.name, part.table.dimensions)
     if table.parts:
         return
     for name, dims in views or ((table.name, table.dimensions),):
-        yield from _grids_of_slices(table, cells, name, dims)
+        yield from _grids_of_table_slices(table, cells, name, dims)
 
 
-def _grids_of_slices(table: Table, cells: Sequence[Cell], name: str, dims: Sequence[str]) -> Iterator[GridPage]:
+def _grids_of_table_slices(table: Table, cells: Sequence[Cell], name: str, dims: Sequence[str]) -> Iterator[GridPage]:
     index = [table.dimensions.index(d) for d in dims]
     down, across, further = index[0], index[1] if len(index) > 1 else None, index[2:]
-    rows = _heads_of_dimension(table, down)[:MAX_ROWS]
-    columns = [(0, Head("value", 0, False))] if across is None else _heads_of_dimension(table, across)[:MAX_COLUMNS]
-    slices = list(product(*(_heads_of_dimension(table, d) for d in further)))
+    rows = _heads_of_hierarchy(table, down)[:MAX_ROWS]
+    columns = [(0, Head("value", 0, False))] if across is None else _heads_of_hierarchy(table, across)[:MAX_COLUMNS]
+    slices = list(product(*(_heads_of_hierarchy(table, d) for d in further)))
     for chosen in slices[:MAX_SLICES]:
         place = np.zeros((len(rows), len(columns), len(table.dimensions)), np.int32)
         place[..., down] = [[code] for code, _ in rows]
@@ -103,7 +106,7 @@ def _grids_of_slices(table: Table, cells: Sequence[Cell], name: str, dims: Seque
         yield GridPage(f"{name}: {suffix}" if suffix else name, corner, [head for _, head in columns], grid, left_out)
 
 
-def _heads_of_dimension(table: Table, d: int) -> list[tuple[int, Head]]:
+def _heads_of_hierarchy(table: Table, d: int) -> list[tuple[int, Head]]:
     """Return the codes of a dimension in the order of its tree, with their depth."""
     codes = table.codes[d]
     if not table.hierarchies:
@@ -113,7 +116,7 @@ def _heads_of_dimension(table: Table, d: int) -> list[tuple[int, Head]]:
     return [(i, Head(codes[i], int(h.depth[i]), i in parents)) for i in range(len(codes))]
 
 
-def _grid_of_cells(table: Table, cells: Sequence[Cell]) -> GridPage:
+def _grid_of_plain_table(table: Table, cells: Sequence[Cell]) -> GridPage:
     shown = range(min(table.n_cells, 500))
     rows = [(Head(f"cell {i}", 0, False), [cells[i]]) for i in shown]
     more = table.n_cells - len(rows)
@@ -122,44 +125,44 @@ def _grid_of_cells(table: Table, cells: Sequence[Cell]) -> GridPage:
     )
 
 
-def cells_of(release: Release) -> list[Cell]:
+def cells_of_release(release: Release) -> list[Cell]:
     """Return what a reader sees of each cell of a release."""
-    return [Cell(text, kind) for text, kind in zip(*published_texts(release, mark_primary=False), strict=True)]
+    return [Cell(text, kind) for text, kind in zip(*texts_of_released_cells(release, mark_primary=False), strict=True)]
 
 
-def published_texts(release: Release, *, mark_primary: bool) -> tuple[list[str], list[str]]:
+def texts_of_released_cells(release: Release, *, mark_primary: bool) -> tuple[list[str], list[str]]:
     """Return the text of each cell of a release, and its kind (see :class:`Cell`)."""
     table = release.table
     if isinstance(release, Intervals):
-        pairs = list(zip(texts_of(table, release.lower), texts_of(table, release.upper), strict=True))
+        pairs = list(zip(figures_of_table(table, release.lower), figures_of_table(table, release.upper), strict=True))
         texts = [f"{low} – {high}" if low != high else low for low, high in pairs]
         kinds = np.array(["interval" if low != high else "published" for low, high in pairs], dtype=object)
     elif isinstance(release, Suppression):
-        texts = texts_of(table, release.point_values())
+        texts = figures_of_table(table, release.point_values())
         marks = ["primary", "secondary"] if mark_primary else ["withheld", "withheld"]
         kinds = np.select([release.primary, release.secondary], marks, "published").astype(object)
     else:
-        texts = texts_of(table, release.point_values())
+        texts = figures_of_table(table, release.point_values())
         kinds = np.full(table.n_cells, "changed", dtype=object)
-    empty = known_empty(table) & (release.point_values() == 0)
+    empty = empty_cells_of_table(table) & (release.point_values() == 0)
     for cell in np.flatnonzero(empty).tolist():
         texts[cell] = NO_DATA
     kinds[empty] = "empty"
     return texts, kinds.tolist()
 
 
-def known_empty(table: Table) -> BoolArray:
+def empty_cells_of_table(table: Table) -> BoolArray:
     """Return the cells that everybody knows to be without contributors: "no data", not a zero that somebody gave."""
     known = table.fixed & (table.lb == 0) & (table.ub == 0) & ~table.sensitive
     return np.asarray(known if table.counts is None else known & (table.counts == 0))
 
 
-def texts_of(table: Table, values: FloatArray) -> list[str]:
+def figures_of_table(table: Table, values: FloatArray) -> list[str]:
     """Return numbers as people read them, each table of a publication with decimals of its own: counts have none."""
     out = [""] * table.n_cells
     groups: list[IntArray] = [part.cells for part in table.parts or ()] or [np.arange(table.n_cells)]
     for cells in groups:
-        digits = digits_of(values[cells])
+        digits = decimals_of_figures(values[cells])
         for cell, value in zip(cells.tolist(), values[cells].tolist(), strict=True):
-            out[cell] = number(value, digits)
+            out[cell] = figure_with_decimals(value, digits)
     return out

@@ -73,8 +73,8 @@ class Hierarchy:
         if (parents < trees.ABSENT).any() or (parents >= n).any():
             raise InputError(f"a parent lies outside the {n} codes.")
         if len(set(self.codes)) != n:
-            trees.refuse_repeated(self.codes)
-        depths = np.vstack([trees.depths(row, self.codes) for row in parents])
+            trees.refuse_repeated_codes(self.codes)
+        depths = np.vstack([trees.depths_in_tree(row, self.codes) for row in parents])
         depth = depths[np.argmax(parents > trees.ABSENT, axis=0), np.arange(n)]
         if parents[0, 0] != -1 or (depth < 0).any():
             raise InputError("the first code must be the total, and every code must belong to a tree.")
@@ -104,11 +104,11 @@ class Hierarchy:
 
     @classmethod
     def _of(cls, pairs: Sequence[tuple[str, str]], total: str) -> Hierarchy:
-        return cls(*trees.ordered(pairs, total))
+        return cls(*trees.ordered_tree(pairs, total))
 
     @classmethod
     def _outlined(cls, lines: Sequence[Line], total: str | None) -> Hierarchy:
-        made = cls._of(*trees.pairs_of_outline(lines, total))
+        made = cls._of(*trees.tree_of_outline(lines, total))
         return made.with_labels({code: label for _, code, label in lines if label})
 
     @classmethod
@@ -136,7 +136,7 @@ class Hierarchy:
         >>> Hierarchy.from_nested(["A", {"B": ["B1", {"B2": ["B21", "B22"]}]}]).codes
         ('Total', 'A', 'B', 'B1', 'B2', 'B21', 'B22')
         """
-        return cls._of(trees.pairs_of_nested(tree, total), total)
+        return cls._of(trees.tree_of_nested_codes(tree, total), total)
 
     @classmethod
     def from_frame(
@@ -161,7 +161,7 @@ class Hierarchy:
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
         labels = dict(zip(codes, texts(columns[label]), strict=True)) if label else {}
-        return cls._of(*trees.rooted(codes, above, total)).with_labels(labels)
+        return cls._of(*trees.rooted_tree(codes, above, total)).with_labels(labels)
 
     @classmethod
     def from_levels(cls, frame: Any, levels: Sequence[str] | None = None, *, total: str | None = None) -> Hierarchy:
@@ -190,7 +190,7 @@ class Hierarchy:
         pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
-        return cls._of(*trees.rooted([code for code, _ in pairs], [parent for _, parent in pairs], total))
+        return cls._of(*trees.rooted_tree([code for code, _ in pairs], [parent for _, parent in pairs], total))
 
     @classmethod
     def from_text(cls, text: str, *, total: str | None = None) -> Hierarchy:
@@ -233,7 +233,7 @@ class Hierarchy:
         >>> Hierarchy.from_digits(["11", "12", "21"], levels=(1, 1)).codes
         ('Total', '1', '11', '12', '2', '21')
         """
-        return cls._of(trees.pairs_of_digits(codes, levels, total), total)
+        return cls._of(trees.tree_of_digits(codes, levels, total), total)
 
     @classmethod
     def read(cls, path: str | Path, *, total: str | None = None, levels: Sequence[str] | None = None) -> Hierarchy:
@@ -257,7 +257,7 @@ class Hierarchy:
             from cellguard._io.frames import read_frame
 
             columns = read_frame(path)
-            part = {} if levels is not None else trees.code_list_columns(columns)
+            part = {} if levels is not None else trees.tree_columns_of_code_list(columns)
             if "code" in part and "parent" in part:
                 return cls.from_frame(columns, **part, total=total)
             if levels is None and len(columns) < 2:
@@ -341,7 +341,8 @@ class Hierarchy:
             code = str(error.args[0])
             few = ", ".join(self.codes[:6]) + (", ..." if len(self.codes) > 6 else "")
             raise UnknownCodeError(
-                f"unknown code {code!r}.", hint=trees.nearest_codes(code, self.codes) or f"known codes are {few}"
+                f"unknown code {code!r}.",
+                hint=trees.nearest_codes_of_tree(code, self.codes) or f"known codes are {few}",
             ) from None
 
     def relations(self) -> Relations:
@@ -468,4 +469,4 @@ class Hierarchy:
         counts = f"{n} code{'' if n == 1 else 's'}, {leaves} lea{'f' if leaves == 1 else 'ves'}"
         several = f", {len(self.parents)} trees" if len(self.parents) > 1 else ""
         head = f"Hierarchy({counts}, depth {self.n_levels - 1}{several})"
-        return "\n".join([head, *trees.drawn(self.codes, self.labels, self.parents)])
+        return "\n".join([head, *trees.drawn_tree(self.codes, self.labels, self.parents)])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cellguard._types import BoolArray, FloatArray
     from cellguard.nouns.table import Table
 
-__all__ = ["Keep", "as_plain", "kept_cells", "known_nearest"]
+__all__ = ["Keep", "kept_cells", "plain_kept_entries", "table_with_kept_known"]
 
 Keep = int | str | Sequence[str] | Mapping[str, str]
 """A cell's index, its codes, ``"total"``, a dimension, or several: the margin of these."""
@@ -32,8 +32,8 @@ def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
     ['(region=Total, sex=Total)', '(region=N, sex=Total)', '(region=S, sex=Total)']
     """
     out = np.zeros(table.n_cells, bool)
-    for entry in as_plain(keep):
-        single, cells = _cells_of_entry(table, entry)
+    for entry in plain_kept_entries(keep):
+        single, cells = _cells_of_kept_entry(table, entry)
         if single and table.sensitive[cells].any():
             raise InputError(
                 f"keep: {table.label(int(np.argmax(cells)))} is sensitive and cannot stay as it is.",
@@ -43,7 +43,7 @@ def kept_cells(table: Table, keep: Iterable[Keep]) -> BoolArray:
     return out & ~table.sensitive
 
 
-def _cells_of_entry(table: Table, entry: Any) -> tuple[bool, BoolArray]:
+def _cells_of_kept_entry(table: Table, entry: Any) -> tuple[bool, BoolArray]:
     """Return whether an entry names one cell, and its cells."""
     out = np.zeros(table.n_cells, bool)
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
@@ -68,13 +68,13 @@ def _cells_of_entry(table: Table, entry: Any) -> tuple[bool, BoolArray]:
     return False, out
 
 
-def as_plain(keep: Iterable[Keep]) -> list[Any]:
+def plain_kept_entries(keep: Iterable[Keep]) -> list[Any]:
     """Return what is to be kept as plain entries, as a release records them; one is as good as a list of one."""
     entries = [keep] if isinstance(keep, str | Mapping) or not isinstance(keep, Iterable) else keep
     return [dict(e) if isinstance(e, Mapping) else e if isinstance(e, str | int) else list(e) for e in entries]
 
 
-def known_nearest(table: Table, base: FloatArray, kept: BoolArray) -> Table:
+def table_with_kept_known(table: Table, base: FloatArray, kept: BoolArray) -> Table:
     """Return the table in which everybody knows that some cells are at the multiple of their base nearest to them.
 
     A value in the middle of two multiples goes up. Values lie on the grid of their last decimal, if they have one.
@@ -82,7 +82,7 @@ def known_nearest(table: Table, base: FloatArray, kept: BoolArray) -> Table:
     >>> import numpy as np
     >>> from cellguard.nouns.table import Table
     >>> t = Table.from_leaves({"sex": ["f", "m"]}, [13, 9], integer=True)
-    >>> known = known_nearest(t, np.full(3, 4.0), t.values == 22)
+    >>> known = table_with_kept_known(t, np.full(3, 4.0), t.values == 22)
     >>> known.lb.tolist(), known.ub.tolist()
     ([22.0, 0.0, 0.0], [25.0, inf, inf])
     """

@@ -20,11 +20,11 @@ import numpy as np
 from cellguard._io.files import atomic_writer
 from cellguard._io.sheet import openpyxl
 from cellguard.exceptions import InputError, ReleaseError
-from cellguard.nouns.grid import NO_DATA, known_empty
+from cellguard.nouns.grid import NO_DATA, empty_cells_of_table
 from cellguard.nouns.release import Intervals, Release
 from cellguard.nouns.table import Table
 
-__all__ = ["check_workbook", "fill_workbook"]
+__all__ = ["check_layout_fits_table", "fill_layout_with_release"]
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
 
@@ -51,7 +51,7 @@ class _Axis(NamedTuple):
     """Column or row -> dimension -> code."""
 
 
-def fill_workbook(release: Release, template: str | Path, path: str | Path) -> None:
+def fill_layout_with_release(release: Release, template: str | Path, path: str | Path) -> None:
     """Write a release into a copy of a workbook.
 
     In every sheet the codes (or labels) of one dimension stand in a column and those of another in a row. Further
@@ -60,19 +60,19 @@ def fill_workbook(release: Release, template: str | Path, path: str | Path) -> N
     """
     if isinstance(release, Intervals):
         raise ReleaseError("a layout has one place for each cell; intervals are two numbers.", hint="save it as .xlsx.")
-    _save_workbook(_filled_book(release.table, _published_entries(release), Path(template)), path)
+    _save_layout(_filled_layout(release.table, _layout_entries_of_release(release), Path(template)), path)
 
 
-def check_workbook(table: Table, template: str | Path) -> None:
+def check_layout_fits_table(table: Table, template: str | Path) -> None:
     """Refuse a workbook that a release of the table cannot be written into: before the work, and nothing is written."""
-    _filled_book(table, [0] * table.n_cells, Path(template))
+    _filled_layout(table, [0] * table.n_cells, Path(template))
 
 
-def _filled_book(system: Table, texts: list[Any], template: Path) -> Any:
+def _filled_layout(system: Table, texts: list[Any], template: Path) -> Any:
     book, filled = openpyxl().load_workbook(template), 0
-    _refuse_copies(book, template)
+    _refuse_copies_in_layout(book, template)
     for sheet in book.worksheets:
-        for table, cells in _tables_of_sheet(system, sheet.title):
+        for table, cells in _tables_of_layout_sheet(system, sheet.title):
             filled += _Filling(sheet, table, template).fill([texts[i] for i in cells])
     if not filled:
         hint = "the codes of one dimension stand in a column, those of another in a row."
@@ -80,7 +80,7 @@ def _filled_book(system: Table, texts: list[Any], template: Path) -> Any:
     return book
 
 
-def _tables_of_sheet(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
+def _tables_of_layout_sheet(system: Table, title: str) -> Iterator[tuple[Table, list[int]]]:
     if not system.parts:
         yield system, list(range(system.n_cells))
     for part in system.parts or ():
@@ -88,16 +88,16 @@ def _tables_of_sheet(system: Table, title: str) -> Iterator[tuple[Table, list[in
             yield part.table, part.cells.tolist()
 
 
-def _published_entries(release: Release) -> list[Any]:
+def _layout_entries_of_release(release: Release) -> list[Any]:
     values = release.point_values()
-    empty = known_empty(release.table) & (values == 0)
+    empty = empty_cells_of_table(release.table) & (values == 0)
     return [
         NO_DATA if nothing else "x" if np.isnan(v) else int(v) if float(v).is_integer() and abs(v) < 2**53 else v
         for v, nothing in zip(values.tolist(), empty.tolist(), strict=True)
     ]
 
 
-def _refuse_copies(book: Any, template: Path) -> None:
+def _refuse_copies_in_layout(book: Any, template: Path) -> None:
     """Refuse what keeps copies of numbers out of sight."""
     if getattr(book, "_external_links", None):
         raise InputError(f"{template}: links to other workbooks keep copies of their numbers.", hint="remove them.")
@@ -112,7 +112,7 @@ class _Filling:
 
     def __init__(self, sheet: Any, table: Table, template: Path) -> None:
         self.sheet, self.table, self.template = sheet, table, template
-        self.names = [_spellings_of_codes(table, d) for d in range(len(table.dimensions))]
+        self.names = [_spellings_of_codes_in_layout(table, d) for d in range(len(table.dimensions))]
 
     def fill(self, texts: list[Any]) -> int:
         """Fill the sheet, and return how many cells were; refuse numbers that would stay."""
@@ -175,7 +175,7 @@ class _Filling:
         pairs = [(a, b) for a, b in pairs if a.places and b.places]
         if not pairs:
             return None
-        rows, columns = max(pairs, key=_size_of_heads)
+        rows, columns = max(pairs, key=_span_of_layout_heads)
         outer = self._outer_heads(heads, rows, columns)
         return self._axis(rows, [h for h in outer if not h.across]), self._axis(columns, [h for h in outer if h.across])
 
@@ -184,7 +184,7 @@ class _Filling:
         lines: dict[tuple[int, bool, int], dict[int, int]] = {}
         for row in self.sheet.iter_rows():
             for cell in row:
-                text = "" if cell.value is None else _plain_entry(cell.value)
+                text = "" if cell.value is None else _plain_layout_entry(cell.value)
                 for d, names in enumerate(self.names if text else ()):
                     if text in names:
                         lines.setdefault((d, True, cell.row), {})[cell.column] = names[text]
@@ -257,13 +257,13 @@ class _Filling:
     def _named_above(self, d: int, line: int) -> int:
         """Return the code of a further dimension: the sheet's title, or a cell above the heads; its total otherwise."""
         names = self.names[d]
-        if _plain_entry(self.sheet.title) in names:
-            return names[_plain_entry(self.sheet.title)]
+        if _plain_layout_entry(self.sheet.title) in names:
+            return names[_plain_layout_entry(self.sheet.title)]
         found = {}
         for row in self.sheet.iter_rows(max_row=max(line - 1, 1)):
             for cell in row:
-                if cell.value is not None and cell.row < line and names.get(_plain_entry(cell.value), 0):
-                    found[names[_plain_entry(cell.value)]] = str(cell.value)
+                if cell.value is not None and cell.row < line and names.get(_plain_layout_entry(cell.value), 0):
+                    found[names[_plain_layout_entry(cell.value)]] = str(cell.value)
         if len(found) > 1:
             first, second, *_ = found.values()
             dimension = self.table.dimensions[d]
@@ -274,16 +274,16 @@ class _Filling:
         return next(iter(found), 0)
 
 
-def _size_of_heads(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
+def _span_of_layout_heads(pair: tuple[_Head, _Head]) -> tuple[int, ...]:
     """Return how much of a table two heads span, and then which they are: the order of a sheet decides nothing else."""
     rows, columns = pair
     return len(rows.places) + len(columns.places), rows.dimension, columns.dimension, -columns.line
 
 
-def _spellings_of_codes(table: Table, d: int) -> dict[str, int]:
+def _spellings_of_codes_in_layout(table: Table, d: int) -> dict[str, int]:
     """Return how a code may be written: itself, its label, both, and without the zeros that a spreadsheet loses."""
-    codes = [_plain_entry(code) for code in table.codes[d]]
-    labels = [_plain_entry(label) for label in table.hierarchies[d].labels] if table.hierarchies else codes
+    codes = [_plain_layout_entry(code) for code in table.codes[d]]
+    labels = [_plain_layout_entry(label) for label in table.hierarchies[d].labels] if table.hierarchies else codes
     lost = Counter(code.lstrip("0") for code in codes if code.isdigit())
     out = {code.lstrip("0"): i for i, code in enumerate(codes) if code.isdigit() and lost[code.lstrip("0")] == 1}
     out.pop("", None)
@@ -291,13 +291,13 @@ def _spellings_of_codes(table: Table, d: int) -> dict[str, int]:
     return out | {label: i for i, label in enumerate(labels)} | {code: i for i, code in enumerate(codes)}
 
 
-def _plain_entry(value: Any) -> str:
+def _plain_layout_entry(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip().lower()
 
 
-def _save_workbook(book: Any, path: str | Path) -> None:
+def _save_layout(book: Any, path: str | Path) -> None:
     """Save the workbook without the time: the same numbers give the same bytes."""
     made = io.BytesIO()
     book.save(made)

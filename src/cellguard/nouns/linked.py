@@ -10,20 +10,20 @@ import numpy as np
 from cellguard._engine.space.cell_grid import distinct_cells
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
-from cellguard.nouns.assemble import cell_name, derive_relations
+from cellguard.nouns.assemble import relations_from_hierarchies, table_cell_name
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
-from cellguard.nouns.reconcile import shared_values
+from cellguard.nouns.reconcile import reconciled_shared_values
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["distinct_relations", "from_linked", "merged_fields", "moved_relations"]
+__all__ = ["distinct_linked_relations", "fields_of_linked_cells", "relations_at_linked_cells", "table_from_linked"]
 
 
-def from_linked(tables: Sequence[Table], **description: Any) -> Table:
+def table_from_linked(tables: Sequence[Table], **description: Any) -> Table:
     """Join tables that share cells (see :meth:`Table.from_linked`)."""
     from scipy.sparse import vstack
 
@@ -32,16 +32,16 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
     for t in tables:
         if not t.dimensions:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
-    hierarchies, codes = _joined_dimensions(tables)
+    hierarchies, codes = _hierarchies_of_linked_tables(tables)
     sizes = [len(c) for c in codes.values()]
-    cells, place = distinct_cells([_coordinates_in_common_codes(t, codes) for t in tables], sizes)
-    pieces = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
+    cells, place = distinct_cells([_coordinates_of_linked_table(t, codes) for t in tables], sizes)
+    pieces = [relations_at_linked_cells(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides
-        T = derive_relations(tuple(hierarchies.values()), cells)
+        T = relations_from_hierarchies(tuple(hierarchies.values()), cells)
         pieces.insert(0, T)
         rhs.insert(0, np.zeros(T.shape[0]))
-    T, b = distinct_relations(vstack(pieces, format="csr"), np.concatenate(rhs))
+    T, b = distinct_linked_relations(vstack(pieces, format="csr"), np.concatenate(rhs))
     described: dict[str, Any] = {
         "dimensions": tuple(codes),
         "codes": tuple(codes.values()),
@@ -49,15 +49,20 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
         "coordinates": cells,
         "library": next((t.library for t in tables if t.library is not None), None),
     }
-    values, wrong = shared_values(
-        tables, place, len(cells), lambda cell: cell_name(codes, cells[cell]), lambda k, _: repr(tables[k].name), 0.0
+    values, wrong = reconciled_shared_values(
+        tables,
+        place,
+        len(cells),
+        lambda cell: table_cell_name(codes, cells[cell]),
+        lambda k, _: repr(tables[k].name),
+        0.0,
     )
     PublicationError.refuse(wrong)
     fields = merged_fields(tables, place, values)
     return with_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
 
 
-def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:
+def _hierarchies_of_linked_tables(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], dict[str, tuple[str, ...]]]:
     """Return the hierarchies of all dimensions (none when a table lacks its own), and their codes."""
     found: dict[str, list[Hierarchy]] = {}
     codes: dict[str, dict[str, None]] = {}
@@ -79,7 +84,7 @@ def _joined_dimensions(tables: Sequence[Table]) -> tuple[dict[str, Hierarchy], d
     return joined, {name: h.codes for name, h in joined.items()}
 
 
-def _coordinates_in_common_codes(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
+def _coordinates_of_linked_table(table: Table, codes: Mapping[str, tuple[str, ...]]) -> Coordinates:
     """Return the table's cells in the codes of all tables; a dimension it lacks is at its total."""
     out = np.zeros((table.n_cells, len(codes)), np.int32)
     for d, (name, known) in enumerate(codes.items()):
@@ -90,7 +95,7 @@ def _coordinates_in_common_codes(table: Table, codes: Mapping[str, tuple[str, ..
     return out
 
 
-def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
+def relations_at_linked_cells(T: csr_array, place: IntArray, n: int) -> csr_array:
     """Relations over cells that stand elsewhere: column j becomes place[j] of n."""
     from scipy.sparse import csr_array
 
@@ -100,7 +105,7 @@ def moved_relations(T: csr_array, place: IntArray, n: int) -> csr_array:
     return moved
 
 
-def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
+def distinct_linked_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatArray]:
     """Drop relations that are listed before; rows are compared by two random fingerprints."""
     from scipy.sparse import csr_array
 
@@ -121,7 +126,7 @@ def distinct_relations(T: csr_array, rhs: FloatArray) -> tuple[csr_array, FloatA
     return T[keep], rhs[keep]
 
 
-def merged_fields(
+def fields_of_linked_cells(
     tables: Sequence[Table],
     place: Sequence[IntArray],
     values: FloatArray,
@@ -158,11 +163,11 @@ def merged_fields(
     given = [t.smallest_width for t in tables if t.smallest_width is not None]
     out["smallest_width"] = max(given) if given else None
     out["insiders"] = False if all(t.insiders is False for t in tables) else None
-    out["attackers"] = _joined_attackers(tables, place)
+    out["attackers"] = _attackers_of_linked_tables(tables, place)
     return out
 
 
-def _joined_attackers(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:
+def _attackers_of_linked_tables(tables: Sequence[Table], place: Sequence[IntArray]) -> tuple[Attacker, ...]:
     out = {EXTERNAL.name: EXTERNAL}
     for t, p in zip(tables, place, strict=True):
         for a in t.attackers:

@@ -45,10 +45,14 @@ def lookalikes(table: Table, equations: Collection[Collection[str]] = ()) -> lis
     """
     if table.parts is None:
         return []
-    return [*_dimensions(table.parts), *_populations(table.parts), *_indicators(table, equations)]
+    return [
+        *_lookalike_dimensions(table.parts),
+        *_lookalike_populations(table.parts),
+        *_lookalike_indicators(table, equations),
+    ]
 
 
-def _dimensions(parts: Sequence[Part]) -> Iterator[Lookalike]:
+def _lookalike_dimensions(parts: Sequence[Part]) -> Iterator[Lookalike]:
     """Yield dimensions that have the same codes and never stand in one table."""
     codes: dict[str, set[str]] = {}
     first: dict[str, tuple[Part, str]] = {}
@@ -62,7 +66,7 @@ def _dimensions(parts: Sequence[Part]) -> Iterator[Lookalike]:
     for a, b in combinations(codes, 2):
         small = min(codes[a], codes[b], key=len)
         same = len(small) >= _ENOUGH and small <= codes[a] and small <= codes[b]
-        if not same or frozenset((a, b)) in together or _margins_differ(parts, a, b):
+        if not same or frozenset((a, b)) in together or _margins_of_lookalikes_differ(parts, a, b):
             continue
         (one, _), (other, own) = first[a], first[b]
         say = f"call them {a!r} in both tables"
@@ -74,7 +78,7 @@ def _dimensions(parts: Sequence[Part]) -> Iterator[Lookalike]:
         yield Lookalike("dimensions", (a, b), text)
 
 
-def _margins_differ(parts: Sequence[Part], a: str, b: str) -> bool:
+def _margins_of_lookalikes_differ(parts: Sequence[Part], a: str, b: str) -> bool:
     """Say whether most margins of two dimensions that can be compared have different values: two things, then."""
     margins: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[str, float]] = {}
     for part in parts:
@@ -97,7 +101,7 @@ def _margins_differ(parts: Sequence[Part], a: str, b: str) -> bool:
     return bool(equal) and sum(equal) < len(equal) / 2
 
 
-def _populations(parts: Sequence[Part]) -> Iterator[Lookalike]:
+def _lookalike_populations(parts: Sequence[Part]) -> Iterator[Lookalike]:
     """Yield parts of the population that no other table has, by a name or a code that is near to one of theirs."""
     codes: dict[str, set[str]] = {}
     for part in parts:
@@ -127,7 +131,7 @@ def _populations(parts: Sequence[Part]) -> Iterator[Lookalike]:
                 yield Lookalike("populations", (key, other), text)
 
 
-def _indicators(table: Table, equations: Collection[Collection[str]]) -> Iterator[Lookalike]:
+def _lookalike_indicators(table: Table, equations: Collection[Collection[str]]) -> Iterator[Lookalike]:
     """Yield indicators with the same values wherever tables show both."""
     if table.dimensions[0] != INDICATOR:
         return

@@ -48,7 +48,7 @@ class Meanings:
         while left:
             found: dict[str, _Dimension] = {}
             bad = set()
-            for d in _dimensions_of_parts(left):
+            for d in _dimensions_of_meanings(left):
                 try:
                     found[d] = _Dimension(d, left)
                 except InputError as error:
@@ -61,11 +61,11 @@ class Meanings:
                     families={d: tuple(one.families) for d, one in found.items()},
                 )
                 return meanings, left, list(wrong)
-            left = [part for part in left if bad.isdisjoint(_dimensions_of_parts([part]))]
+            left = [part for part in left if bad.isdisjoint(_dimensions_of_meanings([part]))]
         raise PublicationError.of(wrong)
 
 
-def _dimensions_of_parts(parts: Sequence[Part]) -> list[str]:
+def _dimensions_of_meanings(parts: Sequence[Part]) -> list[str]:
     """Return the dimensions of some tables, and those that they are a part of the population by."""
     own = [part.dimension(d) for part in parts for d in part.table.dimensions]
     return list(dict.fromkeys([*own, *(d for part in parts for d in part.where)]))
@@ -76,12 +76,12 @@ class _Dimension:
 
     def __init__(self, name: str, parts: Sequence[Part]) -> None:
         self.name = name
-        self.trees = [_codes_of_part(part, name) for part in parts]
+        self.trees = [_code_tree_of_part(part, name) for part in parts]
         below: dict[str, set[str]] = defaultdict(set)
         for tree in self.trees:
             for code, children in tree.families:
                 below[code].update(children)
-        self.leaves = _leaves_of_codes(name, below)
+        self.leaves = _leaves_meant_by_codes(name, below)
         roots = list(dict.fromkeys(tree.root for tree in self.trees if tree.root is not None))
         listed = list(dict.fromkeys(code for tree in self.trees for code in tree.codes))
         self._refuse_two_meanings(roots, below)
@@ -172,7 +172,7 @@ class _Tree:
         return self.part.first_place(np.any(own, axis=0)) if own else self.part.place(-1)
 
 
-def _codes_of_part(part: Part, dimension: str) -> _Tree:
+def _code_tree_of_part(part: Part, dimension: str) -> _Tree:
     """Return the codes that a table has in a dimension; the code of its population where it has none."""
     table = part.table
     own = next((d for d, name in enumerate(table.dimensions) if part.dimension(name) == dimension), None)
@@ -196,7 +196,7 @@ def _codes_of_part(part: Part, dimension: str) -> _Tree:
     return _Tree(root=codes[0], spelt=codes, codes=codes, families=tuple(families), part=part, grand=grand)
 
 
-def _leaves_of_codes(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:
+def _leaves_meant_by_codes(name: str, below: dict[str, set[str]]) -> dict[str, frozenset[str]]:
     """Return the leaves under every code that has parts, over all tables; refuse codes that contain each other."""
     done: dict[str, frozenset[str]] = {}
     for start, first in below.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.nouns.figures import figure
-from cellguard.nouns.grid import Cell, GridPage, cells_of, grids_of, texts_of
+from cellguard.nouns.grid import Cell, GridPage, cells_of_release, figures_of_table, grids_of_table
 
 if TYPE_CHECKING:
     from cellguard.nouns.hierarchy import Hierarchy
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["hierarchy_picture", "pairs_picture", "publication_picture", "release_picture", "table_picture"]
+__all__ = ["hierarchy_picture", "picture_of_figures", "publication_picture", "release_picture", "table_picture"]
 
 _ROWS, _COLUMNS, _GRIDS = 30, 12, 2
 """What a notebook shows at most; files and reports have the rest."""
@@ -36,15 +36,15 @@ def release_picture(release: Release) -> str:
     head = f"<p><b>{escape(repr(release))}</b></p>"
     if not release.published:
         return head + f"<p>{escape(release.explanation)}</p>"
-    return head + _html_grids(grids_of(release.table, cells_of(release)))
+    return head + _html_repr_of_grids(grids_of_table(release.table, cells_of_release(release)))
 
 
 def table_picture(table: Table) -> str:
     """Draw a table with its true values, and mark what is sensitive."""
-    texts = texts_of(table, table.values)
+    texts = figures_of_table(table, table.values)
     kinds = np.where(table.sensitive, "sensitive", "published").tolist()
     cells = [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    return f"<p><b>{escape(repr(table))}</b>, confidential</p>" + _html_grids(grids_of(table, cells))
+    return f"<p><b>{escape(repr(table))}</b>, confidential</p>" + _html_repr_of_grids(grids_of_table(table, cells))
 
 
 def publication_picture(publication: Publication) -> str:
@@ -55,7 +55,7 @@ def publication_picture(publication: Publication) -> str:
         for part in publication.parts
     ]  # fmt: skip
     shared = "".join(f"<li>{escape(a)} and {escape(b)}: {n:,} cells</li>" for (a, b), n in publication.shared().items())
-    listed = _html_table(("table", "dimensions", "indicator", "cells", "sensitive"), rows)
+    listed = _html_repr_of_rows(("table", "dimensions", "indicator", "cells", "sensitive"), rows)
     also = f"<p>Shared:</p><ul>{shared}</ul>" if shared else ""
     return f"<p><b>{escape(repr(publication))}</b></p>{listed}{also}"
 
@@ -67,22 +67,24 @@ def hierarchy_picture(hierarchy: Hierarchy) -> str:
     return f"<p><b>{escape(first)}</b></p><pre style='line-height: 1.2'>{tree}</pre>"
 
 
-def pairs_picture(title: str, pairs: Mapping[str, Any]) -> str:
+def picture_of_figures(title: str, pairs: Mapping[str, Any]) -> str:
     """Draw figures by name."""
-    return f"<p><b>{escape(title)}</b></p>" + _html_table((), [(name, figure(value)) for name, value in pairs.items()])
+    return f"<p><b>{escape(title)}</b></p>" + _html_repr_of_rows(
+        (), [(name, figure(value)) for name, value in pairs.items()]
+    )
 
 
-def _html_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _html_repr_of_rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = f"<thead><tr>{''.join(f'<th>{escape(h)}</th>' for h in heads)}</tr></thead>" if heads else ""
     body = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in rows)
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _html_grids(grids: Iterable[GridPage]) -> str:
+def _html_repr_of_grids(grids: Iterable[GridPage]) -> str:
     shown, used, more = [], set(), 0
     for number, grid in enumerate(grids):
         if number < _GRIDS:
-            shown.append(_html_grid(grid))
+            shown.append(_html_repr_of_grid(grid))
             used |= {cell.kind for _, line in grid.rows[:_ROWS] for cell in line[:_COLUMNS]}
         else:
             more += 1
@@ -91,12 +93,12 @@ def _html_grids(grids: Iterable[GridPage]) -> str:
     return "".join(shown) + (f"<p>{legend}</p>" if legend else "") + rest
 
 
-def _html_grid(grid: GridPage) -> str:
+def _html_repr_of_grid(grid: GridPage) -> str:
     heads = "".join(f"<th>{escape(head.code)}</th>" for head in grid.columns[:_COLUMNS])
     wide = len(grid.columns) > _COLUMNS
     lines = [f"<tr><th style='text-align: left'>{escape(grid.corner)}</th>{heads}{'<th>…</th>' if wide else ''}</tr>"]
     for head, line in grid.rows[:_ROWS]:
-        cells = "".join(_html_cell(cell) for cell in line[:_COLUMNS])
+        cells = "".join(_html_repr_of_cell(cell) for cell in line[:_COLUMNS])
         name = f"<th style='text-align: left; padding-left: {0.4 + head.depth}em'>{escape(head.code)}</th>"
         lines.append(f"<tr>{name}{cells}{'<td>…</td>' if wide else ''}</tr>")
     more = len(grid.rows) - _ROWS
@@ -104,7 +106,7 @@ def _html_grid(grid: GridPage) -> str:
     return f"<p>{escape(grid.title)}</p><table>{''.join(lines)}</table>{rest}"
 
 
-def _html_cell(cell: Cell) -> str:
+def _html_repr_of_cell(cell: Cell) -> str:
     colour = _COLOURS.get(cell.kind)
     look = f"; background: {colour}" if colour else ""
     return f"<td style='text-align: right{look}'>{escape(cell.text)}</td>"

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
 
 __all__ = [
-    "Equation", "Part", "Publication", "PublishedTable", "published_tables", "shared_cells", "standing",
-    "takes_publications", "with_rules",
+    "Equation", "Part", "Publication", "PublishedTable", "cells_shared_in_publication", "publication_parts_with_rules",
+    "standing_of_publication_cells", "tables_of_released_publication", "takes_publications",
 ]  # fmt: skip
 
 _log = logging.getLogger("cellguard")
@@ -210,7 +210,7 @@ class Publication:
         found, wrong = _checked_equations(given, equations)
         try:
             # what is wrong with some tables does not hide what is wrong with others
-            meanings, fitting, misfits = Meanings.of(_of_one_period(given))
+            meanings, fitting, misfits = Meanings.of(_publication_parts_of_period(given))
             wrong += misfits
             there = {part.indicator for part in fitting}
             whole = tuple(equation for equation in found if there.issuperset(equation.names))
@@ -222,7 +222,7 @@ class Publication:
 
     def standing(self) -> FloatArray:
         """Return what each distinct cell weighs for readers: the priorities of all tables that show it, added up."""
-        return standing(self.table)
+        return standing_of_publication_cells(self.table)
 
     def with_table(self, table: Table) -> Publication:
         """Return the publication with its system changed (levels, weights, attackers): the cells stay."""
@@ -230,12 +230,12 @@ class Publication:
 
     def apply(self, *rules: Any, **options: Any) -> Publication:
         """Apply rules to every table, and assemble again: a cell that one table flags is sensitive everywhere."""
-        parts = with_rules([(part, rules) for part in self.parts], **options)
+        parts = publication_parts_with_rules([(part, rules) for part in self.parts], **options)
         return type(self).of(parts, equations=self.equations, tolerance=self.tolerance, name=self.table.name)
 
     def shared(self) -> dict[tuple[str, str], int]:
         """Return how many cells each two tables share, where they do."""
-        return shared_cells(self.parts)
+        return cells_shared_in_publication(self.parts)
 
     def cluster(self, number: int) -> tuple[Table, IntArray]:
         """Return the system of one cluster, and where its cells stand in the whole."""
@@ -258,7 +258,7 @@ class Publication:
         return publication_picture(self)
 
 
-def with_rules(given: Iterable[tuple[Part, Sequence[Any]]], **options: Any) -> list[Part]:
+def publication_parts_with_rules(given: Iterable[tuple[Part, Sequence[Any]]], **options: Any) -> list[Part]:
     """Apply to each table its rules; what a table lacks for them is told of all tables at once."""
     parts: list[Part] = []
     wrong: list[CellguardError] = []
@@ -287,16 +287,16 @@ def _checked_equations(
     known = list(dict.fromkeys(part.indicator for part in parts))
     for equation in found:
         wrong += not_there("indicator", equation.names, known, place=f"equation {equation}: ")
-    return tuple(found), wrong + _refused_periods(parts)
+    return tuple(found), wrong + _refused_periods_of_publication(parts)
 
 
-def _of_one_period(parts: Sequence[Part]) -> list[Part]:
+def _publication_parts_of_period(parts: Sequence[Part]) -> list[Part]:
     """Return the tables of the first period, and those that say nothing of it: others share no cell with them."""
     first = next((part.period for part in parts if part.period), "")
     return [part for part in parts if part.period in ("", first)]
 
 
-def _refused_periods(parts: Sequence[Part]) -> list[CellguardError]:
+def _refused_periods_of_publication(parts: Sequence[Part]) -> list[CellguardError]:
     """Refuse tables of different periods, unless each says which part of the population it covers."""
     dated = [part for part in parts if part.period]
     other = next((part for part in dated if part.period != dated[0].period), None)
@@ -307,7 +307,7 @@ def _refused_periods(parts: Sequence[Part]) -> list[CellguardError]:
     return [InputError(text, hint="a publication has one period; or say where = {period = ...} of each table.")]
 
 
-def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
+def cells_shared_in_publication(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
     """Return how many cells each two tables share, where they do."""
     from scipy.sparse import csr_array
 
@@ -321,7 +321,7 @@ def shared_cells(parts: Sequence[Part]) -> dict[tuple[str, str], int]:
     return {(parts[i].name, parts[j].name): n for i, j, n in found}
 
 
-def standing(table: Table) -> FloatArray:
+def standing_of_publication_cells(table: Table) -> FloatArray:
     """Return the priorities of all tables that show a cell, added up; 1 for each cell where there are no tables."""
     if table.parts is None:
         return np.ones(table.n_cells)
@@ -353,7 +353,7 @@ class PublishedTable:
         return to_frame(self.columns(), self.part.table.library if like is None else like)
 
 
-def published_tables(release: Release) -> dict[str, PublishedTable]:
+def tables_of_released_publication(release: Release) -> dict[str, PublishedTable]:
     """Return the tables of a released publication by name; none where the release is of one table."""
     return {part.name: PublishedTable(part=part, release=release) for part in release.table.parts or ()}
 
@@ -370,13 +370,13 @@ def takes_publications(verb: Verb) -> Verb:
     def both(table: Table | Publication, *args: Any, **options: Any) -> Release:
         system = required_table(table, verb.__name__)
         if system.parts is not None:
-            from cellguard.nouns.clusters import by_clusters
+            from cellguard.nouns.clusters import release_by_clusters
             from cellguard.nouns.lookalikes import lookalikes
 
             if isinstance(table, Publication):
                 for one in lookalikes(system, [equation.names for equation in table.equations]):
                     _log.warning("%s: %s", verb.__name__, one.text)
-            return by_clusters(both, system, args, options)
+            return release_by_clusters(both, system, args, options)
         begin = perf_counter()  # the log is told sizes, status and seconds, never a value
         _log.info("%s: %d cells, %d sensitive", verb.__name__, system.n_cells, int(system.sensitive.sum()))
         release = verb(system, *args, **options)

@@ -16,14 +16,14 @@ import numpy as np
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.checks import additivity_residuals
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from cellguard.nouns.table import Table
 
-__all__ = ["additive", "shared_values"]
+__all__ = ["reconciled_additive_values", "reconciled_shared_values"]
 
 _TWO_VALUES = "a cell that tables share must have one value; make both tables from the same data."
 
@@ -31,7 +31,7 @@ Place = Callable[[int, int], str]
 """How messages call the place of a cell: its table's number, and the cell's number in it."""
 
 
-def shared_values(
+def reconciled_shared_values(
     tables: Sequence[Table],
     place: Sequence[IntArray],
     n: int,
@@ -62,7 +62,7 @@ def shared_values(
     return np.where(np.abs(mean - values) > SAME_VALUE * np.abs(values), mean, values), wrong
 
 
-def additive(
+def reconciled_additive_values(
     values: FloatArray, T: csr_array, rhs: FloatArray, tolerance: float, still: BoolArray | None = None
 ) -> FloatArray:
     """Return the nearest values that add up; as they are where they do, or where they differ by more than rounding.
@@ -71,22 +71,24 @@ def additive(
 
     >>> from scipy.sparse import csr_array
     >>> T = csr_array(np.array([[-1.0, 1, 1]]))
-    >>> additive(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.1).round(2)
+    >>> reconciled_additive_values(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.1).round(2)
     array([10.61,  3.9 ,  6.7 ])
-    >>> additive(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.01)
+    >>> reconciled_additive_values(np.array([10.0, 4.0, 7.0]), T, np.zeros(1), 0.01)
     array([10.,  4.,  7.])
     """
-    residual, allowed = residuals(T, rhs, values)
+    residual, allowed = additivity_residuals(T, rhs, values)
     if (np.abs(residual) <= allowed).all():
         return values
-    moved = _projected(values, T, rhs, np.abs(values) if still is None else np.where(still, 0.0, np.abs(values)))
-    residual, allowed = residuals(T, rhs, moved)
+    moved = _reconciled_by_least_changes(
+        values, T, rhs, np.abs(values) if still is None else np.where(still, 0.0, np.abs(values))
+    )
+    residual, allowed = additivity_residuals(T, rhs, moved)
     far = np.abs(moved - values) > 2 * tolerance * np.maximum(1.0, np.abs(values))
     # where that is too far, whoever makes a table of the values says which relation does not hold
     return values if far.any() or (np.abs(residual) > allowed).any() else moved
 
 
-def _projected(values: FloatArray, T: csr_array, rhs: FloatArray, size: FloatArray) -> FloatArray:
+def _reconciled_by_least_changes(values: FloatArray, T: csr_array, rhs: FloatArray, size: FloatArray) -> FloatArray:
     """Return the values with the least changes, in proportion to the given sizes, for which the relations hold."""
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import splu
@@ -99,7 +101,7 @@ def _projected(values: FloatArray, T: csr_array, rhs: FloatArray, size: FloatArr
     factor = splu(normal)
     moved = values.copy()
     for _ in range(20):
-        residual, allowed = residuals(T, rhs, moved)
+        residual, allowed = additivity_residuals(T, rhs, moved)
         if (np.abs(residual) <= 1e-3 * allowed).all():
             break
         moved = moved - size * (scaled.T @ factor.solve(residual / np.where(rows > 0, rows, 1.0)))

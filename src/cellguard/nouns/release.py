@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.publication import PublishedTable
 
 __all__ = [
-    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status",
-    "Suppression", "warned",
+    "PRIMARY_TOLD", "UNSAFE", "Adjustment", "Intervals", "Perturbation", "Release", "Rounding", "Status", "Suppression",
+    "warning_column_of_release",
 ]  # fmt: skip
 
 
@@ -164,7 +164,7 @@ class Release:
             "sensitive": known & self.table.sensitive,
             "nonsensitive": known & ~self.table.sensitive,
         }
-        return {name: _deviations(deviation, self.table.values, cells) for name, cells in groups.items()}
+        return {name: _deviations_in_release(deviation, self.table.values, cells) for name, cells in groups.items()}
 
     def audit(self, **options: Any) -> Audit:
         """Audit the release, independently of the method that made it (:func:`cellguard.check.audit`)."""
@@ -211,9 +211,9 @@ class Release:
     @property
     def tables(self) -> dict[str, PublishedTable]:
         """The tables of a publication by name, each in the layout it came in; empty for a single table."""
-        from cellguard.nouns.publication import published_tables
+        from cellguard.nouns.publication import tables_of_released_publication
 
-        return published_tables(self)
+        return tables_of_released_publication(self)
 
     def save(
         self,
@@ -234,11 +234,11 @@ class Release:
         A table without sensitive cells is refused too, unless `allow_unchecked` says that none is meant. Withheld
         cells have one mark, unless `mark_primary` asks for primary and secondary (see :meth:`columns`).
         """
-        from cellguard.nouns.sheets import check_place, write_release
+        from cellguard.nouns.sheets import check_release_place, write_release
 
         self._require_published()
         unsafe = False
-        check_place(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
+        check_release_place(path, self.table, layout)  # before the audit: a name that cannot be written costs no time
         try:
             self.refuse_unless_safe(allow_unchecked=allow_unchecked)
         except ReleaseError:
@@ -302,7 +302,7 @@ class Release:
             )
 
 
-def warned(columns: Mapping[str, Any]) -> dict[str, Any]:
+def warning_column_of_release(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the column that says in every row that the release is not safe, under a name that is free."""
     from cellguard._io.frames import free_name
 
@@ -310,7 +310,7 @@ def warned(columns: Mapping[str, Any]) -> dict[str, Any]:
     return {name: [UNSAFE] * len(next(iter(columns.values())))}
 
 
-def _deviations(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
+def _deviations_in_release(deviation: FloatArray, values: FloatArray, cells: BoolArray) -> dict[str, float]:
     """Mean, standard deviation and maximum of absolute and percentage deviations, and the 2-norm.
 
     The standard deviation divides by one less than the number of cells: only so the digits printed in
@@ -389,11 +389,11 @@ class Adjustment(Release):
     def save_internal(self, path: str | Path) -> None:
         """Write the internal file: true and published values, and what made them. Only its owner may read it."""
         from cellguard._io.frames import beside
-        from cellguard.nouns.sheets import write_columns
+        from cellguard.nouns.sheets import write_sheet_columns
 
         self._require_published()
         truth = {"original": self.table.values, "value": self.values}
-        write_columns(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
+        write_sheet_columns(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)
@@ -479,10 +479,10 @@ class Rounding(Release):
         return self.values
 
     def _counted(self) -> str:
-        return f", base {base_of(self.base)}, step {self.step}"
+        return f", base {base_of_release(self.base)}, step {self.step}"
 
     def published_with(self) -> dict[str, Any]:
-        told = {"base": base_of(self.base), "step": self.step}
+        told = {"base": base_of_release(self.base), "step": self.step}
         said = {"keep": self.options.get("keep"), "keep_multiples": self.keep_multiples}
         return told | {name: value for name, value in said.items() if value}
 
@@ -518,10 +518,10 @@ class Perturbation(Release):
         return self.values
 
     def published_with(self) -> dict[str, Any]:
-        return {"distance": base_of(self.distance[~self.table.fixed])}
+        return {"distance": base_of_release(self.distance[~self.table.fixed])}
 
     def _own_figures(self) -> dict[str, Any]:
-        return {"base": None if self.base is None else base_of(self.base), "step": 1}
+        return {"base": None if self.base is None else base_of_release(self.base), "step": 1}
 
 
 def unit_of_table(table: Table) -> float:
@@ -531,7 +531,7 @@ def unit_of_table(table: Table) -> float:
     return 1.0 if table.integer else unit_of(table.values)
 
 
-def base_of(base: FloatArray) -> float | list[float]:
+def base_of_release(base: FloatArray) -> float | list[float]:
     """Return the one base of a release, or the different ones."""
     distinct = np.unique(base)
     return float(distinct[0]) if len(distinct) == 1 else [float(b) for b in distinct]

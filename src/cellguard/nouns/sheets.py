@@ -39,10 +39,10 @@ class Sheet(NamedTuple):
     @property
     def columns(self) -> dict[str, Any]:
         """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
-        from cellguard.nouns.release import warned
+        from cellguard.nouns.release import warning_column_of_release
 
         columns = beside(self.codes, self.published)
-        return columns | (warned(columns) if self.unsafe else {})
+        return columns | (warning_column_of_release(columns) if self.unsafe else {})
 
     def rows(self) -> list[list[tuple[Any, str]]]:
         """Lay it out for a spreadsheet: what is not the truth is coloured, what is withheld says x."""
@@ -68,7 +68,7 @@ def _looks(published: Mapping[str, Any]) -> list[str]:
     return ["plain"] * len(next(iter(published.values())))  # which cells moved is not told
 
 
-def sheets_of(
+def sheets_of_release(
     release: Release,
     name: str,
     views: Sequence[tuple[str, Sequence[str]]] = (),
@@ -81,7 +81,7 @@ def sheets_of(
     Linked tables, named with their dimensions by `views`, follow the sheet of all cells, each with those that are at
     the total of all other dimensions.
     """
-    from cellguard.nouns.exchange import tables_of
+    from cellguard.nouns.exchange import tables_of_release
 
     published = release.columns(mark_primary=mark_primary)
     if release.table.parts:
@@ -129,7 +129,7 @@ def _sheet_of_group(group: Sequence[Part], published: Mapping[str, Any], *, unsa
     return Sheet(sheets[0].codes, columns, unsafe, styles)
 
 
-def write_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:
+def write_release_sheets(sheets: Mapping[str, Sheet], path: str | Path) -> None:
     """Write a workbook with a sheet for each table."""
     from cellguard._io.xlsx import write_xlsx
 
@@ -140,15 +140,15 @@ ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 """Endings of the files that a release can be saved as."""
 
 
-def check_place(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
+def check_release_place(path: str | Path, table: Table, layout: str | Path | None = None) -> None:
     """Refuse a place that a release of the table cannot be written to."""
     place = Path(path)
-    folder = _is_folder(place, table)
-    refuse_ending(place, folder=folder)
+    folder = _release_goes_to_folder(place, table)
+    refuse_ending_of_release(place, folder=folder)
     if folder:
         for name, other in same_files([*sheets_of_parts(table.parts or ())]):
             raise InputError(
-                f"tables {other!r} and {name!r} would be written to one file, {file_name(name)}.csv.",
+                f"tables {other!r} and {name!r} would be written to one file, {file_name_of_sheet(name)}.csv.",
                 hint="give one of them another name, or save a workbook.",
             )
     if place.is_dir() and not folder:
@@ -157,7 +157,7 @@ def check_place(path: str | Path, table: Table, layout: str | Path | None = None
         raise InputError(f"{place}: a layout is a workbook, and so is its copy.", hint="end the name in .xlsx.")
 
 
-def _is_folder(place: Path, table: Table) -> bool:
+def _release_goes_to_folder(place: Path, table: Table) -> bool:
     return not place.suffix and bool(table.parts)
 
 
@@ -167,25 +167,25 @@ def write_release(
     """Write a release to a place that was checked before."""
     place = Path(path)
     if layout is not None:
-        from cellguard.nouns.layout import fill_workbook
+        from cellguard.nouns.layout import fill_layout_with_release
 
         if unsafe:
             raise InputError("a layout has no place to say that a release is not safe.", hint="leave it out.")
-        fill_workbook(release, layout, place)
+        fill_layout_with_release(release, layout, place)
         return
-    sheets = sheets_of(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
+    sheets = sheets_of_release(release, release.table.name, mark_primary=mark_primary, unsafe=unsafe)
     if place.name.lower().endswith(".xlsx"):
-        write_sheets(sheets, place)
-    elif _is_folder(place, release.table):
+        write_release_sheets(sheets, place)
+    elif _release_goes_to_folder(place, release.table):
         place.mkdir(exist_ok=True)
         for title, sheet in sheets.items():
-            write_columns(sheet.columns, place / f"{file_name(title)}.csv")
+            write_sheet_columns(sheet.columns, place / f"{file_name_of_sheet(title)}.csv")
     else:
         whole = Sheet.of(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe=unsafe)
         write_columns(whole.columns, place)
 
 
-def refuse_ending(place: Path, *, folder: bool = False) -> None:
+def refuse_ending_of_release(place: Path, *, folder: bool = False) -> None:
     """Refuse the name of a file that says a format in which no release is written."""
     if folder or place.name.lower().endswith(ENDINGS):
         return
@@ -195,7 +195,7 @@ def refuse_ending(place: Path, *, folder: bool = False) -> None:
     )
 
 
-def write_columns(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
+def write_sheet_columns(columns: dict[str, Any], path: str | Path, *, private: bool = False) -> None:
     """Write columns by the ending of the file's name."""
     from cellguard._io.frames import write_csv, write_parquet
 
@@ -205,21 +205,21 @@ def write_columns(columns: dict[str, Any], path: str | Path, *, private: bool = 
         write_csv(columns, path, guard=True, private=private)
 
 
-def file_name(title: str) -> str:
+def file_name_of_sheet(title: str) -> str:
     """Return the name of a table as one of a file.
 
-    >>> file_name("activity by region / 2024")
+    >>> file_name_of_sheet("activity by region / 2024")
     'activity by region _ 2024'
     """
     return "".join(c if c.isalnum() or c in " ._-" else "_" for c in title).strip(". ") or "table"
 
 
-def same_files(titles: Sequence[str]) -> list[tuple[str, str]]:
+def sheets_sharing_a_file(titles: Sequence[str]) -> list[tuple[str, str]]:
     """Return the names of tables whose files would be those of a table before them, and its name; case tells nothing.
 
-    >>> same_files(["x/y", "z", "X_Y"])
+    >>> sheets_sharing_a_file(["x/y", "z", "X_Y"])
     [('X_Y', 'x/y')]
     """
     first: dict[str, str] = {}
-    taken = [(title, first.setdefault(file_name(title).casefold(), title)) for title in titles]
+    taken = [(title, first.setdefault(file_name_of_sheet(title).casefold(), title)) for title in titles]
     return [(title, before) for title, before in taken if title != before]

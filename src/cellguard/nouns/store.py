@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard._types import FloatArray
 from cellguard.exceptions import FormatError, InputError
-from cellguard.nouns.assemble import FrameReading, derive_relations, from_frame
+from cellguard.nouns.assemble import FrameReading, relations_from_hierarchies, table_from_frame
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import CELL_ARRAYS
 from cellguard.nouns.hierarchy import Hierarchy
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cellguard._io.description import Description, DimensionEntry
 
-__all__ = ["columns", "files_of", "read_table", "write_table"]
+__all__ = ["files_of_stored_table", "read_stored_table", "store_table", "table_as_columns"]
 
 
 _COLUMNS = {
@@ -38,10 +38,10 @@ file = "regions.hrc"
 [dimensions.sex]"""
 
 
-def columns(table: Table) -> dict[str, Any]:
+def table_as_columns(table: Table) -> dict[str, Any]:
     """Return the table as columns: codes, value, and what differs from the usual."""
     out: dict[str, Any] = dict(table.cell_codes())
-    name = _column_names(table)
+    name = _columns_to_store(table)
     out[name["values"]] = table.values
     if table.sensitive.any() or table.fixed.any():
         words = np.array(["safe", "sensitive", "fixed", "sensitive fixed"], dtype=object)
@@ -53,10 +53,10 @@ def columns(table: Table) -> dict[str, Any]:
             out[name[field]] = column
     if table.counts is not None:
         out[name["counts"]] = table.counts
-    return out | _contribution_columns(table)
+    return out | _stored_contributions(table)
 
 
-def _contribution_columns(table: Table) -> dict[str, Any]:
+def _stored_contributions(table: Table) -> dict[str, Any]:
     """Return the largest contributions as columns top1, top2, ..., where they say all that rules look at."""
     cells = table.statistics
     if cells is None or not table.dimensions or cells.shadow or table.counts is None:
@@ -67,7 +67,7 @@ def _contribution_columns(table: Table) -> dict[str, Any]:
     return {f"top{k + 1}": cells.top[:, k] for k in range(min(cells.units, cells.top.shape[1]))}
 
 
-def _column_names(table: Table) -> dict[str, str]:
+def _columns_to_store(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
     from cellguard._io.frames import free_name
 
@@ -75,54 +75,54 @@ def _column_names(table: Table) -> dict[str, str]:
     return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
-def _has_description(path: str | Path) -> bool:
+def _is_stored_with_description(path: str | Path) -> bool:
     return str(path).lower().endswith((".csv", ".csv.gz", ".parquet"))
 
 
-def _stem_and_ending(path: Path) -> tuple[str, str]:
+def _stem_and_ending_of_stored(path: Path) -> tuple[str, str]:
     """Part ``cells.csv.gz`` into ``cells`` and ``.csv.gz``."""
     packed = ".gz" if path.name.lower().endswith(".gz") else ""
     plain = Path(path.name[: len(path.name) - len(packed)])
     return plain.stem, path.name[len(plain.stem) :]
 
 
-def _file_beside(path: Path, ending: str) -> Path:
-    return path.with_name(_stem_and_ending(path)[0] + ending)
+def _file_beside_stored_table(path: Path, ending: str) -> Path:
+    return path.with_name(_stem_and_ending_of_stored(path)[0] + ending)
 
 
 # ---------------------------------------------------------------- writing
 
 
-def write_table(table: Table, path: str | Path) -> None:
+def store_table(table: Table, path: str | Path) -> None:
     """Write a table in the format that the ending of the name says (see :meth:`Table.write`)."""
-    if _has_description(path):
-        _write_described(table, Path(path))
+    if _is_stored_with_description(path):
+        _store_with_description(table, Path(path))
         return
     from cellguard._io.jj import write_jj
 
     write_jj(path, {name: getattr(table, name) for name in (*CELL_ARRAYS, "relations", "rhs")})
 
 
-def _write_described(table: Table, path: Path) -> None:
+def _store_with_description(table: Table, path: Path) -> None:
     """Write the cells (.csv or .parquet), and beside them the description and, where needed, the relations."""
     from cellguard._io.description import Description, write_description
     from cellguard._io.frames import write_csv, write_parquet
 
-    cells, name_of = columns(table), _column_names(table)
+    cells, name_of = table_as_columns(table), _columns_to_store(table)
     write = write_parquet if path.suffix.lower() == ".parquet" else write_csv
     entries: dict[str, Any] = {"name": table.name, "integer": table.integer, "missing": "unpublished"}
     entries["smallest_width"] = table.smallest_width
     entries["insiders"] = False if table.insiders is False else None  # those found from the table are found again
-    entries["known_zeros"] = _zeros_are_known(table)
+    entries["known_zeros"] = _stored_zeros_are_known(table)
     entries["value"] = name_of.pop("values")
     entries["columns"] = {f: name for f, name in name_of.items() if name != _COLUMNS[f] and name in cells}
     entries["dimensions"] = {
-        name: _dimension_entry(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
+        name: _stored_dimension(table.codes[d], table.hierarchies[d] if table.hierarchies else None)
         for d, name in enumerate(table.dimensions)
     }
-    entries["attackers"] = [_attacker_entry(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
-    if not _relations_are_implied(table):
-        file = _file_beside(path, f".relations{_stem_and_ending(path)[1]}")
+    entries["attackers"] = [_stored_attacker(a) for a in table.attackers if a is not EXTERNAL and not a.derived]
+    if not _hierarchies_imply_relations(table):
+        file = _file_beside_stored_table(path, f".relations{_stem_and_ending_of_stored(path)[1]}")
         T = table.relations
         row = np.repeat(np.arange(T.shape[0]), np.diff(T.indptr))
         write({"relation": row, "cell": T.indices.astype(np.int64), "coefficient": T.data}, file)
@@ -130,27 +130,27 @@ def _write_described(table: Table, path: Path) -> None:
         rhs = list(zip(where.tolist(), table.rhs[where].tolist(), strict=True))
         entries |= {"relations": file.name, "n_relations": T.shape[0], "rhs": rhs}
     write(cells, path)
-    write_description(_file_beside(path, ".toml"), Description(**entries), about=path.name)
+    write_description(_file_beside_stored_table(path, ".toml"), Description(**entries), about=path.name)
 
 
-def _zeros_are_known(table: Table) -> bool:
+def _stored_zeros_are_known(table: Table) -> bool:
     """Whether reading the table as it is usually read, with empty cells known to everybody, gives it back."""
     count = table.counts if table.counts is not None else table.values if table.integer else np.ones(table.n_cells)
     empty = (count == 0) & (table.values == 0) & ~table.sensitive
     return bool((table.fixed & (table.lb == 0) & (table.ub == 0))[empty].all())
 
 
-def _relations_are_implied(table: Table) -> bool:
+def _hierarchies_imply_relations(table: Table) -> bool:
     """Whether the hierarchies imply exactly the table's relations."""
     if not table.hierarchies or table.rhs.any():
         return False
-    T, own = derive_relations(table.hierarchies, table.coordinates), table.relations
+    T, own = relations_from_hierarchies(table.hierarchies, table.coordinates), table.relations
     return T.shape == own.shape and all(
         np.array_equal(a, b) for a, b in ((T.indptr, own.indptr), (T.indices, own.indices), (T.data, own.data))
     )
 
 
-def _dimension_entry(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> DimensionEntry:
+def _stored_dimension(codes: tuple[str, ...], hierarchy: Hierarchy | None) -> DimensionEntry:
     """Describe a dimension: as an outline where that reads back the same, else by its arrays."""
     from cellguard._io.description import DimensionEntry
 
@@ -174,7 +174,7 @@ def _outline_of_hierarchy(h: Hierarchy) -> str:
     return "\n".join([*lines, ""])
 
 
-def _attacker_entry(a: Attacker) -> Any:
+def _stored_attacker(a: Attacker) -> Any:
     from cellguard._io.description import AttackerEntry
 
     fields: dict[str, Any] = {name: getattr(a, name) for name in AttackerEntry.model_fields}
@@ -184,33 +184,33 @@ def _attacker_entry(a: Attacker) -> Any:
 # ---------------------------------------------------------------- reading
 
 
-def files_of(path: str | Path) -> list[Path]:
+def files_of_stored_table(path: str | Path) -> list[Path]:
     """Return what is read of a table: its file, the description beside it, and hierarchies and relations it names."""
-    if not _has_description(path):
+    if not _is_stored_with_description(path):
         return [Path(path)]
     from cellguard._io.description import read_description
 
-    about = _file_beside(Path(path), ".toml")
+    about = _file_beside_stored_table(Path(path), ".toml")
     description = read_description(about)
     named = [entry.file for entry in description.dimensions.values()] + [description.relations]
     return [Path(path), about, *(about.parent / name for name in named if name is not None)]
 
 
-def read_table(path: str | Path) -> Table:
+def read_stored_table(path: str | Path) -> Table:
     """Read a table from whatever :meth:`Table.write` writes."""
-    if _has_description(path):
-        return _read_described(Path(path))
+    if _is_stored_with_description(path):
+        return _read_stored_with_description(Path(path))
     from cellguard._io.jj import read_jj
 
     return Table(name=Path(path).name.removesuffix(".gz").removesuffix(".jj"), **read_jj(path))
 
 
-def _read_described(path: Path) -> Table:
+def _read_stored_with_description(path: Path) -> Table:
     """Read a table from a file of cells and the description beside it."""
     from cellguard._io.description import read_description
     from cellguard._io.frames import read_frame
 
-    about = _file_beside(path, ".toml")
+    about = _file_beside_stored_table(path, ".toml")
     if path.is_file() and not about.is_file():
         raise InputError(
             f"{path}: there is no description {about.name} beside it.", hint=f"write one, as short as:\n{_SHORT}"
@@ -223,19 +223,19 @@ def _read_described(path: Path) -> Table:
     changes: dict[str, Any] = {"hierarchies": ()} if listed else {}
     dims: Mapping[str, Any]
     if description.dimensions:
-        dims = {name: _hierarchy_described(e, about, given.get(name)) for name, e in description.dimensions.items()}
+        dims = {name: _stored_hierarchy(e, about, given.get(name)) for name, e in description.dimensions.items()}
     else:
-        given, dims = _numbered_cells(path, given)
+        given, dims = _stored_cells_by_number(path, given)
         changes = {"hierarchies": (), "dimensions": (), "codes": (), "coordinates": np.zeros((0, 0), np.int32)}
-    name = description.name if description.name is not None else _stem_and_ending(path)[0]
+    name = description.name if description.name is not None else _stem_and_ending_of_stored(path)[0]
     rows = len(next(iter(given.values()), ()))
     reading = FrameReading(
         value=description.value, missing=description.missing, repair=description.repair,
-        crossings=description.crossings, columns=_columns_named(about, description, given),
-        relations=_read_relations(about, description, rows), known_zeros=description.known_zeros,
+        crossings=description.crossings, columns=_stored_columns_as_described(about, description, given),
+        relations=_read_stored_relations(about, description, rows), known_zeros=description.known_zeros,
     )  # fmt: skip
     attackers = (EXTERNAL, *(Attacker(**dict(entry)) for entry in description.attackers))
-    table = from_frame(
+    table = table_from_frame(
         given, dims, reading, name=name, integer=description.integer, smallest_width=description.smallest_width,
         insiders=description.insiders, attackers=attackers, **changes,
     )  # fmt: skip
@@ -248,7 +248,7 @@ def _read_described(path: Path) -> Table:
     return with_contributions(table, given, top=top, known_zeros=description.known_zeros)
 
 
-def _columns_named(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:
+def _stored_columns_as_described(about: Path, description: Description, given: Mapping[str, Any]) -> dict[str, str]:
     """Return the column of each field: as the description says, or of the usual name."""
     unknown = sorted(set(description.columns) - set(_COLUMNS))
     if unknown:
@@ -258,7 +258,7 @@ def _columns_named(about: Path, description: Description, given: Mapping[str, An
     return usual | description.columns
 
 
-def _hierarchy_described(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy | None:
+def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierarchy | None:
     """Return the hierarchy that an entry describes; some need the codes that occur, None leaves it to the values."""
     if entry.codes is not None and entry.parents is None:
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
@@ -290,7 +290,7 @@ def _hierarchy_of_entry(entry: DimensionEntry, folder: Path) -> Hierarchy:
     return Hierarchy(tuple(entry.codes or ()), np.array(entry.parents), tuple(entry.labels or ()))
 
 
-def _read_relations(about: Path, description: Description, n: int) -> tuple[csr_array, FloatArray] | None:
+def _read_stored_relations(about: Path, description: Description, n: int) -> tuple[csr_array, FloatArray] | None:
     """Return the relations of the file that the description names, if any."""
     from scipy.sparse import csr_array
 
@@ -319,7 +319,7 @@ def _read_relations(about: Path, description: Description, n: int) -> tuple[csr_
     return csr_array((coefficient, (row.astype(np.int64), cell.astype(np.int64))), shape=(m, n)), rhs
 
 
-def _numbered_cells(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
+def _stored_cells_by_number(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
     """Return the columns of a table of raw equations as those of one dimension, the numbers of the cells."""
     from cellguard._io.frames import numbers
 

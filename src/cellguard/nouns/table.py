@@ -18,8 +18,8 @@ from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import check_table
-from cellguard.nouns.equations import levels_of_cells, mask_of_cells, relations_as_csr
-from cellguard.nouns.levels import Levels, keep_widths
+from cellguard.nouns.equations import equations_as_csr, levels_of_cells, mask_of_table_cells
+from cellguard.nouns.levels import Levels, keep_level_widths
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -144,7 +144,7 @@ class Table:
         """
         a = np.asarray(values, dtype=np.float64).ravel()
         n = len(a)
-        T = relations_as_csr(relations, n)
+        T = equations_as_csr(relations, n)
         return cls(
             values=a,
             relations=T,
@@ -152,8 +152,8 @@ class Table:
             lb=np.broadcast_to(np.asarray(lb, np.float64), n),
             ub=np.broadcast_to(np.asarray(ub, np.float64), n),
             weights=np.abs(a) if weights is None else np.broadcast_to(np.asarray(weights, np.float64), n),
-            fixed=mask_of_cells(fixed, n, "fixed"),
-            sensitive=mask_of_cells(sensitive, n, "sensitive"),
+            fixed=mask_of_table_cells(fixed, n, "fixed"),
+            sensitive=mask_of_table_cells(sensitive, n, "sensitive"),
             lower=levels_of_cells(lower, sensitive, n, "lower"),
             upper=levels_of_cells(upper, sensitive, n, "upper"),
             sliding=levels_of_cells(sliding, sensitive, n, "sliding"),
@@ -239,7 +239,7 @@ class Table:
                [ 7.,  3.,  4.],
                [ 5.,  5.,  0.]])
         """
-        from cellguard.nouns.assemble import FrameReading, from_frame
+        from cellguard.nouns.assemble import FrameReading, table_from_frame
 
         columns = {
             "status": status, "lower": lower, "upper": upper, "sliding": sliding,
@@ -249,7 +249,7 @@ class Table:
             value=value, columns=columns, crossings=crossings, missing=missing, repair=repair, total=total,
             known_zeros=known_zeros, tolerance=tolerance,
         )  # fmt: skip
-        table = from_frame(frame, dims, reading, **description)
+        table = table_from_frame(frame, dims, reading, **description)
         if not top and shadow is None:
             return table
         from cellguard.data.rules.contributions import with_contributions
@@ -278,9 +278,9 @@ class Table:
         >>> Table.from_leaves({"region": ["N", "S"], "sex": ["f", "m"]}, [[3, 4], [5, 0]])
         Table(9 cells, 6 relations, 0 sensitive)
         """
-        from cellguard.nouns.assemble import from_leaves
+        from cellguard.nouns.assemble import table_from_leaves
 
-        return from_leaves(dims, leaves, crossings=crossings, **fields)
+        return table_from_leaves(dims, leaves, crossings=crossings, **fields)
 
     @classmethod
     def from_linked(cls, tables: Sequence[Table], **description: Any) -> Table:
@@ -294,9 +294,9 @@ class Table:
         >>> Table.from_linked([a, b])  # three cells, the margin by region, are in both
         Table(15 cells, 11 relations, 0 sensitive)
         """
-        from cellguard.nouns.linked import from_linked
+        from cellguard.nouns.linked import table_from_linked
 
-        return from_linked(tables, **description)
+        return table_from_linked(tables, **description)
 
     @classmethod
     def read(cls, path: str | Path) -> Table:
@@ -304,16 +304,16 @@ class Table:
 
         The description is the TOML file of the same name beside the cells; see the manual.
         """
-        from cellguard.nouns.store import read_table
+        from cellguard.nouns.store import read_stored_table
 
-        return read_table(path)
+        return read_stored_table(path)
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
         """Return every file that :meth:`read` reads: the table's own, its description, and what that names."""
-        from cellguard.nouns.store import files_of
+        from cellguard.nouns.store import files_of_stored_table
 
-        return files_of(path)
+        return files_of_stored_table(path)
 
     def write(self, path: str | Path) -> None:
         """Write the table, atomically. It holds the true values: keep it internal.
@@ -321,9 +321,9 @@ class Table:
         ``.jj`` and ``.jj.gz`` hold the numbers; ``.csv`` and ``.parquet``, with the TOML file written
         beside them, hold everything but the statistics of the contributions.
         """
-        from cellguard.nouns.store import write_table
+        from cellguard.nouns.store import store_table
 
-        write_table(self, path)
+        store_table(self, path)
 
     def frame(self, like: Any = None) -> Any:
         """Return the cells as a frame of the kind of `like`, or of the one that the table was made from.
@@ -332,9 +332,9 @@ class Table:
         upper, sliding, count.
         """
         from cellguard._io.frames import to_frame
-        from cellguard.nouns.store import columns
+        from cellguard.nouns.store import table_as_columns
 
-        return to_frame(columns(self), self.library if like is None else like)
+        return to_frame(table_as_columns(self), self.library if like is None else like)
 
     def with_(self, **changes: Any) -> Table:
         """Return the table with some fields changed.
@@ -349,7 +349,7 @@ class Table:
             changes = {"attackers": others, **changes}
         out = replace(self, **changes)
         if self._smallest is not None:
-            keep_widths(self._smallest, out, changes.keys())
+            keep_level_widths(self._smallest, out, changes.keys())
         return out
 
     def with_known_zeros(self, empty: ArrayLike) -> Table:
@@ -362,7 +362,7 @@ class Table:
         >>> t.fixed, t.ub
         (array([False,  True, False]), array([inf,  0., inf]))
         """
-        known = mask_of_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
+        known = mask_of_table_cells(empty, self.n_cells, "empty") & ~self.sensitive & (self.values == 0)
         lb, ub = np.where(known, 0.0, self.lb), np.where(known, 0.0, self.ub)
         return self.with_(fixed=self.fixed | known, lb=lb, ub=ub)
 
@@ -389,11 +389,11 @@ class Table:
         """
         if kind == "table":
             return self
-        from cellguard.nouns.publication import standing
+        from cellguard.nouns.publication import standing_of_publication_cells
         from cellguard.nouns.weights import weights_by_value
 
         # a cell of a publication counts in every table that shows it, by the table's priority
-        return self.with_(weights=standing(self) * weights_by_value(kind, self.values))
+        return self.with_(weights=standing_of_publication_cells(self) * weights_by_value(kind, self.values))
 
     def apply(self, *rules: Rule | Callable[[Any], Any], lower_ratio: float = 1.0) -> Table:
         """Return the table with the cells that the rules flag made sensitive (:func:`cellguard.data.rules.apply`).

@@ -19,7 +19,7 @@ from cellguard.exceptions import InputError
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["called_total", "found_total", "refuse_doubled", "total_among"]
+__all__ = ["called_total", "found_total", "refuse_doubled_totals", "total_among"]
 
 _TOTALS = (
     *("_t", "total", "tot", "ensemble", "insgesamt", "gesamt", "totaal", "totale", "all", "zusammen", "alle", "sum"),
@@ -82,7 +82,7 @@ def found_total(
     word = total_among(codes)
     maybe = [code for code in codes if code.strip().lower() == "t" or code.lower().startswith("total")]
     for code in [word] if word is not None else maybe if len(codes) > 2 else []:
-        missed = _missed(column, code, others, values)
+        missed = _share_missed_by_total(column, code, others, values)
         if (missed <= share).all():
             return code
         if word is not None or (missed <= _NEARLY).mean() > 0.5:
@@ -98,7 +98,7 @@ _NEARLY = 0.05
 """Share of a sum: a letter T that misses it by less in most rows is a total with mistakes, not section T."""
 
 
-def _missed(
+def _share_missed_by_total(
     column: tuple[Sequence[str], IntArray], code: str, others: Sequence[IntArray], values: FloatArray
 ) -> FloatArray:
     """Return by which share each row of a code misses the sum of all other rows with the same codes elsewhere."""
@@ -117,7 +117,7 @@ def _missed(
     return np.asarray(2 * np.abs(own - rest)[listed] / size[listed])
 
 
-def refuse_doubled(table: Table) -> None:
+def refuse_doubled_totals(table: Table) -> None:
     """Refuse a table in which a code that is called like a total makes half of what stands above it, everywhere."""
     for d, h in enumerate(table.hierarchies):
         parents = h.parents[0]
@@ -131,10 +131,10 @@ def refuse_doubled(table: Table) -> None:
             listed = above >= 0
             whole, own = table.values[above[listed]], table.values[mine[listed]]
             if whole.any() and bool((np.abs(whole - 2 * own) <= MEANT_TO_BE_SAME * np.abs(whole)).all()):
-                _refuse(table.dimensions[d], h.codes[code], h.codes[int(parents[code])])
+                _refuse_doubled_total(table.dimensions[d], h.codes[code], h.codes[int(parents[code])])
 
 
-def _refuse(dimension: str, code: str, above: str) -> None:
+def _refuse_doubled_total(dimension: str, code: str, above: str) -> None:
     raise InputError(
         f"dimension {dimension!r}: {code!r} is called like a total and is the sum of the codes beside it, but is "
         f"added to them below {above!r}: everything would count twice.",

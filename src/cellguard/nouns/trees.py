@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from cellguard._io.outline import Line
 
 __all__ = [
-    "ABSENT", "MAX_LEVELS", "code_list_columns", "depths", "drawn", "nearest_codes", "ordered", "pairs_of_digits",
-    "pairs_of_nested", "pairs_of_outline", "refuse_repeated", "rooted",
+    "ABSENT", "MAX_LEVELS", "depths_in_tree", "drawn_tree", "nearest_codes_of_tree", "ordered_tree",
+    "refuse_repeated_codes", "rooted_tree", "tree_columns_of_code_list", "tree_of_digits", "tree_of_nested_codes",
+    "tree_of_outline",
 ]  # fmt: skip
 
 Pairs = list[tuple[str, str]]
@@ -35,12 +36,12 @@ _CODE_LIST = {
 """What a code list says of a code -> how its column is called."""
 
 
-def nearest_codes(code: str, known: Sequence[str]) -> str | None:
+def nearest_codes_of_tree(code: str, known: Sequence[str]) -> str | None:
     """Return a hint with the code that may be meant: zeros that a spreadsheet dropped come first.
 
-    >>> nearest_codes("7", ["70", "07", "08"])
+    >>> nearest_codes_of_tree("7", ["70", "07", "08"])
     "'7' may be '07': spreadsheet programs drop leading zeros."
-    >>> nearest_codes("Nord", ["North", "South"])
+    >>> nearest_codes_of_tree("Nord", ["North", "South"])
     "did you mean 'North'?"
     """
     if code.isascii() and code.isdecimal():
@@ -50,26 +51,26 @@ def nearest_codes(code: str, known: Sequence[str]) -> str | None:
     return did_you_mean(code, known)
 
 
-def code_list_columns(columns: Iterable[str]) -> dict[str, str]:
+def tree_columns_of_code_list(columns: Iterable[str]) -> dict[str, str]:
     """Return the columns of a code list with parents, by their part."""
     named = {name.strip().lower(): name for name in columns}
     found = {part: next((named[w] for w in words if w in named), None) for part, words in _CODE_LIST.items()}
     return {part: name for part, name in found.items() if name is not None}
 
 
-def pairs_of_nested(tree: Mapping[str, Any] | Sequence[Any], total: str) -> Pairs:
+def tree_of_nested_codes(tree: Mapping[str, Any] | Sequence[Any], total: str) -> Pairs:
     """Return the pairs of nested dicts and lists."""
     pairs: Pairs = []
     nodes: list[tuple[str, Any]] = [(total, tree)]
     for parent, children in nodes:  # grows while it is walked
-        for code, below in _children(children, parent):
+        for code, below in _children_in_nested_tree(children, parent):
             pairs.append((code, parent))
             if below:
                 nodes.append((code, below))
     return pairs
 
 
-def _children(node: Any, parent: str) -> list[tuple[str, Any]]:
+def _children_in_nested_tree(node: Any, parent: str) -> list[tuple[str, Any]]:
     """Return the (code, what is below) pairs of one node of nested dicts and lists."""
     if isinstance(node, Mapping):
         return [(str(code), below) for code, below in node.items()]
@@ -80,11 +81,11 @@ def _children(node: Any, parent: str) -> list[tuple[str, Any]]:
         )
     out: list[tuple[str, Any]] = []
     for item in node:
-        out.extend(_children(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
+        out.extend(_children_in_nested_tree(item, parent) if isinstance(item, Mapping) else [(str(item), None)])
     return out
 
 
-def pairs_of_digits(codes: Iterable[str], levels: Sequence[int], total: str) -> Pairs:
+def tree_of_digits(codes: Iterable[str], levels: Sequence[int], total: str) -> Pairs:
     """Return the pairs of codes whose first digits are their parents' codes; so many digits a level."""
     widths = [int(w) for w in np.cumsum(np.asarray(levels, dtype=np.int64))]
     if not widths or min(levels) < 1:
@@ -103,7 +104,7 @@ def pairs_of_digits(codes: Iterable[str], levels: Sequence[int], total: str) -> 
     return list(parent_of.items())
 
 
-def pairs_of_outline(lines: Sequence[Line], total: str | None) -> tuple[Pairs, str]:
+def tree_of_outline(lines: Sequence[Line], total: str | None) -> tuple[Pairs, str]:
     """Return the pairs of an outline, and its total: a single code at the top, unless another is named."""
     tops = [code for depth, code, _ in lines if depth == 0]
     listed = total is None and len(tops) == 1 and len(lines) > 1
@@ -118,7 +119,7 @@ def pairs_of_outline(lines: Sequence[Line], total: str | None) -> tuple[Pairs, s
     return pairs, total
 
 
-def rooted(codes: Sequence[str], above: Sequence[str], total: str | None) -> tuple[Pairs, str]:
+def rooted_tree(codes: Sequence[str], above: Sequence[str], total: str | None) -> tuple[Pairs, str]:
     """Return (code, parent) pairs below one total, and its code, for codes whose parent may be empty."""
     up = ["" if parent == code else parent for code, parent in zip(codes, above, strict=True)]
     tops = [code for code, parent in zip(codes, up, strict=True) if not parent]
@@ -134,11 +135,11 @@ def rooted(codes: Sequence[str], above: Sequence[str], total: str | None) -> tup
     return [(c, p or total) for c, p in zip(codes, up, strict=True) if c != total or p], total
 
 
-def ordered(pairs: Sequence[tuple[str, str]], total: str) -> tuple[tuple[str, ...], IntArray]:
+def ordered_tree(pairs: Sequence[tuple[str, str]], total: str) -> tuple[tuple[str, ...], IntArray]:
     """Return the codes of one tree, each behind its parent, and the place of each code's parent."""
     codes = [code for code, _ in pairs]
     if len(set(codes)) != len(codes):
-        refuse_repeated(codes, [parent for _, parent in pairs])
+        refuse_repeated_codes(codes, [parent for _, parent in pairs])
     if "" in codes or not total:
         raise InputError(
             "a code is empty.", hint="name every code; the total is called 'Total' unless you say otherwise."
@@ -167,7 +168,7 @@ def ordered(pairs: Sequence[tuple[str, str]], total: str) -> tuple[tuple[str, ..
     return tuple(order), np.array(up)
 
 
-def refuse_repeated(codes: Sequence[str], parents: Sequence[str] | None = None) -> None:
+def refuse_repeated_codes(codes: Sequence[str], parents: Sequence[str] | None = None) -> None:
     """Raise the error for the first code that is listed twice, under two parents or under one."""
     seen: dict[str, int] = {}
     for i, code in enumerate(codes):
@@ -181,7 +182,7 @@ def refuse_repeated(codes: Sequence[str], parents: Sequence[str] | None = None) 
             raise InputError(f"code {code!r} is listed twice.", hint="each code of a hierarchy is listed once.")
 
 
-def depths(parents: IntArray, codes: Sequence[str]) -> IntArray:
+def depths_in_tree(parents: IntArray, codes: Sequence[str]) -> IntArray:
     """Return the depth of each code, -1 where the tree does not have it; a cycle is an error."""
     depth = np.where(parents == -1, 0, -1)
     if (depth == 0).sum() != 1:
@@ -208,7 +209,7 @@ def depths(parents: IntArray, codes: Sequence[str]) -> IntArray:
     return np.where(parents >= 0, steps, depth)
 
 
-def drawn(codes: Sequence[str], labels: Sequence[str], parents: IntArray) -> list[str]:
+def drawn_tree(codes: Sequence[str], labels: Sequence[str], parents: IntArray) -> list[str]:
     """Draw the first of some trees, level by level as far as lines allow; long families are cut."""
     below: dict[int, list[int]] = {}
     for child, parent in enumerate(parents[0].tolist()):

@@ -12,7 +12,7 @@ from cellguard.exceptions import UnknownCodeError, require_known
 __all__ = ["WEIGHTS", "weights_by_value"]
 
 
-def _inverse(size: FloatArray) -> FloatArray:
+def _inverse_weights(size: FloatArray) -> FloatArray:
     """1/value, which makes a change relative (castro2004 section 5); a zero weighs as a one."""
     return 1.0 / np.where(size > 0, size, 1.0)
 
@@ -20,9 +20,9 @@ def _inverse(size: FloatArray) -> FloatArray:
 WEIGHTS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "unit": np.ones_like,
     "value": np.copy,
-    "inverse": _inverse,
-    "inverse_square": lambda size: _inverse(size) ** 2,
-    "inverse_sqrt": lambda size: np.sqrt(_inverse(size)),
+    "inverse": _inverse_weights,
+    "inverse_square": lambda size: _inverse_weights(size) ** 2,
+    "inverse_sqrt": lambda size: np.sqrt(_inverse_weights(size)),
     "sqrt": np.sqrt,
     "log": np.log1p,
 }

@@ -13,7 +13,7 @@ from cellguard._io.facts import ReadOnce
 from cellguard.exceptions import CellguardError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation
-from cellguard.nouns.sheets import file_name, same_files
+from cellguard.nouns.sheets import file_name_of_sheet, sheets_sharing_a_file
 from cellguard.publish.model import Job, TableSection
 from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
@@ -264,8 +264,8 @@ def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
         for title in [entry.title, *(f"{entry.title} {i}" for i in shown)] if len(shown) > 1 else [entry.title]:
             first.setdefault(title, k)
     whole = [job.name] if len(job.tables) > 1 and not job.is_publication else []
-    for title, before in same_files([*whole, *first]):
-        text = f"{title!r} would be written to the file of {before!r}, {file_name(title)}.csv."
+    for title, before in sheets_sharing_a_file([*whole, *first]):
+        text = f"{title!r} would be written to the file of {before!r}, {file_name_of_sheet(title)}.csv."
         yield Mistake(("tables", first[title], "name"), text, "give it another name.")
 
 

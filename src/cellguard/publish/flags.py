@@ -12,8 +12,8 @@ from cellguard.data.rules import apply_apriori
 from cellguard.data.rules.apply import Flags
 from cellguard.exceptions import CellguardError, PublicationError, UnknownCodeError, did_you_mean
 from cellguard.nouns.attacker import EXTERNAL, Attacker
-from cellguard.nouns.levels import with_respondents
-from cellguard.nouns.publication import INDICATOR, Part, Publication, with_rules
+from cellguard.nouns.levels import with_respondents_as_attackers
+from cellguard.nouns.publication import INDICATOR, Part, Publication, publication_parts_with_rules
 from cellguard.nouns.table import Table
 from cellguard.publish.model import AttackerSection, Job
 from cellguard.publish.priorities import prioritised
@@ -60,7 +60,7 @@ def _with_decisions(table: Table, file: JobFile) -> Table:
     if job.attackers:
         known = [_attacker_of_section(table, entry) for entry in job.attackers]
         table = table.with_(attackers=(*(table.attackers or (EXTERNAL,)), *known))
-    return with_respondents(table) if job.method.method.by_ranges else table
+    return with_respondents_as_attackers(table) if job.method.method.by_ranges else table
 
 
 def _attacker_of_section(table: Table, entry: AttackerSection) -> Attacker:
@@ -78,7 +78,7 @@ def _assembled(job: Job, parts: Sequence[Part]) -> Table:
     try:
         PublicationError.refuse(wrong)
         local = [(part, _made_rules(_local_rules(job.rules, part), part.table)) for part in parts]
-        ruled = with_rules(local, lower_ratio=job.levels.lower_ratio)
+        ruled = publication_parts_with_rules(local, lower_ratio=job.levels.lower_ratio)
     except CellguardError as error:
         raise PublicationError.of([error, *misfits(parts, job)]) from None
     found = Publication.of(ruled, equations=job.equations, tolerance=job.tolerance, name=job.name)

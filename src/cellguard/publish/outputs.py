@@ -15,10 +15,15 @@ from cellguard._io.frames import write_csv, write_parquet
 from cellguard._io.lock import locked
 from cellguard.check.partners import partners
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.nouns.exchange import internal_columns, sdmx_columns, tables_of, write_px
-from cellguard.nouns.layout import fill_workbook
+from cellguard.nouns.exchange import (
+    internal_columns_of_release,
+    sdmx_columns_of_release,
+    tables_of_release,
+    write_release_as_px,
+)
+from cellguard.nouns.layout import fill_layout_with_release
 from cellguard.nouns.release import PRIMARY_TOLD, Adjustment, Suppression
-from cellguard.nouns.sheets import file_name, sheets_of, write_sheets
+from cellguard.nouns.sheets import file_name_of_sheet, sheets_of_release, write_release_sheets
 from cellguard.publish import ledger
 from cellguard.publish import manifest as manifests
 from cellguard.publish.audit_file import write_audit
@@ -140,25 +145,25 @@ def _write_public(folder: Path, outcome: Outcome) -> None:
     """
     release, job, output = outcome.release, outcome.file.job, outcome.file.job.output
     marks = {"mark_primary": output.mark_primary, "unsafe": outcome.unsafe}
-    sheets = sheets_of(release, job.name, _tables_of_job(job), **marks)
+    sheets = sheets_of_release(release, job.name, _tables_of_job(job), **marks)
     before = "UNSAFE-" if outcome.unsafe else ""
     for title, sheet in sheets.items():
         if "csv" in output.formats:
-            write_csv(sheet.columns, folder / f"{before}{file_name(title)}.csv", guard=True)
+            write_csv(sheet.columns, folder / f"{before}{file_name_of_sheet(title)}.csv", guard=True)
         if "parquet" in output.formats:
-            write_parquet(sheet.columns, folder / f"{before}{file_name(title)}.parquet")
+            write_parquet(sheet.columns, folder / f"{before}{file_name_of_sheet(title)}.parquet")
     for title, columns in _sdmx_columns_of_job(outcome).items():
-        write_csv(columns, folder / f"{before}{file_name(title)}.sdmx.csv")
+        write_csv(columns, folder / f"{before}{file_name_of_sheet(title)}.sdmx.csv")
     if "px" in output.formats:
-        for title, view in tables_of(release, job.name, _tables_of_job(job)).items():
-            write_px(release, view, folder / f"{before}{file_name(title)}.px", title=title)
+        for title, view in tables_of_release(release, job.name, _tables_of_job(job)).items():
+            write_release_as_px(release, view, folder / f"{before}{file_name_of_sheet(title)}.px", title=title)
     if "xlsx" in output.formats:
         shown = {title: sheet for title, sheet in sheets.items() if title != job.name} or sheets
-        write_sheets(shown, folder / f"{before}{job.name}.xlsx")
+        write_release_sheets(shown, folder / f"{before}{job.name}.xlsx")
     if output.layout is not None and not outcome.unsafe:
         template = outcome.file.file(output.layout)
         taken = (folder / template.name).exists()
-        fill_workbook(release, template, folder / f"{'layout-' if taken else ''}{template.name}")
+        fill_layout_with_release(release, template, folder / f"{'layout-' if taken else ''}{template.name}")
 
 
 def _sdmx_columns_of_job(outcome: Outcome, *, internal: bool = False) -> dict[str, Any]:
@@ -168,8 +173,8 @@ def _sdmx_columns_of_job(outcome: Outcome, *, internal: bool = False) -> dict[st
         return {}
     made = "".join(c if c.isascii() and c.isalnum() else "_" for c in job.name.upper())
     dataflow = job.output.dataflow or f"CELLGUARD:{made}(1.0)"
-    tables = tables_of(outcome.release, job.name, _tables_of_job(job))
-    return dict(sdmx_columns(outcome.release, tables, dataflow, internal=internal))
+    tables = tables_of_release(outcome.release, job.name, _tables_of_job(job))
+    return dict(sdmx_columns_of_release(outcome.release, tables, dataflow, internal=internal))
 
 
 def _write_internal(folder: Path, outcome: Outcome) -> None:
@@ -178,9 +183,9 @@ def _write_internal(folder: Path, outcome: Outcome) -> None:
     if "jj" in job.output.formats:
         release.table.write(folder / f"{job.name}.jj.gz")
     protects = partners(release) if isinstance(release, Suppression) else {}
-    write_csv(internal_columns(release, protects), folder / "cells.csv", guard=True, private=True)
+    write_csv(internal_columns_of_release(release, protects), folder / "cells.csv", guard=True, private=True)
     for title, columns in _sdmx_columns_of_job(outcome, internal=True).items():
-        write_csv(columns, folder / f"{file_name(title)}.sdmx.csv", private=True)
+        write_csv(columns, folder / f"{file_name_of_sheet(title)}.sdmx.csv", private=True)
     write_text(folder / "job.toml", outcome.file.text, private=True)
     if audit is not None:
         write_audit(folder / "audit.json", release.table, audit)

@@ -8,8 +8,8 @@ import numpy as np
 
 from cellguard.methods.suppress.resist import check_counts
 from cellguard.nouns.distinct_cells import clusters
-from cellguard.nouns.grid import known_empty
-from cellguard.nouns.publication import shared_cells
+from cellguard.nouns.grid import empty_cells_of_table
+from cellguard.nouns.publication import cells_shared_in_publication
 from cellguard.nouns.release import Status
 from cellguard.nouns.table import Table
 from cellguard.publish.flags import flagged
@@ -42,7 +42,7 @@ def plan(file: JobFile) -> dict[str, Any]:
         "tables": _tables_in_words(table, job),
         **_links_in_words(table),
         "cells": table.n_cells,
-        "cells_without_data": int(known_empty(table).sum()),
+        "cells_without_data": int(empty_cells_of_table(table).sum()),
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "sensitive_by_rule": counts,
@@ -96,7 +96,7 @@ def _links_in_words(table: Table) -> dict[str, list[str]]:
         size = f"{n} table{'' if n == 1 else 's'}, {cells[number]:,} cells, {sensitive[number]:,} sensitive"
         more = f" and {n - _FEW} more" if n > _FEW else ""
         drawn.append(f"{size}: {', '.join(names[number][:_FEW])}{more}")
-    pairs = sorted(shared_cells(table.parts).items(), key=lambda item: -item[1])
+    pairs = sorted(cells_shared_in_publication(table.parts).items(), key=lambda item: -item[1])
     shared = [f"{a} = {b}: {n:,} cell{'' if n == 1 else 's'}" for (a, b), n in pairs[:_MOST]]
     if len(pairs) > _MOST:
         shared.append(f"and {len(pairs) - _MOST:,} more pairs")

@@ -16,8 +16,8 @@ from cellguard.check.attack import attack, matching_attack
 from cellguard.check.audit import Audit
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.methods.compare import compare, measured
-from cellguard.nouns.clusters import kept_by
-from cellguard.nouns.grid import known_empty
+from cellguard.nouns.clusters import cluster_releases_kept_by
+from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish import manifest as manifests
@@ -138,7 +138,7 @@ def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
-    empty = int(known_empty(table).sum())
+    empty = int(empty_cells_of_table(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
     warnings = warnings_of(table, file.job)
@@ -184,7 +184,7 @@ def _protected(table: Table, file: JobFile, work: _Run) -> Release:
         return protected(table, file.job, work.progress.tell)
     from joblib import parallel_config
 
-    with parallel_config(n_jobs=file.job.limits.threads), kept_by(_Clusters(work)):
+    with parallel_config(n_jobs=file.job.limits.threads), cluster_releases_kept_by(_Clusters(work)):
         return protected(table, file.job, work.progress.tell)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cellguard._engine.threads import all_cores
 from cellguard.check.attack.counts import CountRule
 from cellguard.methods.suppress.resist import resist_matching
-from cellguard.nouns.layout import check_workbook
+from cellguard.nouns.layout import check_layout_fits_table
 from cellguard.nouns.lookalikes import lookalikes
 from cellguard.nouns.publication import Equation
 from cellguard.nouns.release import Release
@@ -52,7 +52,7 @@ def warnings_of(table: Table, job: Job) -> list[str]:
 def check_layout(table: Table, file: JobFile) -> None:
     """Refuse a workbook of the publisher's that the release would not fit, before the work."""
     if file.job.output.layout is not None:
-        check_workbook(table, file.file(file.job.output.layout))
+        check_layout_fits_table(table, file.file(file.job.output.layout))
 
 
 def count_rule(table: Table, job: Job) -> CountRule | None:

@@ -14,7 +14,7 @@ from cellguard.data.template import Template, is_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
-from cellguard.nouns.sheets import file_name, same_files
+from cellguard.nouns.sheets import file_name_of_sheet, sheets_sharing_a_file
 from cellguard.nouns.table import Table
 from cellguard.publish.check import encoding_of, files_of_data
 from cellguard.publish.model import Job, TableSection
@@ -144,8 +144,8 @@ def _parts_of_publication(file: JobFile) -> list[Part]:
     if wrong:
         certain = [part for part in parts if _means_what_it_says(part, file, unread)]
         raise PublicationError.of([*wrong, *misfits(certain, job)])
-    for name, before in same_files([part.name for part in parts]):
-        text = f"tables {before!r} and {name!r} would be written to one file, {file_name(name)}."
+    for name, before in sheets_sharing_a_file([part.name for part in parts]):
+        text = f"tables {before!r} and {name!r} would be written to one file, {file_name_of_sheet(name)}."
         raise InputError(text, hint="give one of them another name.")
     return parts
 

@@ -17,7 +17,7 @@ import numpy as np
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.figures import number
+from cellguard.nouns.figures import figure_with_decimals
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.audit_file import ranges_of
@@ -187,7 +187,7 @@ class Look:
             "codes": codes,
             "shown": self.shown[cell],
             "kind": KINDS[int(self.kinds[cell])],
-            "true": number(float(t.values[cell])),
+            "true": figure_with_decimals(float(t.values[cell])),
             "value": float(t.values[cell]),
             "sensitive": bool(t.sensitive[cell]),
             "fixed": bool(t.fixed[cell]),

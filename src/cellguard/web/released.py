@@ -51,8 +51,10 @@ def job_of(project: Project, folder: Path) -> JobFile:
 
 def texts_with_no_data(table: Table, values: FloatArray) -> tuple[str, ...]:
     """Return numbers as the report shows them: "no data" apart from zero."""
-    empty = known_empty(table) & (values == 0)
-    return tuple(NO_DATA if e else text for e, text in zip(empty.tolist(), texts_of(table, values), strict=True))
+    empty = empty_cells_of_table(table) & (values == 0)
+    return tuple(
+        NO_DATA if e else text for e, text in zip(empty.tolist(), figures_of_table(table, values), strict=True)
+    )
 
 
 def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
@@ -60,7 +62,7 @@ def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ..
     names = job.method.method.columns
     if not table.parts:
         return _texts_and_kinds(table, _published_columns(folder, job.name, names, table.n_cells))
-    nothing = np.where(known_empty(table), 0.0, np.nan)  # cells without data may have no row
+    nothing = np.where(empty_cells_of_table(table), 0.0, np.nan)  # cells without data may have no row
     columns: dict[str, Any] = {
         name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
         for name in names

@@ -14,7 +14,7 @@ from cellguard.methods.suppress import improve, pattern
 from cellguard.methods.suppress.joint_movement import jointly
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace
-from cellguard.nouns.levels import attackers_of
+from cellguard.nouns.levels import attackers_of_table
 
 
 def small() -> cg.Table:
@@ -56,8 +56,8 @@ def test_a_search_that_starts_jointly_ends_safe(monkeypatch, attackers):
         knows = np.flatnonzero(table.values > 0)[-3:]
         a = table.values[knows]
         second = cg.Attacker(name="neighbour", cells=knows, lb=0.5 * a, ub=2.0 * a)
-        table = table.with_(attackers=(*attackers_of(table), second))
-    assert len(attackers_of(table)) == attackers
+        table = table.with_(attackers=(*attackers_of_table(table), second))
+    assert len(attackers_of_table(table)) == attackers
     release = cg.suppress(table, method="heuristic", rounds=5, time_limit_s=60)
     assert release.audit().safe
 

@@ -7,7 +7,7 @@ import pytest
 from joblib import parallel_config
 
 import cellguard as cg
-from cellguard.nouns.clusters import kept_by, run_clusters
+from cellguard.nouns.clusters import cluster_releases_kept_by, run_clusters
 from cellguard.nouns.publication import Part, Publication
 
 
@@ -62,11 +62,11 @@ class Box:
 
 def test_a_run_that_was_stopped_goes_on_with_the_clusters_that_are_left():
     found, box = three(), Box(after=2)
-    with kept_by(box), pytest.raises(KeyboardInterrupt):
+    with cluster_releases_kept_by(box), pytest.raises(KeyboardInterrupt):
         cg.suppress(found, method="heuristic", rounds=1)
     assert len(box.kept) == 2
     kept, box.after = dict(box.kept), 99
-    with kept_by(box):
+    with cluster_releases_kept_by(box):
         release = cg.suppress(found, method="heuristic", rounds=1)
     assert all(box.kept[number] is before for number, before in kept.items())
     assert np.array_equal(release.suppressed, cg.suppress(found, method="heuristic", rounds=1).suppressed)

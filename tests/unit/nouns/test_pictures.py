@@ -12,7 +12,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import InputError
-from cellguard.nouns.figures import digits_of, figure, number, percentage
+from cellguard.nouns.figures import decimals_of_figures, figure, figure_with_decimals, percentage
 from cellguard.nouns.release import Status, Suppression
 
 RECORDS = {
@@ -36,11 +36,11 @@ def test_a_release_shows_what_is_published_and_nothing_else(table, release):
     page = release._repr_html_()
     assert release.suppressed.any()
     for cell in np.flatnonzero(release.suppressed).tolist():
-        assert number(table.values[cell], 2) not in page
+        assert figure_with_decimals(table.values[cell], 2) not in page
     assert page.count(">x<") == int(release.suppressed.sum())
     assert "primary" not in page
     assert "sensitive" not in page
-    assert number(table.values[0], 2) in page
+    assert figure_with_decimals(table.values[0], 2) in page
 
 
 def test_reprs_are_one_line_and_without_figures_from_true_values(release):
@@ -58,7 +58,7 @@ def test_every_noun_has_a_picture(table, release):
     for noun in nouns:
         assert "<" in noun._repr_html_()
     assert "confidential" in table._repr_html_()
-    assert number(table.values[0], 2) in table._repr_html_()
+    assert figure_with_decimals(table.values[0], 2) in table._repr_html_()
 
 
 def test_codes_are_escaped_in_pictures():
@@ -112,7 +112,7 @@ def test_the_log_tells_what_happens_and_never_a_value(tmp_path, caplog):
     assert "suppress: 12 cells, " in told
     assert "written to" in told
     for value in t.values.tolist():
-        assert number(value, 2) not in told
+        assert figure_with_decimals(value, 2) not in told
 
 
 def test_no_bound_is_told_as_none():
@@ -126,7 +126,7 @@ def test_no_bound_is_told_as_none():
 @pytest.mark.parametrize("value", [-0.0, -1e-13, 4.657e-10, 1e-300])
 def test_nothing_is_nothing(value):
     assert figure(value) == "0"
-    assert not number(value, 1).startswith("-")
+    assert not figure_with_decimals(value, 1).startswith("-")
     assert percentage(value) == "0.0%"
 
 
@@ -137,9 +137,9 @@ def test_figures_have_no_exponents(value):
 
 
 def test_decimals_of_the_data_are_kept():
-    assert digits_of(np.array([1.0, 2.5, 0.1 + 0.2])) == 1
-    assert digits_of(np.array([1.0, 2.0])) == 0
-    assert digits_of(np.array([36667964.344156764, 1 / 3])) == 2
+    assert decimals_of_figures(np.array([1.0, 2.5, 0.1 + 0.2])) == 1
+    assert decimals_of_figures(np.array([1.0, 2.0])) == 0
+    assert decimals_of_figures(np.array([36667964.344156764, 1 / 3])) == 2
 
 
 def test_no_data_is_not_a_zero():

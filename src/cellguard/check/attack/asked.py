@@ -11,7 +11,7 @@ import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.release import Release
 
 __all__ = ["Asked", "MethodKnowledge", "asked_cells"]
@@ -63,7 +63,7 @@ def asked_cells(
     require_known("knowledge", knowledge, known, UnknownCodeError)
     if not release.published:
         raise ReleaseError("there is no release to attack.")
-    need = required_levels(release.table, attackers_of(release.table)[0])
+    need = required_levels(release.table, attackers_of_table(release.table)[0])
     chosen = np.flatnonzero(release.table.values[need.cells] > 0) if positive else np.arange(len(need.cells))
     if len(chosen) > most:
         chosen = np.sort(np.random.default_rng(seed).choice(chosen, most, replace=False))

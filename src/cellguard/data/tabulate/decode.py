@@ -18,7 +18,7 @@ from cellguard.data.tabulate.request import Finest, Roles
 from cellguard.data.tabulate.rollup import Cells, Items
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.nouns.hierarchy import Hierarchy
-from cellguard.nouns.trees import ABSENT, nearest_codes
+from cellguard.nouns.trees import ABSENT, nearest_codes_of_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,7 +121,7 @@ class _Codes:
     def _refuse(self, d: int, bad: Sequence[str], records: int, what: str) -> None:
         name, h = self.names[d], self.hierarchies[d]
         shown = ", ".join(repr(code) for code in bad[:_SHOWN]) + (", ..." if len(bad) > _SHOWN else "")
-        hint = nearest_codes(bad[0], h.codes) if "not have" in what else "code records at the finest level."
+        hint = nearest_codes_of_tree(bad[0], h.codes) if "not have" in what else "code records at the finest level."
         raise UnknownCodeError(
             f"dimension {name!r}: {records} records have {len(bad)} codes {what}: {shown}.",
             hint=hint or f"add the codes to the hierarchy, or say missing={{{name!r}: ...}}.",

@@ -18,7 +18,7 @@ from cellguard.data.tabulate.request import NoRecordsError, Roles
 from cellguard.data.tabulate.verb import largest, published, tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean, not_there
-from cellguard.nouns.assemble import derive_relations
+from cellguard.nouns.assemble import relations_from_hierarchies
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
@@ -408,7 +408,7 @@ def part_of_tabulated(
     statistics = linked.statistics.take(cells)
     return Table.from_equations(
         linked.values[cells],
-        derive_relations(hierarchies, coordinates),
+        relations_from_hierarchies(hierarchies, coordinates),
         lb=linked.lb[cells],
         ub=linked.ub[cells],
         weights=linked.weights[cells],

@@ -305,9 +305,9 @@ class _Tabulation:
         from cellguard.nouns.cross import with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
-        cells = with_records(parts, sizes) if self.drop else coordinates(hierarchies, self.crossings)
+        cells = with_records(parts, sizes) if self.drop else coordinates_from_hierarchies(hierarchies, self.crossings)
         statistics, costs = in_table_order(cells, sizes, parts)
-        T = derive_relations(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
+        T = relations_from_hierarchies(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         table = Table.from_equations(
             statistics.value,
             T,

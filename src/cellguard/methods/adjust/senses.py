@@ -24,7 +24,7 @@ from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.methods.adjust import METHOD
-from cellguard.nouns.levels import attackers_of, movement_levels
+from cellguard.nouns.levels import attackers_of_table, movement_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["Need", "fixed_senses", "needs", "room_of", "with_secret", "with_surplus"]
@@ -68,7 +68,7 @@ def room_of(table: Table) -> tuple[FloatArray, FloatArray]:
 def needs(table: Table) -> Need:
     """Return what every attacker's levels ask for together."""
     lower, upper = np.zeros(table.n_cells), np.zeros(table.n_cells)
-    for attacker in attackers_of(table):
+    for attacker in attackers_of_table(table):
         levels = movement_levels(table, attacker)
         np.maximum.at(lower, levels.cells, levels.lower)
         np.maximum.at(upper, levels.cells, levels.upper)

@@ -23,7 +23,7 @@ from cellguard.methods.adjust.noise import with_noise
 from cellguard.methods.adjust.senses import Need, room_of, with_surplus
 from cellguard.methods.adjust.whole import whole_columns, whole_movement
 from cellguard.methods.limits import Limits
-from cellguard.nouns.reconcile import additive
+from cellguard.nouns.reconcile import reconciled_additive_values
 from cellguard.nouns.release import Adjustment, Status
 from cellguard.nouns.table import Table
 
@@ -159,7 +159,7 @@ def finished(task: Task, it: FoundMovement) -> Adjustment:
     else:
         z = _pulled_inside(table, _disturbed(task, adjuster, found.z, bounds))
         # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
-        values = additive(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
+        values = reconciled_additive_values(_cleaned(table, z), table.relations, table.rhs, _BLURRED, table.fixed)
     objective = task.distance.value(z)
     release = task.release(
         status=_status(task, found, objective, bound, in_time=it.in_time),

@@ -13,7 +13,7 @@ import numpy as np
 
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.lattice import EndLattice, Width
-from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["AskedCells", "most_asked"]
@@ -27,7 +27,7 @@ SMALLEST = 0.005
 def most_asked(table: Table, name: str) -> FloatArray:
     """Return the most that is asked of each cell against any attacker: "width", "lower" or "upper" of its levels."""
     out = np.zeros(table.n_cells)
-    for attacker in attackers_of(table):
+    for attacker in attackers_of_table(table):
         need = required_levels(table, attacker)
         np.maximum.at(out, need.cells, getattr(need, name))
     return out

@@ -21,7 +21,7 @@ from cellguard.methods.intervals.lattice import EndLattice
 from cellguard.methods.intervals.movements import Cover, Ground, Known
 from cellguard.methods.intervals.problem import Ends, may_be_opened, positive_weights
 from cellguard.methods.intervals.secret import Secret
-from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["Classes", "classes"]
@@ -56,7 +56,7 @@ class Classes:
 
 def classes(table: Table, seed: int, deadline: Deadline) -> Classes:
     """Find movements that hide every sensitive cell, and the intervals around them."""
-    if any(len(required_levels(table, attacker).cells) for attacker in attackers_of(table)):
+    if any(len(required_levels(table, attacker).cells) for attacker in attackers_of_table(table)):
         return _ClassSearch(table, seed).run(deadline)
     a = table.values
     return Classes(
@@ -68,7 +68,7 @@ class _ClassSearch:
     def __init__(self, table: Table, seed: int) -> None:
         self.table = t = table
         self.secret = Secret(t, seed)
-        least = [required_levels(t, attacker).width for attacker in attackers_of(t)]
+        least = [required_levels(t, attacker).width for attacker in attackers_of_table(t)]
         every = np.concatenate([np.zeros(0), *least])
         self.lattice = EndLattice.of(t, float(every[every > 0].min(initial=np.inf)) if (every > 0).any() else 1.0)
         self.asked = AskedCells.of(t, self.lattice)
@@ -124,7 +124,7 @@ class _ClassSearch:
         t, units = self.table, self.lattice.units
         index = place_among(self.asked.cells, t.n_cells)
         known: dict[int, list[Known]] = {}
-        for attacker in attackers_of(t):
+        for attacker in attackers_of_table(t):
             at = attacker.cells[self.place[attacker.cells] >= 0]
             if not len(at):
                 continue

@@ -20,7 +20,7 @@ from cellguard.methods.intervals.repair import Widener
 from cellguard.methods.intervals.requests import Variables, needs
 from cellguard.methods.limits import Limits
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = [
@@ -89,7 +89,7 @@ class IntervalProblem:
         """Name the cells that stay exposed even if nothing else were published, or nothing."""
         t = self.table
         lines: list[str] = []
-        for attacker in attackers_of(t):
+        for attacker in attackers_of_table(t):
             lo, hi = t.bounds(attacker)
             need = required_levels(t, attacker)
             lo, hi = np.where(self.may_open, lo, t.values), np.where(self.may_open, hi, t.values)
@@ -304,7 +304,7 @@ class IntervalProblem:
         from cellguard._engine.space.reduce import reduce
 
         t = self.table
-        if any(len(attacker.cells) for attacker in attackers_of(t)):
+        if any(len(attacker.cells) for attacker in attackers_of_table(t)):
             return None
         widener = None
         for _ in range(3):

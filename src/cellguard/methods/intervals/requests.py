@@ -12,7 +12,7 @@ from cellguard._engine.space.network import Network
 from cellguard._engine.space.space import Space
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import attackers_of, required_levels
+from cellguard.nouns.levels import attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 __all__ = ["AskedArcs", "Variables", "WidthNeed", "WidthRequests", "needs"]
@@ -86,7 +86,7 @@ def needs(table: Table) -> list[WidthNeed]:
     within the known bounds: safe, optimal when the levels are symmetric and no bound is felt, and otherwise a choice.
     """
     out = []
-    for attacker in attackers_of(table):
+    for attacker in attackers_of_table(table):
         need = required_levels(table, attacker)
         lo, hi = (bound[need.cells] for bound in table.bounds(attacker))
         a = table.values[need.cells]

@@ -30,7 +30,7 @@ from cellguard.methods.perturb import METHOD, cell_limits
 from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.methods.perturb.cutting import PerturbationOutcome, solve
 from cellguard.methods.respondents import against_respondents
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.checks import additivity_residuals
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Perturbation, Status, unit_of_table
@@ -286,7 +286,7 @@ def _additive(table: Table, limits: CellLimits, z: FloatArray) -> FloatArray:
         noise = 1e-6 * np.maximum(10.0**-digits, 1e-6 * np.abs(values))
         if exact is not None and not exact.any() and (np.abs(snapped - values) <= noise).all():
             return snapped
-    residual, allowed = residuals(table.relations, table.rhs, values)
+    residual, allowed = additivity_residuals(table.relations, table.rhs, values)
     if (np.abs(residual) <= allowed * 0.1).all():
         return values
     # what rounding left in the relations is moved out of the parameters' cells

@@ -36,8 +36,8 @@ from cellguard.methods.round.choose import solve
 from cellguard.methods.round.exact import RoundingOutcome
 from cellguard.methods.round.problem import Bases, RoundingProblem, make_problem, reach
 from cellguard.nouns.checks import refuse_cells
-from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
-from cellguard.nouns.levels import Levels, with_respondents
+from cellguard.nouns.kept import Keep, kept_cells, plain_kept_entries, table_with_kept_known
+from cellguard.nouns.levels import Levels, with_respondents_as_attackers
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Rounding, Status, unit_of_table
 from cellguard.nouns.table import Table
@@ -128,13 +128,13 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     _check_steps(step=step, max_step=max_step)
     METHOD.require_choices(objective=objective, method=method)
     bases = _bases(table, base)
-    kept = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
-    table = with_respondents(kept)  # what changed may drop them
+    kept = table_with_kept_known(table, bases, kept_cells(table, keep) & ~table.fixed)
+    table = with_respondents_as_attackers(kept)  # what changed may drop them
     needs = needs_of(table)
     _check_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
-        "keep": as_plain(keep), "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
+        "keep": plain_kept_entries(keep), "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
         "objective": objective, "method": method,
     }  # fmt: skip
     run = _RoundingRun(

@@ -11,7 +11,7 @@ from cellguard._types import BoolArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import PatternSpace
-from cellguard.nouns.levels import attackers_of
+from cellguard.nouns.levels import attackers_of_table
 from cellguard.nouns.table import Table
 
 __all__ = ["explain"]
@@ -33,7 +33,7 @@ def explain(table: Table, problem: SuppressionProblem, unmet: list[int], deadlin
     if deadline.passed:
         return text
     if freed is None:
-        who = attackers_of(table)[int(problem.requests.attacker[unmet[0]])].name
+        who = attackers_of_table(table)[int(problem.requests.attacker[unmet[0]])].name
         return (
             f"{text} Nor would it help to withhold cells that must be published: what attacker {who!r} knows of the "
             "cells beforehand leaves too little room. Lower its levels, or widen the known bounds."

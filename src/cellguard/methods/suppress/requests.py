@@ -14,7 +14,7 @@ import numpy as np
 from cellguard._tolerances import WHOLE_BOUND
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.attacker import Attacker
-from cellguard.nouns.levels import Levels, attackers_of, required_levels
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.table import Table
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class AskedPattern:
 
 def asked_of(table: Table) -> AskedPattern:
     """Translate the levels of every attacker, without what others imply."""
-    attackers = attackers_of(table)
+    attackers = attackers_of_table(table)
     known = [_tighter(table, attacker) for attacker in attackers]
     every = _every([required_levels(table, attacker) for attacker in attackers])
     requests = _essential(every, known, whole=table.integer) if len(attackers) > 1 else every

@@ -31,8 +31,8 @@ from cellguard.check.attack.counts import (
     rules_of_pattern,
 )
 from cellguard.exceptions import InputError
-from cellguard.nouns.grid import known_empty
-from cellguard.nouns.levels import Levels, attackers_of, required_levels, with_respondents
+from cellguard.nouns.grid import empty_cells_of_table
+from cellguard.nouns.levels import Levels, attackers_of_table, required_levels, with_respondents_as_attackers
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
 
@@ -282,7 +282,7 @@ def check_counts(table: Table, rule: CountRule | None = None) -> None:
 def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -> tuple[CountRule, Grid]:
     """Return the rule and the grid of a table; where the rule is in doubt, one that fits or an error."""
     require_counts(table)
-    empty = known_empty(table)
+    empty = empty_cells_of_table(table)
     if empty.any():
         raise InputError(
             f"{table.label(int(np.argmax(empty)))}: everybody knows that it is empty; resistance is argued for tables "
@@ -326,7 +326,10 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
 
 def _refuse_other_levels(table: Table, need: Levels, rule: CountRule) -> None:
     """Refuse a table that asks for more than the rule promises: enumeration would not look at it."""
-    if any(len(attacker.cells) or attacker.sensitive is not None for attacker in attackers_of(with_respondents(table))):
+    if any(
+        len(attacker.cells) or attacker.sensitive is not None
+        for attacker in attackers_of_table(with_respondents_as_attackers(table))
+    ):
         raise InputError(
             "suppression of count tables by enumeration withstands an attacker from outside only.",
             hint="choose so, which the report states: insiders=False; or leave `resist` out.",

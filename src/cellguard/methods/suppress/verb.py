@@ -23,7 +23,7 @@ from cellguard.methods.suppress.improve import Search
 from cellguard.methods.suppress.neighbourhoods import LargeSearch
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.proving import search_and_prove
-from cellguard.nouns.levels import with_respondents
+from cellguard.nouns.levels import with_respondents_as_attackers
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
@@ -147,7 +147,8 @@ def suppress(
         raise InputError(f"method {method!r} is not known.", hint=f"one of {', '.join(_METHODS)}.")
     if isinstance(resist, str) and resist != "matching":
         raise InputError(f"resist {resist!r} is not known.", hint="matching is, and a cg.CountRule.")
-    table = with_respondents(_prepared(table, weights, power, prefer, must_publish))  # what changed may drop them
+    prepared = _prepared(table, weights, power, prefer, must_publish)
+    table = with_respondents_as_attackers(prepared)  # what changed may drop them
     forced = table.sensitive | _cells(table, already_suppressed, "already_suppressed")
     if resist is not None or method != "heuristic":
         counted = _count_table(table, forced, seed, resist)

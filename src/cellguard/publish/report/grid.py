@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from cellguard.check.audit import Audit
-from cellguard.nouns.figures import number
-from cellguard.nouns.grid import Cell, GridPage, grids_of, published_texts, texts_of
+from cellguard.nouns.figures import figure_with_decimals
+from cellguard.nouns.grid import Cell, GridPage, figures_of_table, grids_of_table, texts_of_released_cells
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report.content import Content
@@ -22,15 +22,15 @@ _NAMED = 5
 
 def views_of(content: Content, *, public: bool) -> Iterator[GridPage]:
     """Yield the tables of a release, one grid for each slice."""
-    yield from grids_of(content.release.table, _cells_of_report(content, public=public), content.views)
+    yield from grids_of_table(content.release.table, _cells_of_report(content, public=public), content.views)
 
 
 def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     release = content.release
-    texts, kinds = published_texts(release, mark_primary=content.primaries_shown or not public)
+    texts, kinds = texts_of_released_cells(release, mark_primary=content.primaries_shown or not public)
     if public:
         return [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    truth, notes = texts_of(release.table, release.table.values), _notes_of_cells(content)
+    truth, notes = figures_of_table(release.table, release.table.values), _notes_of_cells(content)
     withheld = isinstance(release, Suppression)
     shown = [
         text if text == true or kind == "empty" else true if withheld else f"{text} ({true})"
@@ -47,12 +47,15 @@ def _notes_of_cells(content: Content) -> list[str]:
     for i, value in enumerate(table.values.tolist()):
         changed = point[i] != value or table.sensitive[i]
         reasons = "; ".join(table.reasons(i)) if table.sensitive[i] else ""
-        notes.append(f"true value {number(value)}" + (f". {reasons}" if reasons else "") if changed else "")
+        notes.append(
+            f"true value {figure_with_decimals(value)}" + (f". {reasons}" if reasons else "") if changed else ""
+        )
     if content.audit is not None:
         for found in measured(content.audit):
             for cell, low, high in zip(found.cells.tolist(), found.low, found.high, strict=True):
                 if np.isfinite(low) and np.isfinite(high):
-                    notes[cell] += f". Range against {found.attacker.name}: {number(low)} to {number(high)}"
+                    limits = f"{figure_with_decimals(low)} to {figure_with_decimals(high)}"
+                    notes[cell] += f". Range against {found.attacker.name}: {limits}"
         for cell, told in _respondents_in_words(table, content.audit):
             notes[cell] += f". {told}"
     return notes

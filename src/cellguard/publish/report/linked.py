@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cellguard.nouns.distinct_cells import clusters
-from cellguard.nouns.publication import Part, shared_cells
+from cellguard.nouns.publication import Part, cells_shared_in_publication
 from cellguard.nouns.release import Intervals, Release, Suppression
 from cellguard.publish.report.content import Content
 from cellguard.publish.report.drawing import INK, MUTED
@@ -45,7 +45,7 @@ def linked(content: Content, *, public: bool) -> dict[str, Any]:
     if not parts:
         return {}
     _, names = clusters(release.table, parts)
-    shared = shared_cells(parts)
+    shared = cells_shared_in_publication(parts)
     standing, more = _cells_in_several_tables(release, parts)
     return {
         "several_indicators": len({part.indicator for part in parts}) > 1,

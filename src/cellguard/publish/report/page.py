@@ -14,7 +14,7 @@ from cellguard._io.files import write_text
 from cellguard.check.coverage import coverage
 from cellguard.methods.compare import HEADINGS
 from cellguard.methods.registry import METHODS
-from cellguard.nouns.figures import NO_BOUND, figure, number, percentage
+from cellguard.nouns.figures import NO_BOUND, figure, figure_with_decimals, percentage
 from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
@@ -51,7 +51,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
+    environment.filters["number"] = figure_with_decimals
     environment.filters["anchor"] = anchor
     return environment.get_template("report.html")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.nouns.publication import Part, Publication, shared_cells
+from cellguard.nouns.publication import Part, Publication, cells_shared_in_publication
 from cellguard.publish.report import Content, render
 from cellguard.publish.report.linked import clusters_picture, linked
 
@@ -63,7 +63,7 @@ def test_a_cluster_of_many_tables_is_drawn_by_its_largest():
         for k in range(70)
     }
     found = Publication.of(tables)
-    picture = clusters_picture(found.parts, found.clusters, shared_cells(found.parts))
+    picture = clusters_picture(found.parts, found.clusters, cells_shared_in_publication(found.parts))
     assert picture.count("<circle") == 60
     assert "and 10 smaller tables" in picture
     assert max(map(int, re.findall(r'viewBox="0 0 (\d+)', picture))) < 2000
