@@ -42,7 +42,7 @@ def files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str 
     else:
         found = {}
         for part in parts:
-            names = [file_name(name) for name in (part.name, part.sheet) if name]
+            names = [file_name_of_sheet(name) for name in (part.name, part.sheet) if name]
             paths = [Path(given) / f"{name}{end}" for name in names for end in _ENDINGS]
             if (there := next((path for path in paths if path.is_file()), None)) is not None:
                 found[part.name] = there

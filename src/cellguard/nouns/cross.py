@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.nouns.checks import residuals
+from cellguard.nouns.checks import additivity_residuals
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

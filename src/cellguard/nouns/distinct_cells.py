@@ -14,11 +14,11 @@ from cellguard._engine.space.groups import groups
 from cellguard._tolerances import SAME_VALUE
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import AdditivityError, CellguardError, InputError, PublicationError
-from cellguard.nouns.assemble import cell_name
-from cellguard.nouns.checks import CELL_ARRAYS, residuals
+from cellguard.nouns.assemble import table_cell_name
+from cellguard.nouns.checks import CELL_ARRAYS, additivity_residuals
 from cellguard.nouns.cross import crosses_of_cells, empty_cells, relations_that_hold
-from cellguard.nouns.levels import keep_widths, smallest_width
-from cellguard.nouns.linked import distinct_relations, merged_fields, moved_relations
+from cellguard.nouns.levels import keep_level_widths, smallest_level_widths
+from cellguard.nouns.linked import distinct_linked_relations, fields_of_linked_cells, relations_at_linked_cells
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.reconcile import reconciled_additive_values, reconciled_shared_values
 from cellguard.nouns.table import Table
@@ -70,7 +70,7 @@ def assemble(
     crosses = _crosses_of_indicators(meanings, codes, cells, empty)
     of_crosses = [_relations_of_the_cross(cross, len(indicators), cells, empty, T) for cross in crosses if empty.any()]
     T = vstack([T, *(relations_that_hold(more, values) for more in of_crosses)], format="csr")
-    T, rhs = distinct_relations(
+    T, rhs = distinct_linked_relations(
         T, np.concatenate([*(t.rhs for t in tables), np.zeros(T.shape[0] - sum(len(t.rhs) for t in tables))])
     )
     # what a cell tells is lost in every table that shows it

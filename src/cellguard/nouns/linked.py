@@ -58,7 +58,7 @@ def table_from_linked(tables: Sequence[Table], **description: Any) -> Table:
         0.0,
     )
     PublicationError.refuse(wrong)
-    fields = merged_fields(tables, place, values)
+    fields = fields_of_linked_cells(tables, place, values)
     return with_the_cross(Table(relations=T, rhs=b, **{**fields, **described, **description}))
 
 

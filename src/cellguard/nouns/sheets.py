@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "ENDINGS", "Sheet", "check_place", "file_name", "refuse_ending", "same_files", "sheet_of_part", "sheets_of",
-    "sheets_of_parts", "write_columns", "write_release", "write_sheets",
+    "ENDINGS", "Sheet", "check_release_place", "file_name_of_sheet", "refuse_ending_of_release", "sheet_of_part",
+    "sheets_of_parts", "sheets_of_release", "sheets_sharing_a_file", "write_release", "write_release_sheets",
+    "write_sheet_columns",
 ]  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def sheets_of_release(
         groups = sheets_of_parts(release.table.parts).items()
         return {title: _sheet_of_group(group, published, unsafe=unsafe) for title, group in groups}
     sheets = {name: Sheet.of(release.table.cell_codes(), published, unsafe=unsafe)}
-    for title, view in tables_of(release, name, views).items() if len(views) > 1 else ():
+    for title, view in tables_of_release(release, name, views).items() if len(views) > 1 else ():
         own = {column: x[view.cells] for column, x in published.items()}
         sheets.setdefault(title, Sheet.of(view.codes(), own, unsafe=unsafe))
     return sheets
@@ -146,7 +147,7 @@ def check_release_place(path: str | Path, table: Table, layout: str | Path | Non
     folder = _release_goes_to_folder(place, table)
     refuse_ending_of_release(place, folder=folder)
     if folder:
-        for name, other in same_files([*sheets_of_parts(table.parts or ())]):
+        for name, other in sheets_sharing_a_file([*sheets_of_parts(table.parts or ())]):
             raise InputError(
                 f"tables {other!r} and {name!r} would be written to one file, {file_name_of_sheet(name)}.csv.",
                 hint="give one of them another name, or save a workbook.",
@@ -182,7 +183,7 @@ def write_release(
             write_sheet_columns(sheet.columns, place / f"{file_name_of_sheet(title)}.csv")
     else:
         whole = Sheet.of(release.table.cell_codes(), release.columns(mark_primary=mark_primary), unsafe=unsafe)
-        write_columns(whole.columns, place)
+        write_sheet_columns(whole.columns, place)
 
 
 def refuse_ending_of_release(place: Path, *, folder: bool = False) -> None:

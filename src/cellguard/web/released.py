@@ -13,8 +13,8 @@ from cellguard._io.frames import numbers, read_frame, texts
 from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.nouns.grid import NO_DATA, known_empty, texts_of
-from cellguard.nouns.sheets import file_name, sheets_of_parts
+from cellguard.nouns.grid import NO_DATA, empty_cells_of_table, figures_of_table
+from cellguard.nouns.sheets import file_name_of_sheet, sheets_of_parts
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
@@ -70,7 +70,9 @@ def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ..
     for title, group in sheets_of_parts(table.parts).items():
         for behind, part in enumerate(group[::-1]):
             rows = part.rows()
-            for name, column in _published_columns(folder, file_name(title), names, len(rows), behind=behind).items():
+            for name, column in _published_columns(
+                folder, file_name_of_sheet(title), names, len(rows), behind=behind
+            ).items():
                 columns[name][part.cells[rows]] = column
     return _texts_and_kinds(table, columns)
 

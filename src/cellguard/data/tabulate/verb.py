@@ -301,7 +301,7 @@ class _Tabulation:
     def _table(
         self, parts: Sequence[CrossingMargins], hierarchies: Mapping[str, Hierarchy], fields: Mapping[str, Any]
     ) -> Table:
-        from cellguard.nouns.assemble import coordinates, derive_relations
+        from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
         from cellguard.nouns.cross import with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
