@@ -12,15 +12,15 @@ from cellguard.nouns.grid import Cell, GridPage, grids_of, published_texts, text
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.pictures import measured
+from cellguard.publish.report.pictures import reported_findings
 
-__all__ = ["views_of"]
+__all__ = ["grids_of_report"]
 
 _NAMED = 5
 """So many respondents are named where a cell is not safe against them."""
 
 
-def views_of(content: Content, *, public: bool) -> Iterator[GridPage]:
+def grids_of_report(content: Content, *, public: bool) -> Iterator[GridPage]:
     """Yield the tables of a release, one grid for each slice."""
     yield from grids_of(content.release.table, _cells_of_report(content, public=public), content.views)
 
@@ -30,7 +30,7 @@ def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     texts, kinds = published_texts(release, mark_primary=content.primaries_shown or not public)
     if public:
         return [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    truth, notes = texts_of(release.table, release.table.values), _notes_of_cells(content)
+    truth, notes = texts_of(release.table, release.table.values), _notes_on_report_cells(content)
     withheld = isinstance(release, Suppression)
     shown = [
         text if text == true or kind == "empty" else true if withheld else f"{text} ({true})"
@@ -39,7 +39,7 @@ def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     return [Cell(text, kind, note) for text, kind, note in zip(shown, kinds, notes, strict=True)]
 
 
-def _notes_of_cells(content: Content) -> list[str]:
+def _notes_on_report_cells(content: Content) -> list[str]:
     """Say of each cell what only the office may know: the truth, the reasons, the range."""
     table = content.release.table
     point = content.release.point_values()
@@ -49,16 +49,16 @@ def _notes_of_cells(content: Content) -> list[str]:
         reasons = "; ".join(table.reasons(i)) if table.sensitive[i] else ""
         notes.append(f"true value {number(value)}" + (f". {reasons}" if reasons else "") if changed else "")
     if content.audit is not None:
-        for found in measured(content.audit):
+        for found in reported_findings(content.audit):
             for cell, low, high in zip(found.cells.tolist(), found.low, found.high, strict=True):
                 if np.isfinite(low) and np.isfinite(high):
                     notes[cell] += f". Range against {found.attacker.name}: {number(low)} to {number(high)}"
-        for cell, told in _respondents_in_words(table, content.audit):
+        for cell, told in _respondents_in_report_notes(table, content.audit):
             notes[cell] += f". {told}"
     return notes
 
 
-def _respondents_in_words(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
+def _respondents_in_report_notes(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
     """Say of each cell how many respondents are asked about, and who of them is not shown to be held off."""
     derived = [found for found in audit.findings if found.attacker.derived]
     asked = np.zeros(table.n_cells, np.int64)
