@@ -230,7 +230,7 @@ class _Run:
     def refuse_changes(self) -> None:
         """Refuse to write what was made from files that changed meanwhile: nobody could say from which version."""
         for path, digest in self.hashes.items():
-            if not path.is_file() or manifests.hash_of(path) != digest:
+            if not path.is_file() or manifests.hash_for_manifest(path) != digest:
                 text = f"{path}: changed while the job was running; nothing was written."
                 raise InputError(text, hint="run the job again.")
 
@@ -238,7 +238,7 @@ class _Run:
 def _key_of_checkpoints(file: JobFile, hashes: dict[Path, str]) -> str:
     """Return what a checkpoint must agree with: the job, its inputs, the versions."""
     read = sorted((os.path.relpath(path, file.path.parent), digest) for path, digest in hashes.items())
-    facts = [file.job.model_dump(mode="json"), read, manifests.versions()]
+    facts = [file.job.model_dump(mode="json"), read, manifests.versions_for_manifest()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 

@@ -41,7 +41,7 @@ def run_on_a_full_disk(office, monkeypatch):
 
     file = read_job(office / "job.toml")
     with monkeypatch.context() as patch:
-        patch.setattr("cellguard.publish.outputs._write_public", fail)
+        patch.setattr("cellguard.publish.outputs._write_public_outputs", fail)
         with pytest.raises(OSError, match="No space"):
             run(file)
 
