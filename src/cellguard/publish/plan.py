@@ -12,7 +12,7 @@ from cellguard.nouns.grid import known_empty
 from cellguard.nouns.publication import shared_cells
 from cellguard.nouns.release import Status
 from cellguard.nouns.table import Table
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.publish.steps import check_layout, count_rule, inputs, protected, warnings_of
@@ -31,7 +31,7 @@ _MOST, _FEW = 30, 8
 def plan(file: JobFile) -> dict[str, Any]:
     """Return what a run would do. The table is made and its sensitive cells are found; nothing is written."""
     job = file.job
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated(file), file)
     check_layout(table, file)
     counts = {} if table.flags is None else table.flags.counts()
     options = {k: v for k, v in job.method.options(table).items() if v is not None}

@@ -21,7 +21,7 @@ from cellguard.nouns.publication import INDICATOR
 from cellguard.nouns.table import Table
 from cellguard.publish.model import PrioritySection
 from cellguard.publish.read import JobFile
-from cellguard.publish.sections import listed
+from cellguard.publish.sections import codes_listed_in_section
 
 __all__ = ["prioritised"]
 
@@ -88,7 +88,7 @@ def _cells_of_entry(table: Table, entry: PrioritySection, spelt: Spelling) -> Bo
         for part in table.parts or ():
             if part.table.name in entry.tables:
                 chosen[part.cells] = True
-    only = {d: listed(codes) for d, codes in entry.only.items()}
+    only = {d: codes_listed_in_section(codes) for d, codes in entry.only.items()}
     if entry.indicators and INDICATOR in table.dimensions:
         only[INDICATOR] = entry.indicators
     for dimension, codes in only.items():

@@ -21,7 +21,7 @@ from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.lookalikes import Lookalike, lookalikes
 from cellguard.nouns.publication import Publication
-from cellguard.publish.check import check
+from cellguard.publish.check import check_job
 from cellguard.publish.guess import COUNTS, LARGEST, words_to_guess_by
 from cellguard.publish.init import Draft
 from cellguard.publish.model import Job
@@ -265,7 +265,7 @@ def _mistakes_in_proposal(text: str, folder: Path) -> tuple[list[str], list[Look
     """Assemble the proposal once; return what does not fit, and what looks alike and is not linked."""
     job = Job.model_validate(tomllib.loads(text))
     file = JobFile(path=folder / "job.toml", text=text, job=job)
-    wrong = [mistake.text for mistake in check(job, folder, file.facts)]
+    wrong = [mistake.text for mistake in check_job(job, folder, file.facts)]
     if wrong:
         return wrong, []
     try:

@@ -22,7 +22,7 @@ from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.model import AttackSection, CompareSection
 from cellguard.publish.outputs import Folders, write_outputs
 from cellguard.publish.progress import Progress
@@ -137,7 +137,7 @@ def run(
 def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
-    table = work.step("flag", lambda: flagged(table, file))
+    table = work.step("flag", lambda: flagged_by_job(table, file))
     empty = int(known_empty(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")

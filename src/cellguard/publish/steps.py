@@ -17,7 +17,7 @@ from cellguard.nouns.lookalikes import lookalikes
 from cellguard.nouns.publication import Equation
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
-from cellguard.publish.check import files_of_data
+from cellguard.publish.check import data_files_of_job
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
@@ -38,7 +38,7 @@ def inputs(file: JobFile) -> list[Path]:
     named += [tree for entry in job.tables for tree in entry.hierarchies.values()]
     named += [entry.published for entry in job.priorities]
     named.append(job.data.template)
-    found = files_of_data(job, file.path.parent) + [file.file(name) for name in named if isinstance(name, str)]
+    found = data_files_of_job(job, file.path.parent) + [file.file(name) for name in named if isinstance(name, str)]
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))

@@ -16,7 +16,7 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
 from cellguard.nouns.sheets import file_name, same_files
 from cellguard.nouns.table import Table
-from cellguard.publish.check import encoding_of, files_of_data
+from cellguard.publish.check import data_files_of_job, encoding_of_job_data
 from cellguard.publish.model import Job, TableSection
 from cellguard.publish.populations import wrong_codes_of_parts
 from cellguard.publish.read import JobFile
@@ -56,7 +56,7 @@ def _path_of_records(file: JobFile) -> str:
 
 
 def _encoding_of_records(file: JobFile) -> str | None:
-    return encoding_of(file.job, files_of_data(file.job, file.path.parent), file.facts)
+    return encoding_of_job_data(file.job, data_files_of_job(file.job, file.path.parent), file.facts)
 
 
 def _record_options(file: JobFile) -> dict[str, Any]:

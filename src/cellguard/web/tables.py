@@ -41,10 +41,10 @@ class Tables:
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.flags import flagged
+        from cellguard.publish.flags import flagged_by_job
 
         content = file.job.model_dump(mode="json")
-        table: Table = self._made_once("table", file, content, lambda: flagged(self.tabulated(file), file))
+        table: Table = self._made_once("table", file, content, lambda: flagged_by_job(self.tabulated(file), file))
         return table
 
     def _made_once(self, kind: str, file: JobFile, content: Any, make: Callable[[], Any]) -> Any:

@@ -12,7 +12,7 @@ from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
 from cellguard.publish import run as runs
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.plan import plan
 from cellguard.publish.run import run
 from cellguard.publish.tables import tabulated
@@ -119,10 +119,10 @@ def test_a_run_writes_each_table_as_it_came(folder):
 
 
 def test_rules_hold_for_some_tables_and_parts(folder):
-    plain = flagged(tabulated(job(folder)), job(folder))
+    plain = flagged_by_job(tabulated(job(folder)), job(folder))
     more = '[[rules]]\nrule = "min_frequency"\nn = 9\ntables = ["by size"]\nonly = {region = ["E1"]}\n'
     strict = job(folder, rules=more)
-    table = flagged(tabulated(strict), strict)
+    table = flagged_by_job(tabulated(strict), strict)
     new = np.flatnonzero(table.sensitive & ~plain.sensitive)
     assert len(new)
     assert all("region=E1" in table.label(int(cell)) for cell in new)
@@ -130,7 +130,7 @@ def test_rules_hold_for_some_tables_and_parts(folder):
 
 def test_flags_of_all_tables_are_counted_once(folder):
     file = job(folder)
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated(file), file)
     assert sum(table.flags.counts().values()) == int(table.sensitive.sum())
 
 
@@ -170,7 +170,7 @@ def test_indicators_equations_populations_and_shadows_from_records(records):
         ("region by sector turnover", "turnover"), ("region by size turnover", "turnover"), ("east turnover", "turnover"),
         ("region by sector domestic", "domestic"), ("region by sector exports", "exports"),
     ]  # fmt: skip
-    table = flagged(parts, file)
+    table = flagged_by_job(parts, file)
     d = table.dimensions.index("indicator")
     sensitive = {table.codes[d][k] for k in table.coordinates[table.sensitive, d]}
     assert sensitive == {"turnover", "exports"}  # a shadow, and no rule for the domestic part
@@ -276,7 +276,7 @@ def test_a_shared_cell_with_two_values_names_both_files_and_lines(folder):
         CellguardError,
         match=r"different values in 'by sector' \(sector.csv, line 2\) and 'by size' \(size.csv, line 2\), .* 6 others",
     ) as caught:
-        flagged(tabulated(job(folder)), job(folder))
+        flagged_by_job(tabulated(job(folder)), job(folder))
     assert str(int(LEAVES.sum())) not in str(caught.value)
 
 
@@ -286,7 +286,7 @@ def test_tables_of_different_periods(folder):
         dated = [lines[0] + ",TIME_PERIOD", *(f"{line},{year}" for line in lines[1:])]
         (folder / f"{name}.csv").write_text("\n".join(dated) + "\n")
     with pytest.raises(CellguardError, match=r"'by sector' \(sector.csv\) is about 2023, 'by size' .* about 2024"):
-        flagged(tabulated(job(folder)), job(folder))
+        flagged_by_job(tabulated(job(folder)), job(folder))
     lines = (folder / "size.csv").read_text().splitlines()
     again = [line.replace(",2024", ",2023") for line in lines[1:]]
     (folder / "size.csv").write_text("\n".join([*lines, *again]) + "\n")
@@ -296,7 +296,8 @@ def test_tables_of_different_periods(folder):
         folder, change=lambda t: t.replace("total = {{region", "total = {region").replace(
             "total = {region", 'where = {TIME_PERIOD = "2023"}\ntotal = {region')
     )  # fmt: skip
-    assert flagged(tabulated(one), one).n_cells == 42  # the rows of that year alone, linked with the other table's
+    # the rows of that year alone, linked with the other table's
+    assert flagged_by_job(tabulated(one), one).n_cells == 42
 
 
 def test_codes_that_no_table_has_are_refused_in_rules(folder):
@@ -304,14 +305,14 @@ def test_codes_that_no_table_has_are_refused_in_rules(folder):
     more += '[[rules]]\nrule = "manual"\ncells = [{region = "E3"}]\n'
     file = job(folder, rules=more)
     with pytest.raises(PublicationError) as caught:
-        flagged(tabulated(file), file)
+        flagged_by_job(tabulated(file), file)
     assert [m.split(":")[0] for m in caught.value.mistakes] == ["rule min_frequency", "rule manual"]
 
 
 def test_cells_marked_by_hand_are_found_in_the_tables_that_have_them(folder):
     more = '[[rules]]\nrule = "manual"\ncells = [{region = "W2", size = "large"}, {region = "W1"}]\n'
     file = job(folder, rules=more)
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated(file), file)
     assert table.sensitive[table.cell({"region": "W2", "size": "large"})]
     assert table.sensitive[table.cell({"region": "W1"})]
 
@@ -333,7 +334,7 @@ def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
     with pytest.raises(CellguardError, match="is not the sum of its parts"):
         tabulated(job(folder))
     file = job(folder, head="tolerance = 0.1")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated(file), file)
     assert np.abs(table.relations @ table.values).max() < 1e-6
     exact = job(folder, head="tolerance = 0.1")
     assert run(exact).audit.safe
@@ -414,7 +415,7 @@ n = 1
 k = 40
 indicators = ["turnover"]
 """)
-    table = flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+    table = flagged_by_job(tabulated(file := read_job(tmp_path / "job.toml")), file)
     first, second = (part.table for part in table.parts)
     assert first.statistics.top.shape[1] == 1
     assert second.statistics is None or second.statistics.top.shape[1] == 0
@@ -422,7 +423,7 @@ indicators = ["turnover"]
     assert not second.sensitive.any()
     (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace('indicators = ["turnover"]', ""))
     with pytest.raises(CellguardError, match="1 largest contributions"):
-        flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+        flagged_by_job(tabulated(file := read_job(tmp_path / "job.toml")), file)
 
 
 SECTORS = """
@@ -459,7 +460,7 @@ def test_inner_codes_in_the_hierarchy_of_a_table_from_records_stand_for_their_le
     file = sections(records, 'hierarchies = {region = {Coast = ["East", "W1"], rest = ["W2"]}}')
     coast = next(part for part in tabulated(file) if part.name == "coast")
     assert coast.table.codes[0] == ("Total", "Coast", "East", "W1", "rest", "W2")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated(file), file)
     east = table.cell({"region": "East", "size": "Total"})
     assert table.values[east] == sum(table.values[table.cell({"region": r})] for r in ("E1", "E2"))
     assert int(coast.table.counts[coast.table.cell({})]) == 70
@@ -513,7 +514,7 @@ def test_a_template_of_a_period_without_records_hides_nothing_else(records):
 def test_rules_that_a_table_knows_too_little_for_name_it(folder):
     file = job(folder, rules='[[rules]]\nrule = "p_percent"\np = 10\n')
     with pytest.raises(PublicationError) as caught:
-        flagged(tabulated(file), file)
+        flagged_by_job(tabulated(file), file)
     assert [m.split(":")[0] for m in caught.value.mistakes] == [
         "table 'by sector' (sector.csv)", "table 'by size' (size.csv)",
     ]  # fmt: skip

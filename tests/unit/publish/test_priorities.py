@@ -6,7 +6,7 @@ import pytest
 from builders import REGIONS, write_columns, write_job
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.publish import read_job
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.read import JobError
 from cellguard.publish.run import run
 from cellguard.publish.steps import inputs
@@ -41,7 +41,7 @@ def job(folder, *priorities, tables=TABLES, **method):
 
 def made(folder, *priorities, **method):
     file = read_job(job(folder, *priorities, **(method or {"name": "suppress", "weights": "unit"})))
-    return file, flagged(tabulated(file), file)
+    return file, flagged_by_job(tabulated(file), file)
 
 
 def test_margins_that_should_stay_whole_cost_more(folder):
