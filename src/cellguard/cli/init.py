@@ -38,7 +38,7 @@ def command(
     share, and files that say how codes nest. It says what it could not tell.
     """
     if schema:
-        from cellguard.publish import schema as job_schema
+        from cellguard.publish import job_schema
 
         print(json.dumps(job_schema(), indent=2))
         return

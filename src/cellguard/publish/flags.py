@@ -20,7 +20,7 @@ from cellguard.publish.priorities import prioritised
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 from cellguard.publish.sections import Codes, codes_listed_in_section
-from cellguard.publish.tables import misfits
+from cellguard.publish.tables import misfits_of_job_tables
 
 __all__ = ["flagged_by_job"]
 
@@ -80,7 +80,7 @@ def _publication_flagged_by_job(job: Job, parts: Sequence[Part]) -> Table:
         local = [(part, _rules_of_sections(_rule_sections_for_part(job.rules, part), part.table)) for part in parts]
         ruled = with_rules(local, lower_ratio=job.levels.lower_ratio)
     except CellguardError as error:
-        raise PublicationError.of([error, *misfits(parts, job)]) from None
+        raise PublicationError.of([error, *misfits_of_job_tables(parts, job)]) from None
     found = Publication.of(ruled, equations=job.equations, tolerance=job.tolerance, name=job.name)
     return _with_shadows_named_in_job(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})
 

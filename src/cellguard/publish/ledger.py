@@ -17,14 +17,14 @@ from cellguard._io.files import read_bytes
 from cellguard._io.lock import wait_for
 from cellguard.exceptions import InputError
 
-__all__ = ["FILE", "enter_in_ledger", "ledger_entries"]
+__all__ = ["FILE", "add_to_ledger", "ledger_entries"]
 
 FILE = "ledger.jsonl"
 _FIRST = "0" * 64
 _MAX_BYTES = 64 << 20
 
 
-def enter_in_ledger(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
+def add_to_ledger(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
     """Add a line to the ledger of a folder; the first one makes it.
 
     Parameters

@@ -115,8 +115,8 @@ def write_outputs(outcome: Outcome, folders: Folders, hashes: Mapping[Path, str]
     public, internal = folders.staged_public, folders.staged_internal
     if job.output.mark_primary and isinstance(outcome.release, Suppression):
         progress.note(PRIMARY_TOLD)
-    _write_public_outputs(public, outcome)
-    _write_internal_outputs(internal, outcome)
+    _write_public(public, outcome)
+    _write_internal(internal, outcome)
     if job.output.report:
         _write_reports_of_job(outcome, public, internal)
     _write_json_output(public / "manifest.json", manifests.public_manifest(outcome, public))
@@ -125,7 +125,7 @@ def write_outputs(outcome: Outcome, folders: Folders, hashes: Mapping[Path, str]
     _write_json_output(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
     folders.publish()
     folders.clean()
-    _enter_release_in_ledger(outcome, progress)
+    _enter_into_ledger(outcome, progress)
 
 
 def _write_json_output(path: Path, value: Mapping[str, Any]) -> None:
@@ -133,7 +133,7 @@ def _write_json_output(path: Path, value: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
 
 
-def _write_public_outputs(folder: Path, outcome: Outcome) -> None:
+def _write_public(folder: Path, outcome: Outcome) -> None:
     """Write the release in every format that was asked for: a file or a sheet for each table.
 
     Of linked tables there is one file with all cells too.
@@ -172,7 +172,7 @@ def _sdmx_columns_of_job(outcome: Outcome, *, internal: bool = False) -> dict[st
     return dict(sdmx_columns(outcome.release, tables, dataflow, internal=internal))
 
 
-def _write_internal_outputs(folder: Path, outcome: Outcome) -> None:
+def _write_internal(folder: Path, outcome: Outcome) -> None:
     """Write what proves the release safe, the job, and the table where it was asked for: all of it confidential."""
     release, audit, job = outcome.release, outcome.audit, outcome.file.job
     if "jj" in job.output.formats:
@@ -188,7 +188,7 @@ def _write_internal_outputs(folder: Path, outcome: Outcome) -> None:
             audit.save_witnesses(folder / "witnesses.json.gz")
 
 
-def _enter_release_in_ledger(outcome: Outcome, progress: Progress) -> None:
+def _enter_into_ledger(outcome: Outcome, progress: Progress) -> None:
     """Enter the release, which is out already, into the ledger beside the job; that it cannot be written is told."""
     beside, release = outcome.file.path.parent, outcome.release
     facts = {
@@ -198,7 +198,7 @@ def _enter_release_in_ledger(outcome: Outcome, progress: Progress) -> None:
         "manifest": manifests.hash_for_manifest(outcome.folder / "internal" / "manifest.json"),
     }
     try:
-        ledger.enter_in_ledger(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
+        ledger.add_to_ledger(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
     except (OSError, CellguardError) as error:
         progress.note(f"the ledger was not written: {error}")
 

@@ -27,7 +27,7 @@ from cellguard.publish.init import Draft
 from cellguard.publish.model import Job
 from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text
 from cellguard.publish.read import JobFile
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 
 __all__ = ["propose"]
 
@@ -269,7 +269,7 @@ def _mistakes_in_proposal(text: str, folder: Path) -> tuple[list[str], list[Look
     if wrong:
         return wrong, []
     try:
-        parts = tabulated(file)
+        parts = tabulated_by_job(file)
         alike = lookalikes(Publication.of(parts, tolerance=job.tolerance).table) if isinstance(parts, list) else []
     except CellguardError as error:
         return list(getattr(error, "mistakes", ())) or [error.message], []

@@ -133,7 +133,7 @@ def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
 
     signed = _sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
     told = {key: signed[key] for key in ("who", "remark", "manifest")}
-    ledger.enter_in_ledger(project.folder, "signed", {"release": body.release, **told})
+    ledger.add_to_ledger(project.folder, "signed", {"release": body.release, **told})
     return signed
 
 

@@ -105,11 +105,11 @@ def _compare_methods(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]
     from cellguard.methods.compare import compare
     from cellguard.publish import read_job
     from cellguard.publish.flags import flagged_by_job
-    from cellguard.publish.tables import tabulated
+    from cellguard.publish.tables import tabulated_by_job
 
     file = read_job(path)
     lines.phase("tabulate")
-    made = tabulated(file)
+    made = tabulated_by_job(file)
     lines.phase("flag")
     table = flagged_by_job(made, file)
     found = compare(table, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)

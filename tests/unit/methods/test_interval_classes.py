@@ -54,10 +54,10 @@ def test_the_survey_of_the_demonstration_is_protected_at_once(tmp_path):
     from cellguard.publish import read_job
     from cellguard.publish.flags import flagged_by_job
     from cellguard.publish.survey import write_survey
-    from cellguard.publish.tables import tabulated
+    from cellguard.publish.tables import tabulated_by_job
 
     file = read_job(write_survey(tmp_path))
-    table = flagged_by_job(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     release = cg.intervals(table, seed=1, time_limit_s=20)
     assert release.audit().safe
     assert release.details["promised"] == release.details["asked"] == 22

@@ -7,15 +7,15 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.exceptions import InputError
-from cellguard.publish.ledger import FILE, enter_in_ledger, ledger_entries
+from cellguard.publish.ledger import FILE, add_to_ledger, ledger_entries
 from cellguard.publish.manifest import hash_for_manifest
 
 
 @pytest.fixture
 def folder(tmp_path):
-    enter_in_ledger(tmp_path, "released", {"release": "first", "method": "suppress"})
-    enter_in_ledger(tmp_path, "signed", {"release": "first", "who": "Å. Meyer"})
-    enter_in_ledger(tmp_path, "released", {"release": "second", "method": "round"})
+    add_to_ledger(tmp_path, "released", {"release": "first", "method": "suppress"})
+    add_to_ledger(tmp_path, "signed", {"release": "first", "who": "Å. Meyer"})
+    add_to_ledger(tmp_path, "released", {"release": "second", "method": "round"})
     return tmp_path
 
 
@@ -52,7 +52,7 @@ def test_a_folder_without_a_ledger_has_no_lines(tmp_path):
 def test_no_line_goes_through_a_symbolic_link(tmp_path):
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="symbolic link"):
-        enter_in_ledger(tmp_path, "released", {})
+        add_to_ledger(tmp_path, "released", {})
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -77,7 +77,7 @@ def test_a_ledger_that_cannot_be_written_is_told_and_the_release_is_there(office
 
 def test_lines_that_come_at_once_stand_one_after_the_other(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda k: enter_in_ledger(tmp_path, "released", {"release": str(k)}), range(40)))
+        list(pool.map(lambda k: add_to_ledger(tmp_path, "released", {"release": str(k)}), range(40)))
     lines, whole = ledger_entries(tmp_path)
     assert whole
     assert sorted(int(line["release"]) for line in lines) == list(range(40))
