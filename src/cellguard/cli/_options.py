@@ -205,11 +205,11 @@ def _read_table_file(path: Path) -> Table:
         return read_table(path)
     if name.endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
         from cellguard.publish import read_job
-        from cellguard.publish.flags import flagged
-        from cellguard.publish.tables import tabulated
+        from cellguard.publish.flags import flagged_by_job
+        from cellguard.publish.tables import tabulated_by_job
 
         job = read_job(path)
-        return flagged(tabulated(job), job)
+        return flagged_by_job(tabulated_by_job(job), job)
     return Table.read(path)
 
 

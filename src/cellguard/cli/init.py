@@ -38,14 +38,14 @@ def command(
     share, and files that say how codes nest. It says what it could not tell.
     """
     if schema:
-        from cellguard.publish import schema as job_schema
+        from cellguard.publish import job_schema
 
         print(json.dumps(job_schema(), indent=2))
         return
     if not data:
         raise InputError("which data file? None was given.", hint="cellguard init DATA.csv")
     from cellguard._io.files import write_text
-    from cellguard.publish.init import draft
+    from cellguard.publish.init import draft_job
     from cellguard.publish.propose import propose
 
     for file in data:
@@ -54,7 +54,7 @@ def command(
     path = data[0].parent / "job.toml" if out is None else out
     if path.exists() and not force:
         raise InputError(f"{path}: is already there.", hint="--force replaces it, --out names another file.")
-    made = draft(data[0], path.parent) if len(data) == 1 else propose(data, path.parent)
+    made = draft_job(data[0], path.parent) if len(data) == 1 else propose(data, path.parent)
     write_text(path, made.text)
     print(path)
     for line in made.told:

@@ -5,7 +5,7 @@ tabulate, flag, protect, audit, write. Nothing that fails the audit is written; 
 leaves no release at all, or a whole one.
 """
 
-from cellguard.publish.model import Job, schema
+from cellguard.publish.model import Job, job_schema
 from cellguard.publish.read import JobError, JobFile, read_job
 
-__all__ = ["Job", "JobError", "JobFile", "read_job", "schema"]
+__all__ = ["Job", "JobError", "JobFile", "job_schema", "read_job"]

@@ -23,17 +23,17 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit, Finding
 
-__all__ = ["ranges_of", "write_audit"]
+__all__ = ["ranges_in_audit_file", "write_audit_file"]
 
 _FORMAT = "cellguard audit 2"
 _COLUMNS = ("lowest", "highest", "lower_level", "upper_level", "sliding_level", "safe", "exact")
 _TRUTHS = ("safe", "exact")
 
 
-def write_audit(path: Path, table: Table, audit: Audit) -> None:
+def write_audit_file(path: Path, table: Table, audit: Audit) -> None:
     """Write an audit's findings, atomically: a line for each column and each attacker."""
     asked = np.unique(np.concatenate([np.zeros(0, np.int64), *(f.cells for f in audit.findings)]))
-    rows = [np.column_stack([np.searchsorted(asked, f.cells), _rows_of_finding(f)]) for f in audit.findings]
+    rows = [np.column_stack([np.searchsorted(asked, f.cells), _audit_file_rows(f)]) for f in audit.findings]
     ranges, place = np.unique(
         np.concatenate([np.zeros((0, 1 + len(_COLUMNS))), *rows]), axis=0, return_inverse=True, equal_nan=True
     )
@@ -41,38 +41,41 @@ def write_audit(path: Path, table: Table, audit: Audit) -> None:
     places = np.split(place.ravel(), ends) if rows else []
     head = {"format": _FORMAT, "confidential": True, **audit.summary()}
     columns = {"cell": ranges[:, 0].astype(int).tolist()}
-    columns |= {name: _json_column(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
+    columns |= {name: _column_of_audit_file(name, ranges[:, k]) for k, name in enumerate(_COLUMNS, start=1)}
     people = [{"name": f.attacker.name, "ranges": own.tolist()} for f, own in zip(audit.findings, places, strict=True)]
-    lines = [f"{_json_text(name)}: {_json_text(value)}" for name, value in head.items()]
-    lines += [f'"cells": {_json_block("{}", table.cell_codes(asked).items())}']
-    lines += [f'"ranges": {_json_block("{}", columns.items())}']
-    lines += [f'"attackers": {_json_block("[]", people)}']
+    lines = [f"{_compact_audit_json(name)}: {_compact_audit_json(value)}" for name, value in head.items()]
+    lines += [f'"cells": {_block_of_audit_file("{}", table.cell_codes(asked).items())}']
+    lines += [f'"ranges": {_block_of_audit_file("{}", columns.items())}']
+    lines += [f'"attackers": {_block_of_audit_file("[]", people)}']
     write_text(path, "{\n" + ",\n".join(lines) + "\n}\n", private=True)
 
 
-def _rows_of_finding(found: Finding) -> FloatArray:
+def _audit_file_rows(found: Finding) -> FloatArray:
     """Return a row for each cell that the attacker is asked about, one column for each name."""
     need = found.levels
     return np.column_stack([found.low, found.high, need.lower, need.upper, need.sliding, found.safe, found.exact])
 
 
-def _json_column(name: str, values: FloatArray) -> list[Any]:
+def _column_of_audit_file(name: str, values: FloatArray) -> list[Any]:
     if name in _TRUTHS:
         return (values != 0).tolist()  # type: ignore[no-any-return]
     return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
-def _json_block(signs: str, entries: Any) -> str:
+def _block_of_audit_file(signs: str, entries: Any) -> str:
     """Write a list, or an object given by its items, one entry a line."""
-    texts = [_json_text(e) if signs == "[]" else f"{_json_text(e[0])}: {_json_text(list(e[1]))}" for e in entries]
+    texts = [
+        _compact_audit_json(e) if signs == "[]" else f"{_compact_audit_json(e[0])}: {_compact_audit_json(list(e[1]))}"
+        for e in entries
+    ]
     return signs[0] + "".join(f"\n{text}," for text in texts)[:-1] + "\n" + signs[1]
 
 
-def _json_text(value: Any) -> str:
+def _compact_audit_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def ranges_of(path: Path, codes: Mapping[str, str]) -> list[dict[str, Any]]:
+def ranges_in_audit_file(path: Path, codes: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what each attacker can compute of the cell with these codes, as the audit wrote it."""
     try:
         written = json.loads(read_bytes(path, max_bytes=1 << 30))

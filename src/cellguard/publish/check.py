@@ -18,7 +18,7 @@ from cellguard.publish.model import Job, TableSection
 from cellguard.publish.places import Where
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
 
-__all__ = ["Mistake", "attacked_method", "check", "encoding_of", "files_of_data"]
+__all__ = ["Mistake", "check_job", "data_files_of_job", "encoding_of_job_data", "method_for_attack_section"]
 
 
 class Mistake(NamedTuple):
@@ -29,7 +29,7 @@ class Mistake(NamedTuple):
     hint: str | None = None
 
 
-def check(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] = ()) -> list[Mistake]:
+def check_job(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] = ()) -> list[Mistake]:
     """Return every mistake of a job whose shape is right.
 
     Parameters
@@ -42,20 +42,20 @@ def check(job: Job, folder: Path, facts: ReadOnce, *, without: Collection[str] =
         Sections that were cut out because their shape was wrong: nothing is said that depends on them.
     """
     parts: dict[tuple[str, ...], Iterator[Mistake]] = {
-        ("data",): _check_data(job, folder, facts),
-        ("dimensions",): _check_dimensions(job, folder, facts),
-        ("tables", "dimensions"): _check_tables(job, folder),
-        ("rules", "dimensions"): _check_rules(job, folder),
-        ("method",): _check_method(job),
-        ("attackers", "dimensions"): _check_attackers(job),
-        ("attack", "method"): _check_attack(job),
-        ("levels",): _check_levels(job),
-        ("output",): _check_output(job, folder),
+        ("data",): _check_data_section(job, folder, facts),
+        ("dimensions",): _check_dimension_sections(job, folder, facts),
+        ("tables", "dimensions"): _check_table_sections(job, folder),
+        ("rules", "dimensions"): _check_rule_sections(job, folder),
+        ("method",): _check_method_section(job),
+        ("attackers", "dimensions"): _check_attacker_sections(job),
+        ("attack", "method"): _check_attack_section(job),
+        ("levels",): _check_levels_section(job),
+        ("output",): _check_output_section(job, folder),
     }  # a section, and what it depends on -> its mistakes
     return [mistake for needed, found in parts.items() if not set(needed) & set(without) for mistake in found]
 
 
-def files_of_data(job: Job, folder: Path) -> list[Path]:
+def data_files_of_job(job: Job, folder: Path) -> list[Path]:
     """Return the files that hold the data, in order of their names."""
     name = job.data.file if job.data.file is not None else job.data.table
     if name is None:
@@ -65,29 +65,29 @@ def files_of_data(job: Job, folder: Path) -> list[Path]:
     return [folder / name] if (folder / name).is_file() else []
 
 
-def encoding_of(job: Job, files: list[Path], facts: ReadOnce) -> str | None:
+def encoding_of_job_data(job: Job, files: list[Path], facts: ReadOnce) -> str | None:
     """Return the encoding of data files: as the job says, else as their text shows; None where they are no text."""
     text = files and not files[0].name.lower().endswith((".parquet", ".pq", ".xlsx"))
     return job.data.encoding or (facts.encoding(files) if text else None)
 
 
-def _columns_of_data(job: Job, files: list[Path], facts: ReadOnce) -> list[str]:
+def _columns_of_job_data(job: Job, files: list[Path], facts: ReadOnce) -> list[str]:
     """Return the names of the columns of the records."""
     from cellguard.data.tabulate.duck import DuckRecords
 
-    records = DuckRecords.from_files(files[0], encoding=encoding_of(job, files[:1], facts), threads=1)
+    records = DuckRecords.from_files(files[0], encoding=encoding_of_job_data(job, files[:1], facts), threads=1)
     try:
         return list(records.columns())
     finally:
         records.close()
 
 
-def _columns_by_role(job: Job) -> dict[str, str]:
+def _job_columns_by_role(job: Job) -> dict[str, str]:
     names = ("value", "weight", "holding", "shadow", "waiver", "request", "cost")
     return {name: column for name in names if (column := getattr(job.data, name)) is not None}
 
 
-def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_data_section(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     data = job.data
     if data.file is None and data.table is None and job.tables and all(entry.file for entry in job.tables):
         return  # a publication of tables that are already added up
@@ -95,12 +95,12 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
         yield Mistake(("data",), "either file (records) or table (cells) is needed, not both.")
         return
     key, name = ("file", data.file) if data.file is not None else ("table", data.table)
-    files = files_of_data(job, folder)
+    files = data_files_of_job(job, folder)
     if not files:
         yield Mistake(("data", key), f"{name}: no such file.", "names are relative to the folder of the job.")
         return
     if data.table is not None:
-        for role in _columns_by_role(job):
+        for role in _job_columns_by_role(job):
             yield Mistake(("data", role), "is for records; a table is already added up.", "leave it out, or give file.")
         if "known_zeros" in data.model_fields_set:
             yield Mistake(("data", "known_zeros"), "is said in the description of the table.", "leave it out.")
@@ -109,14 +109,14 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
         yield Mistake(("data", "file"), f"{name}: no known kind of data file.", "CSV, Parquet and Excel are.")
         return
     try:
-        known = _columns_of_data(job, files, facts)
+        known = _columns_of_job_data(job, files, facts)
     except CellguardError as error:
         yield Mistake(("data", "file"), error.message, error.hint)
         return
     if data.standalone and data.holding is None:
         text, hint = "is about records without a holding.", "say data.holding, or leave it out."
         yield Mistake(("data", "standalone"), text, hint)
-    wanted: dict[Where, str] = {("data", role): column for role, column in _columns_by_role(job).items()}
+    wanted: dict[Where, str] = {("data", role): column for role, column in _job_columns_by_role(job).items()}
     from_records = {d for entry in job.tables if entry.file is None for d in entry.dimensions}
     wanted |= {("dimensions", c): c for c in job.dimensions if not job.tables or c in from_records}
     wanted |= {("indicators", k, "value"): i.value for k, i in enumerate(job.indicators) if i.value and from_records}
@@ -127,27 +127,27 @@ def _check_data(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
             yield Mistake(path, f"the data have no column {column!r}.", hint)
 
 
-def _check_dimensions(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_dimension_sections(job: Job, folder: Path, facts: ReadOnce) -> Iterator[Mistake]:
     if job.data.table is not None:
         if job.dimensions:
             yield Mistake(("dimensions",), "the table brings its own dimensions.", "leave this section out.")
         return
     if not job.dimensions:
         yield Mistake(("dimensions",), "at least one dimension is needed.", "as in [dimensions.region].")
-    roles = _columns_by_role(job)
+    roles = _job_columns_by_role(job)
     for name, entry in job.dimensions.items():
         for role in ("value", "weight", "shadow", "cost"):
             if roles.get(role) == name:
                 yield Mistake(("dimensions", name), f"is the {role} too; a column cannot be both.")
         if entry.hierarchy is not None and entry.digits is not None:
             yield Mistake(("dimensions", name, "digits"), "hierarchy is given too.", "leave one of them out.")
-        yield from _check_levels_of_dimension(job, folder, name, facts)
+        yield from _check_levels_of_dimension_section(job, folder, name, facts)
         if entry.hierarchy is not None:
             where = ("dimensions", name, "hierarchy")
-            yield from _check_hierarchy(where, folder, entry.hierarchy, entry.total, entry.levels)
+            yield from _check_hierarchy_in_job(where, folder, entry.hierarchy, entry.total, entry.levels)
 
 
-def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
+def _check_levels_of_dimension_section(job: Job, folder: Path, name: str, facts: ReadOnce) -> Iterator[Mistake]:
     """Levels are columns of the data, the last of them the dimension, or of the file with the hierarchy."""
     entry, where = job.dimensions[name], ("dimensions", name, "levels")
     if entry.levels is None or isinstance(entry.hierarchy, str):
@@ -159,9 +159,9 @@ def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnc
     elif entry.levels[-1] != name:
         yield Mistake(where, f"the last of them must be the dimension itself, {name!r}.", "from coarse to fine.")
     else:
-        files, known = files_of_data(job, folder), None
+        files, known = data_files_of_job(job, folder), None
         with suppress(CellguardError):  # records that cannot be read are told elsewhere
-            known = _columns_of_data(job, files, facts) if files else None
+            known = _columns_of_job_data(job, files, facts) if files else None
         for column in entry.levels[:-1]:
             if known is not None and column not in known:
                 yield Mistake(where, f"the data have no column {column!r}.", did_you_mean(column, known))
@@ -170,19 +170,19 @@ def _check_levels_of_dimension(job: Job, folder: Path, name: str, facts: ReadOnc
                 yield Mistake(where, text, f"leave out [dimensions.{column}].")
 
 
-def _check_hierarchy(
+def _check_hierarchy_in_job(
     where: Where, folder: Path, given: Any, total: str | None, levels: Sequence[str] | None = None
 ) -> Iterator[Mistake]:
     """A hierarchy is a file that is there, or the tree itself, and makes sense."""
     if not isinstance(given, str):
-        yield from _attempt(where, partial(Hierarchy.of, given))
+        yield from _error_as_job_mistake(where, partial(Hierarchy.of, given))
     elif (path := folder / given).is_file():
-        yield from _attempt(where, partial(Hierarchy.read, path, total=total, levels=levels))
+        yield from _error_as_job_mistake(where, partial(Hierarchy.read, path, total=total, levels=levels))
     else:
         yield Mistake(where, f"{path.name}: no such file.", "names are relative to the folder of the job.")
 
 
-def _attempt(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
+def _error_as_job_mistake(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
     """Do something that may fail with an error of ours, and turn that into a mistake."""
     try:
         action()
@@ -190,16 +190,16 @@ def _attempt(where: Where, action: Callable[[], Any]) -> Iterator[Mistake]:
         yield Mistake(where, error.message, error.hint)
 
 
-def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
-    yield from _check_publication(job, folder)
+def _check_table_sections(job: Job, folder: Path) -> Iterator[Mistake]:
+    yield from _check_publication_of_job(job, folder)
     if job.data.table is not None and job.tables:
         yield Mistake(("tables",), "the table is already made.", "leave this section out.")
         return
-    yield from _check_files_of_tables(job)
+    yield from _check_output_files_of_job(job)
     used: set[str] = set()
     for k, entry in enumerate(job.tables):
         used.update(entry.dimensions, entry.where)
-        yield from _check_names(("tables", k, "dimensions"), entry.dimensions, job.dimensions, "dimension")
+        yield from _check_names_in_job(("tables", k, "dimensions"), entry.dimensions, job.dimensions, "dimension")
         if len(set(entry.dimensions)) != len(entry.dimensions):
             yield Mistake(("tables", k, "dimensions"), "a dimension is named twice.")
     for name in job.dimensions:
@@ -207,33 +207,33 @@ def _check_tables(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("dimensions", name), "is in none of the tables.", "name it in one, or leave it out.")
 
 
-def _check_publication(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_publication_of_job(job: Job, folder: Path) -> Iterator[Mistake]:
     """What several tables and indicators must say: files that are there, names that exist."""
-    yield from _check_file(("data", "template"), folder, job.data.template)
+    yield from _check_file_named_in_job(("data", "template"), folder, job.data.template)
     if job.data.template is not None and job.data.file is None:
         yield Mistake(("data", "template"), "lists cells that are made from records.", "say data.file.")
     names = [i.name for i in job.indicators]
     tables = [entry.title for entry in job.tables]
     for k, entry in enumerate(job.tables):
-        yield from _check_file(("tables", k, "file"), folder, entry.file)
+        yield from _check_file_named_in_job(("tables", k, "file"), folder, entry.file)
         if tables.count(tables[k]) > 1:
             yield Mistake(("tables", k, "name"), f"two tables are called {tables[k]!r}.", "give each a name.")
-        yield from _check_names(("tables", k, "indicators"), entry.indicators, names, "indicator")
-        yield from _check_own_trees(job, folder, k)
-        yield from _check_of_records(("tables", k), entry)
+        yield from _check_names_in_job(("tables", k, "indicators"), entry.indicators, names, "indicator")
+        yield from _check_trees_of_table_section(job, folder, k)
+        yield from _check_table_section_of_records(("tables", k), entry)
     yield from _check_priorities(job, folder, tables)
     for k, rule in enumerate(job.rules):
-        yield from _check_names(("rules", k, "indicators"), rule.indicators, names, "indicator")
-        yield from _check_names(("rules", k, "tables"), rule.tables, tables, "table")
+        yield from _check_names_in_job(("rules", k, "indicators"), rule.indicators, names, "indicator")
+        yield from _check_names_in_job(("rules", k, "tables"), rule.tables, tables, "table")
     for k, indicator in enumerate(job.indicators):
         if indicator.shadow_of is not None:
-            yield from _check_names(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
+            yield from _check_names_in_job(("indicators", k, "shadow_of"), [indicator.shadow_of], names, "indicator")
     for k, text in enumerate(job.equations):
-        wrong = list(_attempt(("equations", k), partial(Equation.of, text)))
-        yield from wrong or _check_names(("equations", k), Equation.of(text).names, names, "indicator")
+        wrong = list(_error_as_job_mistake(("equations", k), partial(Equation.of, text)))
+        yield from wrong or _check_names_in_job(("equations", k), Equation.of(text).names, names, "indicator")
 
 
-def _check_of_records(where: Where, entry: TableSection) -> Iterator[Mistake]:
+def _check_table_section_of_records(where: Where, entry: TableSection) -> Iterator[Mistake]:
     """A table from the records has their columns."""
     if entry.file is not None:
         return
@@ -246,17 +246,17 @@ def _check_of_records(where: Where, entry: TableSection) -> Iterator[Mistake]:
             yield Mistake((*where, "columns", dimension), text, f"leave it out, or describe [dimensions.{column}].")
 
 
-def _check_own_trees(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
+def _check_trees_of_table_section(job: Job, folder: Path, k: int) -> Iterator[Mistake]:
     """Hierarchies that a table has for itself: of its dimensions, and readable."""
     entry, where = job.tables[k], ("tables", k, "hierarchies")
     for name, given in entry.hierarchies.items():
         if name not in entry.dimensions:
             yield Mistake(where, f"{name!r} is no dimension of this table.", did_you_mean(name, entry.dimensions))
         else:
-            yield from _check_hierarchy(where, folder, given, entry.total.get(name))
+            yield from _check_hierarchy_in_job(where, folder, given, entry.total.get(name))
 
 
-def _check_files_of_tables(job: Job) -> Iterator[Mistake]:
+def _check_output_files_of_job(job: Job) -> Iterator[Mistake]:
     """Each table is written to a file of its own: names that differ only in signs or in case would share one."""
     first: dict[str, int] = {}
     for k, entry in enumerate(job.tables):
@@ -275,20 +275,20 @@ def _check_priorities(job: Job, folder: Path, tables: Sequence[str]) -> Iterator
         said = [entry.priority is not None, entry.publish, entry.published is not None]
         if sum(said) != 1:
             yield Mistake(("priorities", k), "one of priority, publish and published is needed.")
-        yield from _check_file(("priorities", k, "published"), folder, entry.published)
-        yield from _check_names(("priorities", k, "tables"), entry.tables, tables, "table")
+        yield from _check_file_named_in_job(("priorities", k, "published"), folder, entry.published)
+        yield from _check_names_in_job(("priorities", k, "tables"), entry.tables, tables, "table")
         names = [i.name for i in job.indicators]
-        yield from _check_names(("priorities", k, "indicators"), entry.indicators, names, "indicator")
+        yield from _check_names_in_job(("priorities", k, "indicators"), entry.indicators, names, "indicator")
         if job.data.table is None:
-            yield from _check_names(("priorities", k, "only"), entry.only, job.dimensions, "dimension")
+            yield from _check_names_in_job(("priorities", k, "only"), entry.only, job.dimensions, "dimension")
 
 
-def _check_file(where: Where, folder: Path, name: str | None) -> Iterator[Mistake]:
+def _check_file_named_in_job(where: Where, folder: Path, name: str | None) -> Iterator[Mistake]:
     if name is not None and not (folder / name).is_file():
         yield Mistake(where, f"{name}: no such file.")
 
 
-def _check_names(where: Where, used: Iterable[str], known: Collection[str], what: str) -> Iterator[Mistake]:
+def _check_names_in_job(where: Where, used: Iterable[str], known: Collection[str], what: str) -> Iterator[Mistake]:
     """Names must be known; which are, is told."""
     for name in used:
         if name not in known:
@@ -296,39 +296,39 @@ def _check_names(where: Where, used: Iterable[str], known: Collection[str], what
             yield Mistake(where, f"there is no {what} {name!r}.", hint)
 
 
-def _check_rules(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_rule_sections(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.rules and job.data.table is None:
         yield Mistake(("rules",), "at least one rule is needed: nothing would be sensitive.", "as in [[rules]].")
     for k, entry in enumerate(job.rules):
         if isinstance(entry, AprioriSection):
-            yield from _check_file(("rules", k, "file"), folder, entry.file)
-        yield from _check_places_of_rule(job, k, entry)
+            yield from _check_file_named_in_job(("rules", k, "file"), folder, entry.file)
+        yield from _check_dimensions_of_rule_section(job, k, entry)
         if entry.rule == "request" and job.data.request is None and job.data.table is None:
             yield Mistake(("rules", k), "the request rule needs to know who asked.", "say data.request.")
-        yield from _attempt(("rules", k), partial(entry.plain, None))
+        yield from _error_as_job_mistake(("rules", k), partial(entry.plain, None))
 
 
-def _check_places_of_rule(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
+def _check_dimensions_of_rule_section(job: Job, k: int, entry: RuleSection) -> Iterator[Mistake]:
     if job.data.table is not None:
         return
     named = [("only", d) for d in entry.only] + [("excluding", d) for d in entry.excluding]
     named += [("cells", d) for cell in (entry.cells if isinstance(entry, ManualSection) else []) for d in cell]
     for key, name in dict.fromkeys(named):
-        yield from _check_names(("rules", k, key), [name], job.dimensions, "dimension")
+        yield from _check_names_in_job(("rules", k, key), [name], job.dimensions, "dimension")
 
 
-def _check_method(job: Job) -> Iterator[Mistake]:
+def _check_method_section(job: Job) -> Iterator[Mistake]:
     resist = job.method.asked("resist") is not None
     if resist and (job.method.asked("search") is not None or job.method.asked("rounds") is not None):
         yield Mistake(("method", "resist"), "draws its patterns; nothing is searched.", "leave out search and rounds.")
-    yield from _check_counts(job, ("method", "resist"), resist)
+    yield from _check_matching_in_job(job, ("method", "resist"), resist)
     if job.attackers and not job.method.method.by_ranges:
         text = "an adjusted table is attacked by scenarios, not by respondents."
         yield Mistake(("method", "name"), text, "leave out [[attackers]].")
-    yield from _check_kept(job)
+    yield from _check_keep_in_method_section(job)
 
 
-def _check_kept(job: Job) -> Iterator[Mistake]:
+def _check_keep_in_method_section(job: Job) -> Iterator[Mistake]:
     """Dimensions that `keep` names must be there; what a ready table has is looked at when it is read."""
     if job.data.table is not None or not job.dimensions:
         return
@@ -340,7 +340,7 @@ def _check_kept(job: Job) -> Iterator[Mistake]:
                 yield Mistake(("method", "keep", k), f"there is no dimension {name!r}.", hint)
 
 
-def _check_attackers(job: Job) -> Iterator[Mistake]:
+def _check_attacker_sections(job: Job) -> Iterator[Mistake]:
     names: set[str] = set()
     for k, entry in enumerate(job.attackers):
         if entry.name in names or entry.name == "external":
@@ -355,25 +355,25 @@ def _check_attackers(job: Job) -> Iterator[Mistake]:
                 yield Mistake(("attackers", k, "knows"), "a cell and a contribution are needed.", form)
                 continue
             if job.data.table is None:
-                yield from _check_names(("attackers", k, "knows"), cell, job.dimensions, "dimension")
+                yield from _check_names_in_job(("attackers", k, "knows"), cell, job.dimensions, "dimension")
 
 
-def attacked_method(scenario: str) -> str:
+def method_for_attack_section(scenario: str) -> str:
     """Return the method whose releases a scenario attacks."""
     return "suppress" if scenario == "matching" else "adjust"
 
 
-def _check_attack(job: Job) -> Iterator[Mistake]:
+def _check_attack_section(job: Job) -> Iterator[Mistake]:
     if job.attack is None:
         return
-    fits = attacked_method(job.attack.scenario)
+    fits = method_for_attack_section(job.attack.scenario)
     if job.method.name != fits:
         text = f"{job.attack.scenario} attacks the results of {fits}, not of {job.method.name}."
         yield Mistake(("attack", "scenario"), text)
-    yield from _check_counts(job, ("attack", "scenario"), job.attack.scenario == "matching")
+    yield from _check_matching_in_job(job, ("attack", "scenario"), job.attack.scenario == "matching")
 
 
-def _check_counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
+def _check_matching_in_job(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mistake]:
     """The matching attack and what resists it are about counts that keep a width (minami2019)."""
     if not asked or job.data.table is not None:  # a table may be one of counts: it is looked at when it is read
         return
@@ -386,7 +386,7 @@ def _check_counts(job: Job, where: tuple[str, ...], asked: bool) -> Iterator[Mis
         yield Mistake(where, "matching is about counts below a minimum.", "give one rule, min_frequency.")
 
 
-def _check_levels(job: Job) -> Iterator[Mistake]:
+def _check_levels_section(job: Job) -> Iterator[Mistake]:
     levels = job.levels
     if (levels.lower is None) != (levels.upper is None):
         yield Mistake(("levels",), "lower and upper are given together or not at all.")
@@ -399,7 +399,7 @@ def _check_levels(job: Job) -> Iterator[Mistake]:
         yield Mistake(("levels", "sliding"), "needs lower and upper too.", "they may be 0.")
 
 
-def _check_output(job: Job, folder: Path) -> Iterator[Mistake]:
+def _check_output_section(job: Job, folder: Path) -> Iterator[Mistake]:
     if not job.output.formats:
         yield Mistake(("output", "formats"), "at least one format is needed.")
     if len(set(job.output.formats)) != len(job.output.formats):
@@ -410,7 +410,7 @@ def _check_output(job: Job, folder: Path) -> Iterator[Mistake]:
             yield Mistake(("output", "formats"), text, "csv, parquet and xlsx hold intervals.")
         if name in job.output.formats and job.data.table is not None and ".jj" in job.data.table.lower():
             yield Mistake(("output", "formats"), f"{name} needs dimensions, which a JJ table does not have.")
-    yield from _check_file(("output", "layout"), folder, job.output.layout)
+    yield from _check_file_named_in_job(("output", "layout"), folder, job.output.layout)
     if job.output.layout is not None and not job.method.method.one_number:
         yield Mistake(("output", "layout"), "has one place for each cell, intervals have two numbers.")
     path = folder / job.output.folder

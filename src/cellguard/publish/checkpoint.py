@@ -62,7 +62,7 @@ class Checkpoints:
         """Keep what a step, or a part of one, has made."""
         path = self.folder / f"{name}.npz"
         arrays: list[np.ndarray[Any, Any]] = []
-        tree = _packed(value, arrays, {})
+        tree = _to_checkpoint(value, arrays, {})
         text = json.dumps({"format": _FORMAT, "key": self.key, "value": tree})
         content = {f"a{i}": array for i, array in enumerate(arrays)}
         with atomic_writer(path, private=True) as stream:
@@ -78,12 +78,12 @@ class Checkpoints:
                 text = json.loads(bytes(archive["text"]).decode())
                 if text.get("format") != _FORMAT or text.get("key") != self.key:
                     return None
-                return _unpacked(text["value"], archive, {})
+                return _from_checkpoint(text["value"], archive, {})
         except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile):
             return None  # damaged: the step is simply done again
 
 
-def _packed(value: Any, arrays: list[np.ndarray[Any, Any]], seen: dict[int, int]) -> Any:
+def _to_checkpoint(value: Any, arrays: list[np.ndarray[Any, Any]], seen: dict[int, int]) -> Any:
     """Turn a value into JSON; arrays go to the list. What occurs twice, as the table in its release, is kept once."""
     if isinstance(value, Enum):
         return {"kind": type(value).__name__, "enum": value.value}
@@ -92,40 +92,40 @@ def _packed(value: Any, arrays: list[np.ndarray[Any, Any]], seen: dict[int, int]
     if isinstance(value, float):
         return {"float": repr(value)}
     if isinstance(value, np.generic):
-        return _packed(value.item(), arrays, seen)
+        return _to_checkpoint(value.item(), arrays, seen)
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {"array": len(arrays) - 1}
     if isinstance(value, Fraction):
         return {"fraction": str(value)}
     if isinstance(value, dict):
-        return {"dict": [[_packed(k, arrays, seen), _packed(v, arrays, seen)] for k, v in value.items()]}
+        return {"dict": [[_to_checkpoint(k, arrays, seen), _to_checkpoint(v, arrays, seen)] for k, v in value.items()]}
     if isinstance(value, list | tuple):
-        return {"tuple" if isinstance(value, tuple) else "list": [_packed(item, arrays, seen) for item in value]}
+        return {"tuple" if isinstance(value, tuple) else "list": [_to_checkpoint(item, arrays, seen) for item in value]}
     if id(value) in seen:
         return {"again": seen[id(value)]}
     seen[id(value)] = number = len(seen)
     if hasattr(value, "tocsr"):
         m = value.tocsr()
-        parts = {name: _packed(getattr(m, name), arrays, seen) for name in ("data", "indices", "indptr")}
+        parts = {name: _to_checkpoint(getattr(m, name), arrays, seen) for name in ("data", "indices", "indptr")}
         return {"sparse": parts, "shape": list(m.shape), "number": number}
     kind = type(value).__name__
     if not is_dataclass(value) or kind not in _KINDS:
         raise TypeError(f"a checkpoint cannot hold {kind}")
-    content = {f.name: _packed(getattr(value, f.name), arrays, seen) for f in fields(value) if f.init}
+    content = {f.name: _to_checkpoint(getattr(value, f.name), arrays, seen) for f in fields(value) if f.init}
     return {"kind": kind, "fields": content, "number": number}
 
 
-def _unpacked(tree: Any, arrays: Any, seen: dict[int, Any]) -> Any:
+def _from_checkpoint(tree: Any, arrays: Any, seen: dict[int, Any]) -> Any:
     if not isinstance(tree, dict):
         return tree
     simple: dict[str, Callable[[Any], Any]] = {
         "float": float,
         "fraction": Fraction,
         "array": lambda i: arrays[f"a{i}"],
-        "dict": lambda pairs: {_unpacked(k, arrays, seen): _unpacked(v, arrays, seen) for k, v in pairs},
-        "list": lambda items: [_unpacked(item, arrays, seen) for item in items],
-        "tuple": lambda items: tuple(_unpacked(item, arrays, seen) for item in items),
+        "dict": lambda pairs: {_from_checkpoint(k, arrays, seen): _from_checkpoint(v, arrays, seen) for k, v in pairs},
+        "list": lambda items: [_from_checkpoint(item, arrays, seen) for item in items],
+        "tuple": lambda items: tuple(_from_checkpoint(item, arrays, seen) for item in items),
         "again": seen.__getitem__,
     }
     for name, read in simple.items():
@@ -134,13 +134,13 @@ def _unpacked(tree: Any, arrays: Any, seen: dict[int, Any]) -> Any:
     if "sparse" in tree:
         from scipy.sparse import csr_array
 
-        parts = {name: _unpacked(part, arrays, seen) for name, part in tree["sparse"].items()}
+        parts = {name: _from_checkpoint(part, arrays, seen) for name, part in tree["sparse"].items()}
         made = csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(tree["shape"]))
         seen[tree["number"]] = made
         return made
     kind = getattr(import_module(_KINDS[tree["kind"]]), tree["kind"])
     if "enum" in tree:
         return kind(tree["enum"])
-    value = kind(**{name: _unpacked(part, arrays, seen) for name, part in tree["fields"].items()})
+    value = kind(**{name: _from_checkpoint(part, arrays, seen) for name, part in tree["fields"].items()})
     seen[tree["number"]] = value
     return value

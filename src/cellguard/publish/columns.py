@@ -16,7 +16,7 @@ from cellguard._io.frames import encode, read_frame
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError
 
-__all__ = ["Column", "look", "nested_in", "same_as"]
+__all__ = ["Column", "columns_to_guess_from", "guessed_to_be_same", "guessed_to_nest"]
 
 _SAMPLE = 200_000
 _FEW = 3
@@ -62,19 +62,19 @@ class Column:
         return self.filled / max(self.distinct, 1)
 
 
-def look(path: Path) -> tuple[list[Column], int]:
+def columns_to_guess_from(path: Path) -> tuple[list[Column], int]:
     """Look at the first records of a data file: its columns, and how many records were looked at."""
-    sample = {name: _without_blanks(column.slice(0, _SAMPLE)) for name, column in read_frame(path).items()}
+    sample = {name: _blanks_left_out_of_guess(column.slice(0, _SAMPLE)) for name, column in read_frame(path).items()}
     rows = len(next(iter(sample.values()), ()))
     if not rows:
         hint = "the first line names the columns, the others hold the records."
         raise InputError(f"{path}: there are no records.", hint=hint)
-    return [_facts_of_column(name, column) for name, column in sample.items()], rows
+    return [_column_to_guess(name, column) for name, column in sample.items()], rows
 
 
-def _facts_of_column(name: str, column: Any) -> Column:
-    number, comma, strays = _numbers(column)
-    zeros = _some_entry(column, "^0[0-9]+$") and _every_entry(column, "^[0-9]+$")
+def _column_to_guess(name: str, column: Any) -> Column:
+    number, comma, strays = _numbers_guessed_in_column(column)
+    zeros = _guessed_by_some_entry(column, "^0[0-9]+$") and _guessed_by_every_entry(column, "^[0-9]+$")
     numeric = number is not None and len(column) > column.null_count and not zeros
     whole = number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py())
     codes, index = encode(column)
@@ -84,11 +84,11 @@ def _facts_of_column(name: str, column: Any) -> Column:
         numeric=numeric,
         whole=whole,
         comma=comma,
-        digits=_long_codes(column),
+        digits=_guessed_as_long_codes(column),
         zeros=zeros,
         strays=strays,
-        dates=_is_date(column) or _every_entry(column, _DAY),
-        dense=number is not None and whole and len(codes) == filled and _numbers_the_records(number, codes),
+        dates=_holds_dates_to_guess(column) or _guessed_by_every_entry(column, _DAY),
+        dense=number is not None and whole and len(codes) == filled and _guessed_to_number_records(number, codes),
         decimals=decimals(np.asarray(number.drop_null().to_numpy(), np.float64)) if numeric else 0,
         negative=numeric and bool((pc.min(number).as_py() or 0) < 0),
         distinct=len(codes),
@@ -99,7 +99,7 @@ def _facts_of_column(name: str, column: Any) -> Column:
     )
 
 
-def nested_in(fine: Column, coarse: Column) -> bool:
+def guessed_to_nest(fine: Column, coarse: Column) -> bool:
     """Say whether each code of a column belongs to one code of a coarser one, and not by chance."""
     if not 2 <= coarse.distinct < fine.distinct:
         return False
@@ -113,7 +113,7 @@ def nested_in(fine: Column, coarse: Column) -> bool:
     return len(np.unique(sure)) >= 2 and bool(often.mean() >= 0.5)
 
 
-def same_as(one: Column, other: Column) -> bool:
+def guessed_to_be_same(one: Column, other: Column) -> bool:
     """Say whether two columns are two spellings of the same thing, such as a code and its label."""
     if one.distinct != other.distinct or one.distinct < 2:
         return False
@@ -122,13 +122,13 @@ def same_as(one: Column, other: Column) -> bool:
     return len(pairs) == one.distinct == len(np.unique(pairs % other.distinct))
 
 
-def _is_text(column: Any) -> bool:
+def _holds_text_to_guess(column: Any) -> bool:
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
-def _without_blanks(column: Any) -> Any:
+def _blanks_left_out_of_guess(column: Any) -> Any:
     """Return the column with nothing where a text is empty or blank."""
-    if not _is_text(column):
+    if not _holds_text_to_guess(column):
         return column
     return pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), pa.scalar(None, column.type), column)
 
@@ -136,32 +136,32 @@ def _without_blanks(column: Any) -> Any:
 _DAY = r"^([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2}|[0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{2,4})([ T][0-9:.]+Z?)?$"
 
 
-def _is_date(column: Any) -> bool:
+def _holds_dates_to_guess(column: Any) -> bool:
     return bool(pa.types.is_date(column.type) or pa.types.is_timestamp(column.type))
 
 
-def _trimmed_entries(column: Any) -> Any:
+def _entries_to_guess_from(column: Any) -> Any:
     return pc.utf8_trim_whitespace(column.cast("string").drop_null())
 
 
-def _every_entry(column: Any, pattern: str) -> bool:
+def _guessed_by_every_entry(column: Any, pattern: str) -> bool:
     """Whether there are entries, and all of them look like this."""
-    text = _trimmed_entries(column)
+    text = _entries_to_guess_from(column)
     return bool(len(text)) and bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
 
 
-def _some_entry(column: Any, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(_trimmed_entries(column), pattern)).as_py())
+def _guessed_by_some_entry(column: Any, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(_entries_to_guess_from(column), pattern)).as_py())
 
 
-def _long_codes(column: Any) -> bool:
+def _guessed_as_long_codes(column: Any) -> bool:
     """Whether all entries are digits, and as many of them, two or more."""
-    return _every_entry(column, "^[0-9]{2,}$") and bool(
-        pc.count_distinct(pc.utf8_length(_trimmed_entries(column))).as_py() == 1
+    return _guessed_by_every_entry(column, "^[0-9]{2,}$") and bool(
+        pc.count_distinct(pc.utf8_length(_entries_to_guess_from(column))).as_py() == 1
     )
 
 
-def _numbers_the_records(number: Any, codes: list[str]) -> bool:
+def _guessed_to_number_records(number: Any, codes: list[str]) -> bool:
     """Whether different whole numbers follow each other, nearly, or have the same number of digits."""
     span = pc.max(number).as_py() - pc.min(number).as_py() + 1
     return bool(span <= 2 * len(codes)) or (len(codes) > 1 and len({len(code.strip()) for code in codes}) == 1)
@@ -172,18 +172,18 @@ _NEARLY, _LEAST = 0.8, 5
 _NUMBER = r"^[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?$"
 
 
-def _numbers(column: Any) -> tuple[Any, bool, tuple[int, int]]:
+def _numbers_guessed_in_column(column: Any) -> tuple[Any, bool, tuple[int, int]]:
     """Return the column as numbers, or None; whether their decimal sign is a comma; and what is none among them."""
-    text = _is_text(column)
+    text = _holds_text_to_guess(column)
     trimmed = pc.utf8_trim_whitespace(column) if text else column
     for comma in (False, True) if text else (False,):
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             plain = pc.replace_substring(trimmed, ",", ".") if comma else trimmed
             return plain.cast(pa.float64(), safe=False), comma, (0, 0)
-    return _nearly_numbers(trimmed) if text else (None, False, (0, 0))
+    return _numbers_guessed_among_strays(trimmed) if text else (None, False, (0, 0))
 
 
-def _nearly_numbers(text: Any) -> tuple[Any, bool, tuple[int, int]]:
+def _numbers_guessed_among_strays(text: Any) -> tuple[Any, bool, tuple[int, int]]:
     fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, _NUMBER), fill_value=False), dtype=bool)
     filled = len(text) - text.null_count
     if fits.sum() < max(_LEAST, _NEARLY * filled):

@@ -19,29 +19,29 @@ from cellguard.publish.model import AttackerSection, Job
 from cellguard.publish.priorities import prioritised
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, ManualSection, RuleSection
-from cellguard.publish.sections import Codes, listed
-from cellguard.publish.tables import misfits
+from cellguard.publish.sections import Codes, codes_listed_in_section
+from cellguard.publish.tables import misfits_of_job_tables
 
-__all__ = ["flagged"]
+__all__ = ["flagged_by_job"]
 
 
-def flagged(made: Table | list[Part], file: JobFile) -> Table:
+def flagged_by_job(made: Table | list[Part], file: JobFile) -> Table:
     """Return the table, or the one system of a publication, with its sensitive cells, levels, costs and attackers."""
     job = file.job
-    table = _assembled(job, made) if isinstance(made, list) else _with_rules(made, job)
-    return _with_decisions(table, file)
+    table = _publication_flagged_by_job(job, made) if isinstance(made, list) else _with_rules_of_job(made, job)
+    return _with_decisions_of_job(table, file)
 
 
-def _made_rules(entries: Sequence[RuleSection], table: Table) -> list[Any]:
+def _rules_of_sections(entries: Sequence[RuleSection], table: Table) -> list[Any]:
     return [rule for entry in entries if (rule := entry.to_rule(table)) is not None]
 
 
-def _with_rules(table: Table, job: Job) -> Table:
-    rules = _made_rules(job.rules, table)
+def _with_rules_of_job(table: Table, job: Job) -> Table:
+    rules = _rules_of_sections(job.rules, table)
     return table.apply(*rules, lower_ratio=job.levels.lower_ratio) if rules else table
 
 
-def _with_decisions(table: Table, file: JobFile) -> Table:
+def _with_decisions_of_job(table: Table, file: JobFile) -> Table:
     """Add what is decided by hand: single cells, levels, weights, attackers."""
     job = file.job
     for entry in job.rules:
@@ -72,20 +72,20 @@ def _attacker_of_section(table: Table, entry: AttackerSection) -> Attacker:
 # ---------------------------------------------------------------- the one system of a publication
 
 
-def _assembled(job: Job, parts: Sequence[Part]) -> Table:
+def _publication_flagged_by_job(job: Job, parts: Sequence[Part]) -> Table:
     """Apply the rules table by table, and assemble the system: what one table flags is sensitive everywhere."""
-    wrong = [mistake for entry in job.rules for mistake in _unknown_codes(entry, parts)]
+    wrong = [mistake for entry in job.rules for mistake in _unknown_codes_of_rule_section(entry, parts)]
     try:
         PublicationError.refuse(wrong)
         local = [(part, _made_rules(_local_rules(job.rules, part), part.table)) for part in parts]
         ruled = publication_parts_with_rules(local, lower_ratio=job.levels.lower_ratio)
     except CellguardError as error:
-        raise PublicationError.of([error, *misfits(parts, job)]) from None
+        raise PublicationError.of([error, *misfits_of_job_tables(parts, job)]) from None
     found = Publication.of(ruled, equations=job.equations, tolerance=job.tolerance, name=job.name)
-    return _with_shadows(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})
+    return _with_shadows_named_in_job(found.table, {i.name: i.shadow_of for i in job.indicators if i.shadow_of})
 
 
-def _with_shadows(table: Table, shadows: Mapping[str, str]) -> Table:
+def _with_shadows_named_in_job(table: Table, shadows: Mapping[str, str]) -> Table:
     """Make an indicator sensitive where the one that it is the shadow of is, at the same share of its value."""
     if not shadows:
         return table
@@ -115,46 +115,46 @@ OwnCodes = Mapping[str, tuple[str, set[str]]]
 """Dimension of the publication -> how a table calls it, and the codes that it has there."""
 
 
-def _local_rules(rules: Sequence[RuleSection], part: Part) -> list[RuleSection]:
+def _rule_sections_for_part(rules: Sequence[RuleSection], part: Part) -> list[RuleSection]:
     """Return the rules that hold for a table, in its own names."""
     return [
         local
         for entry in rules
         if (not entry.tables or part.table.name in entry.tables)
         and (not entry.indicators or part.indicator in entry.indicators)
-        and (local := _local_rule(entry, part)) is not None
+        and (local := _rule_section_in_own_names(entry, part)) is not None
     ]
 
 
-def _local_rule(entry: RuleSection, part: Part) -> RuleSection | None:
+def _rule_section_in_own_names(entry: RuleSection, part: Part) -> RuleSection | None:
     """Return the rule for one table: its own names of dimensions, and the codes it has; None where nothing is left."""
-    own = _own_codes(part)
-    only, inside = _local_codes(entry.only, part, own)
-    excluding, outside = _local_codes(entry.excluding, part, own)
+    own = _part_codes_for_rule_sections(part)
+    only, inside = _rule_section_codes_in_part(entry.only, part, own)
+    excluding, outside = _rule_section_codes_in_part(entry.excluding, part, own)
     if not (all(inside) and all(only.values())) or any(outside):
         return None
     changes: dict[str, Any] = {"only": only, "excluding": {d: codes for d, codes in excluding.items() if codes}}
     if isinstance(entry, ManualSection):
-        cells = [cell for given in entry.cells if (cell := _local_cell(given, part, own)) is not None]
+        cells = [cell for given in entry.cells if (cell := _cell_of_manual_section(given, part, own)) is not None]
         if not cells:
             return None
         changes["cells"] = cells
     return entry.model_copy(update=changes)
 
 
-def _own_codes(part: Part) -> OwnCodes:
+def _part_codes_for_rule_sections(part: Part) -> OwnCodes:
     names = zip(part.table.dimensions, part.table.codes, strict=True)
     return {part.dimension(name): (name, set(codes)) for name, codes in names}
 
 
-def _local_codes(given: Codes, part: Part, own: OwnCodes) -> tuple[dict[str, list[str]], list[bool]]:
+def _rule_section_codes_in_part(given: Codes, part: Part, own: OwnCodes) -> tuple[dict[str, list[str]], list[bool]]:
     """Return the codes that a table has, and of each dimension at whose total it stands whether its code is named."""
-    wanted = {dimension: set(listed(codes)) for dimension, codes in given.items()}
+    wanted = {dimension: set(codes_listed_in_section(codes)) for dimension, codes in given.items()}
     here = {own[d][0]: sorted(codes & own[d][1]) for d, codes in wanted.items() if d in own}
     return here, [part.where.get(d) in codes for d, codes in wanted.items() if d not in own]
 
 
-def _local_cell(given: Mapping[str, str], part: Part, own: OwnCodes) -> dict[str, str] | None:
+def _cell_of_manual_section(given: Mapping[str, str], part: Part, own: OwnCodes) -> dict[str, str] | None:
     """Return a cell in the names of the table, if it stands there."""
     out = {}
     for dimension, code in given.items():
@@ -166,12 +166,17 @@ def _local_cell(given: Mapping[str, str], part: Part, own: OwnCodes) -> dict[str
     return out if covered else None
 
 
-def _unknown_codes(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardError]:
+def _unknown_codes_of_rule_section(entry: RuleSection, parts: Sequence[Part]) -> Iterator[CellguardError]:
     """Yield codes of a rule that no table has."""
-    named = [(d, c) for place in (entry.only, entry.excluding) for d, codes in place.items() for c in listed(codes)]
+    named = [
+        (d, c)
+        for place in (entry.only, entry.excluding)
+        for d, codes in place.items()
+        for c in codes_listed_in_section(codes)
+    ]
     if isinstance(entry, ManualSection):
         named += [(d, c) for cell in entry.cells for d, c in cell.items()]
-    owns = [_own_codes(part) for part in parts] if named else []
+    owns = [_part_codes_for_rule_sections(part) for part in parts] if named else []
     for dimension, code in dict.fromkeys(named):
         known = {part.where[dimension] for part in parts if dimension in part.where}
         known.update(*(own[dimension][1] for own in owns if dimension in own))

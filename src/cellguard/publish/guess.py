@@ -11,9 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cellguard.data.template import total_among
-from cellguard.publish.columns import Column, nested_in, same_as
+from cellguard.publish.columns import Column, guessed_to_be_same, guessed_to_nest
 
-__all__ = ["COUNTS", "LARGEST", "VALUES", "DimensionGuess", "Guess", "guess", "identifies", "strays_of", "words_of"]
+__all__ = [
+    "COUNTS",
+    "LARGEST",
+    "VALUES",
+    "DimensionGuess",
+    "Guess",
+    "guess",
+    "guessed_to_identify",
+    "strays_in_guessed_numbers",
+    "words_to_guess_by",
+]
 
 VALUES = (
     *("turnover", "value", "amount", "sales", "revenue", "income", "investment", "output", "production", "wage"),
@@ -92,22 +102,22 @@ class Guess:
 def guess(columns: Sequence[Column]) -> Guess:
     """Guess which column is the value, the holding and the weight, and which are dimensions."""
     out = Guess()
-    identifying = {c.name: why for c in columns if (why := identifies(c))}
-    _find_value_and_weight(out, columns, identifying)
-    _find_holding(out, columns, identifying)
+    identifying = {c.name: why for c in columns if (why := guessed_to_identify(c))}
+    _guess_value_and_weight(out, columns, identifying)
+    _guess_holding(out, columns, identifying)
     taken = {out.value, out.weight, *identifying}
     codes = [c for c in columns if c.name not in taken]
-    fits = [c for c in codes if _may_be_codes(c)]
-    out.dimensions = _find_dimensions(out, fits)
+    fits = [c for c in codes if _guessed_as_codes(c)]
+    out.dimensions = _guess_dimensions(out, fits)
     for c in codes:
-        out.why.setdefault(c.name, _why_left(c))
+        out.why.setdefault(c.name, _why_not_guessed(c))
     out.comma = any(c.comma for c in columns if c.name in (out.value, out.weight))
-    out.why |= {c.name: out.why[c.name] + strays_of(c) for c in columns if c.name in out.why}
+    out.why |= {c.name: out.why[c.name] + strays_in_guessed_numbers(c) for c in columns if c.name in out.why}
     out.added_up = [c.name for c in fits if total_among(c.codes) is not None]
     return out
 
 
-def strays_of(c: Column) -> str:
+def strays_in_guessed_numbers(c: Column) -> str:
     """Say which entries of a column of numbers are none; what they are is not told."""
     number, line = c.strays
     if not number:
@@ -115,15 +125,15 @@ def strays_of(c: Column) -> str:
     return f"; {number:,} {'entry is no number' if number == 1 else 'entries are no numbers'}, in line {line} first"
 
 
-def words_of(name: str) -> list[str]:
+def words_to_guess_by(name: str) -> list[str]:
     """Return the words of a column's name: ``EntName_2`` is ent, name, 2."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return [word.lower() for word in re.split(r"[^0-9A-Za-zÀ-ÿ]+", spaced) if word]
 
 
-def identifies(c: Column) -> str:
+def guessed_to_identify(c: Column) -> str:
     """Say why a column may identify respondents; nothing where it does not."""
-    words = words_of(c.name)
+    words = words_to_guess_by(c.name)
     shared = c.records_per_code >= _SHARED
     classes = shared and any(w in _CLASSES for w in words)
     several = c.distinct > 1 or c.gaps > 0
@@ -140,13 +150,13 @@ def identifies(c: Column) -> str:
     return ""
 
 
-def _find_value_and_weight(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
+def _guess_value_and_weight(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
     """Find the weight and the value: by name, or the value by its shape, which must be confirmed."""
     numbers = [c for c in columns if c.numeric and c.name not in identifying]
     named = next((c for word in _WEIGHTS for c in numbers if word in c.name.lower() and not c.negative), None)
     if named is not None:
         out.weight, out.why[named.name] = named.name, "weight: by its name"
-    rest = [c for c in numbers if c is not named and not any(w in _NO_AMOUNTS for w in words_of(c.name))]
+    rest = [c for c in numbers if c is not named and not any(w in _NO_AMOUNTS for w in words_to_guess_by(c.name))]
     amounts = [c for c in rest if c.distinct > 20]
     best = next((c for word in VALUES for c in rest if word in c.name.lower() and c.distinct > 2), None)
     if best is not None:
@@ -160,7 +170,7 @@ def _find_value_and_weight(out: Guess, columns: Sequence[Column], identifying: d
             out.why[c.name] = "left alone: numbers; it could be the value of another table"
 
 
-def _find_holding(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
+def _guess_holding(out: Guess, columns: Sequence[Column], identifying: dict[str, str]) -> None:
     """Find the holding among what identifies: records of one contributor are one."""
     found = [c for c in columns if c.name in identifying]
     found.sort(key=lambda c: (not any(word in c.name.lower() for word in _HOLDINGS), c.distinct))
@@ -172,11 +182,11 @@ def _find_holding(out: Guess, columns: Sequence[Column], identifying: dict[str, 
         out.why[name] = f"holding: {identifying[name]}; records with one entry count as one contributor"
 
 
-def _may_be_codes(c: Column) -> bool:
+def _guessed_as_codes(c: Column) -> bool:
     return 2 <= c.distinct <= min(_MAX_CODES, c.filled - 1) and c.records_per_code >= 3 and (not c.numeric or c.whole)
 
 
-def _why_left(c: Column) -> str:
+def _why_not_guessed(c: Column) -> str:
     if c.distinct < 2:
         return "left alone: one entry only"
     if c.numeric and not c.whole:
@@ -186,21 +196,21 @@ def _why_left(c: Column) -> str:
     return f"left alone: more than {_MAX_CODES} codes"
 
 
-def _find_dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
+def _guess_dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]:
     """Join columns that nest into one dimension; order: trees first, then texts, then numbers."""
     left = sorted(fits, key=lambda c: -c.distinct)
     made: list[DimensionGuess] = []
     while left:
         fine = left.pop(0)
-        for label in [c for c in left if same_as(fine, c)]:
+        for label in [c for c in left if guessed_to_be_same(fine, c)]:
             left.remove(label)
             out.why[label.name] = f"left alone: the codes of {fine.name!r} in other words"
         chain = [fine]
         for c in list(left):
-            if nested_in(chain[-1], c):
+            if guessed_to_nest(chain[-1], c):
                 chain.append(c)
                 left.remove(c)
-        made.append(_dimension_of_levels(out, chain))
+        made.append(_guessed_dimension_of_levels(out, chain))
     place = {c.name: i for i, c in enumerate(fits)}
 
     def order(d: DimensionGuess) -> tuple[bool, bool, bool, int]:
@@ -210,7 +220,7 @@ def _find_dimensions(out: Guess, fits: Sequence[Column]) -> list[DimensionGuess]
     return sorted(made, key=order)
 
 
-def _dimension_of_levels(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
+def _guessed_dimension_of_levels(out: Guess, chain: Sequence[Column]) -> DimensionGuess:
     fine = chain[0]
     cells = 1 + sum(c.distinct for c in chain)
     risky = fine.records_per_code < 10

@@ -11,11 +11,17 @@ import numpy as np
 
 from cellguard._io.toml import toml_key, toml_value
 from cellguard.exceptions import InputError
-from cellguard.publish.columns import Column, look
+from cellguard.publish.columns import Column, columns_to_guess_from
 from cellguard.publish.guess import DimensionGuess, Guess, guess
-from cellguard.publish.init_ready import Ready, ReadyDimension, is_ready, recognised_table, tree_beside
+from cellguard.publish.init_ready import (
+    Ready,
+    ReadyDimension,
+    guess_hierarchy_beside,
+    guess_ready_table,
+    guessed_as_ready_table,
+)
 
-__all__ = ["MINIMUM", "Draft", "draft"]
+__all__ = ["MINIMUM", "Draft", "draft_job"]
 
 _MAX_CELLS = 5000
 _RECORDS_PER_CELL = 5
@@ -33,54 +39,54 @@ class Draft(NamedTuple):
     """Guesses that somebody must confirm before anything is published."""
 
 
-def draft(path: Path, folder: Path) -> Draft:
+def draft_job(path: Path, folder: Path) -> Draft:
     """Return a commented job for a data file, to be saved in a folder."""
-    columns, rows = look(path)
+    columns, rows = columns_to_guess_from(path)
     found = guess(columns)
-    if (found.added_up and not found.holding) or is_ready(columns):
-        return _draft_of_table(path, folder, columns)
+    if (found.added_up and not found.holding) or guessed_as_ready_table(columns):
+        return _draft_of_ready_table(path, folder, columns)
     if not found.dimensions:  # only respondents could be tabulated
-        reasons = "".join(f"\n  {line}" for line in _reasons(found.why))
+        reasons = "".join(f"\n  {line}" for line in _lines_about_guesses(found.why))
         raise InputError(
             f"{path}: no column looks like a dimension (codes that records share).{reasons}",
             hint="a table needs at least one column of codes, such as region or activity.",
         )
-    active = _dimensions_of_first_table(found.dimensions, rows)
+    active = _dimensions_of_drafted_table(found.dimensions, rows)
     if all(d.risky for d in found.dimensions):
         found.unconfirmed.append("dimensions")
-    why = {c.name: _reason_told(found, c, active) for c in columns}
-    twice = _records_listed_twice(found, columns)
-    about = _columns_told(columns, why) + "".join(f"\n# {line}" for line in twice)
+    why = {c.name: _reason_of_guess(found, c, active) for c in columns}
+    twice = _duplicates_told_in_draft(found, columns)
+    about = _columns_told_in_draft(columns, why) + "".join(f"\n# {line}" for line in twice)
     parts = [_head_of_job(path, found.unconfirmed)]
     parts += [_DATA.format(file=toml_value(os.path.relpath(path, folder)), about=about), _data_section(found, columns)]
     parts += [_dimension_section(d, path, folder, active=d in active) for d in found.dimensions[:_MAX_DIMENSIONS]]
     rules = f"{_P_PERCENT}\n{MINIMUM}\n{_DOMINANCE}" if found.value else _COUNTS
     parts.append(f"{_SEVERAL}\n{rules}\n{_rest_of_job(path)}")
-    return Draft("\n".join(parts), (*_reasons(why), *twice), tuple(found.unconfirmed))
+    return Draft("\n".join(parts), (*_lines_about_guesses(why), *twice), tuple(found.unconfirmed))
 
 
-def _reasons(why: Mapping[str, str]) -> list[str]:
+def _lines_about_guesses(why: Mapping[str, str]) -> list[str]:
     return [f"{name}: {reason}" for name, reason in why.items()]
 
 
-def _columns_told(columns: Sequence[Column], why: Mapping[str, str]) -> str:
-    return "\n".join(f"#   {c.name}: {_column_described(c)}\n#     {why[c.name]}" for c in columns)
+def _columns_told_in_draft(columns: Sequence[Column], why: Mapping[str, str]) -> str:
+    return "\n".join(f"#   {c.name}: {_guessed_column_in_words(c)}\n#     {why[c.name]}" for c in columns)
 
 
 def _head_of_job(path: Path, unconfirmed: Sequence[str]) -> str:
     waits = _WAITS.format(listed=toml_value(unconfirmed)) if unconfirmed else ""
-    return _HEAD.format(name=_name_of_release(path), unconfirmed=waits)
+    return _HEAD.format(name=_release_named_in_draft(path), unconfirmed=waits)
 
 
 def _rest_of_job(path: Path) -> str:
-    return _REST.format(folder=toml_value(f"{_name_of_release(path)}-release"))
+    return _REST.format(folder=toml_value(f"{_release_named_in_draft(path)}-release"))
 
 
 _ACCIDENT = 0.05
 """Where a larger share of records stands twice, records are alike by nature."""
 
 
-def _records_listed_twice(found: Guess, columns: Sequence[Column]) -> tuple[str, ...]:
+def _duplicates_told_in_draft(found: Guess, columns: Sequence[Column]) -> tuple[str, ...]:
     """Tell records that are the same as another in every column, where the columns would tell records apart."""
     told_apart = [c for c in columns if c.distinct > _SAME * c.filled]
     if not told_apart or not found.value:
@@ -97,7 +103,7 @@ _SAME = 0.5
 """A column with more different entries than this share of the records tells them apart."""
 
 
-def _name_of_release(path: Path) -> str:
+def _release_named_in_draft(path: Path) -> str:
     """Return a name for the release: that of the file, without what a name may not hold."""
     stem = path.name.lower()
     for ending in (".gz", ".csv", ".parquet", ".xlsx"):
@@ -105,12 +111,12 @@ def _name_of_release(path: Path) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in path.name[: len(stem)]).strip("-._") or "table"
 
 
-def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draft:
+def _draft_of_ready_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draft:
     """Return a job for a table that is already added up."""
-    found = recognised_table(path, columns)
-    told = _reasons({c.name: found.why[c.name] for c in columns})
+    found = guess_ready_table(path, columns)
+    told = _lines_about_guesses({c.name: found.why[c.name] for c in columns})
     total = {d.name: d.total for d in found.dimensions if d.total}
-    lines = ["[[tables]]", "# Columns found, and what they were taken for:", _columns_told(columns, found.why)]
+    lines = ["[[tables]]", "# Columns found, and what they were taken for:", _columns_told_in_draft(columns, found.why)]
     lines += [f"name = {toml_value(path.name.partition('.')[0])}    # names its files"]
     lines += [f"file = {toml_value(os.path.relpath(path, folder))}"]
     lines += [f"dimensions = {toml_value([d.name for d in found.dimensions])}", f"value = {toml_value(found.value)}"]
@@ -122,19 +128,21 @@ def _draft_of_table(path: Path, folder: Path, columns: Sequence[Column]) -> Draf
         missing = f"{found.cells - found.rows:,} of {found.cells:,} combinations of codes have no row:"
         lines.append(f"# {missing} no contributors, as everybody knows.")
         told.append(f"{missing} they count as empty.")
-    lines += ["", *(_ready_dimension(d, folder) for d in found.dimensions)]
-    text = "\n".join([_head_of_job(path, found.unconfirmed), *lines, *_rules_of_table(found), "", _rest_of_job(path)])
+    lines += ["", *(_dimension_section_of_ready_table(d, folder) for d in found.dimensions)]
+    text = "\n".join(
+        [_head_of_job(path, found.unconfirmed), *lines, *_rule_sections_of_ready_table(found), "", _rest_of_job(path)]
+    )
     return Draft(text, tuple(told), found.unconfirmed)
 
 
-def _ready_dimension(dimension: ReadyDimension, folder: Path) -> str:
+def _dimension_section_of_ready_table(dimension: ReadyDimension, folder: Path) -> str:
     line = f"# {_ADD_UP}"
     if dimension.hierarchy is not None:
         line = f"hierarchy = {toml_value(os.path.relpath(dimension.hierarchy, folder))}"
     return f"[dimensions.{toml_key(dimension.name)}]\n{line}\n"
 
 
-def _rules_of_table(found: Ready) -> list[str]:
+def _rule_sections_of_ready_table(found: Ready) -> list[str]:
     """Return the rules that a table can answer: by its contributions and its numbers of contributors."""
     out = []
     if found.top:
@@ -144,7 +152,7 @@ def _rules_of_table(found: Ready) -> list[str]:
     return out or [_BY_HAND]
 
 
-def _dimensions_of_first_table(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
+def _dimensions_of_drafted_table(dims: Sequence[DimensionGuess], rows: int) -> list[DimensionGuess]:
     """Return the dimensions of a first table: three, no more cells than records can fill, nothing risky."""
     chosen: list[DimensionGuess] = []
     most = min(_MAX_CELLS, max(rows / _RECORDS_PER_CELL, 60))
@@ -158,14 +166,14 @@ def _dimensions_of_first_table(dims: Sequence[DimensionGuess], rows: int) -> lis
     return chosen
 
 
-def _reason_told(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
+def _reason_of_guess(found: Guess, column: Column, active: Sequence[DimensionGuess]) -> str:
     why = found.why.get(column.name, "left alone")
     if why.startswith("dimension") and not any(d.column.name == column.name for d in active):
         return f"{why} (switched off)"
     return why
 
 
-def _column_described(column: Column) -> str:
+def _guessed_column_in_words(column: Column) -> str:
     kind = ("whole numbers" if column.whole else "numbers") if column.numeric else "codes or text"
     kind = "days" if column.dates else "digits with leading zeros" if column.zeros else kind
     return f"{kind}, {column.distinct:,} different" + (f", {column.gaps:,} records without" if column.gaps else "")
@@ -176,7 +184,7 @@ def _data_section(found: Guess, columns: Sequence[Column]) -> str:
     for role, about in _ROLES.items():
         column = getattr(found, role)
         lines.append(f"{role} = {toml_value(column)}    # {about}" if column else f'# {role} = "..."    # {about}')
-    lines.append(_line_about_decimals(found, columns))
+    lines.append(_decimals_line_of_job(found, columns))
     lines.append(f'{"" if found.comma else "# "}decimal = ","    # decimal sign of numbers in text files')
     for role, line in _GAPS.items():
         gaps = next((c.gaps for c in columns if c.name == getattr(found, role)), 0)
@@ -200,7 +208,7 @@ _READABLE = 3
 """Amounts with more decimals than this are published with two."""
 
 
-def _line_about_decimals(found: Guess, columns: Sequence[Column]) -> str:
+def _decimals_line_of_job(found: Guess, columns: Sequence[Column]) -> str:
     """Return how many decimals the table has; switched on where sums would have more than people write."""
     weights = any(c.name == found.weight and not c.whole for c in columns)
     value = next((c.decimals for c in columns if c.name == found.value), 0)
@@ -213,19 +221,19 @@ def _dimension_section(guessed: DimensionGuess, path: Path, folder: Path, *, act
     """Return a section; a hierarchy beside the data is used: of the column's name, or with all its codes."""
     off = "" if active else "# "
     lines = [f"{off}[dimensions.{toml_key(guessed.column.name)}]    # {guessed.why.removeprefix('dimension: ')}"]
-    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy_lines(guessed, path, folder)]
+    lines += [f"{off}{line}" if on else f"# {line}" for line, on in _hierarchy_lines_of_job(guessed, path, folder)]
     gaps = guessed.column.gaps
     if gaps:
         lines.append(f'{off}missing = ["unknown"]    # a code of their own for {gaps:,} records without one')
     return "\n".join(lines) + "\n"
 
 
-def _hierarchy_lines(guessed: DimensionGuess, path: Path, folder: Path) -> Iterator[tuple[str, bool]]:
+def _hierarchy_lines_of_job(guessed: DimensionGuess, path: Path, folder: Path) -> Iterator[tuple[str, bool]]:
     """Yield the lines that say how the codes add up, and whether they are switched on."""
     name, beside = guessed.column.name, path.parent
     found = next((beside / f"{name}{s}" for s in (".hrc", ".txt") if (beside / f"{name}{s}").is_file()), None)
     if found is None and not guessed.levels:
-        found = tree_beside(path, guessed.column, leaves=True)
+        found = guess_hierarchy_beside(path, guessed.column, leaves=True)
     if found is not None:
         yield f"hierarchy = {toml_value(os.path.relpath(found, folder))}    # it has all codes of the column", True
     elif guessed.levels:

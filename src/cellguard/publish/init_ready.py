@@ -13,9 +13,16 @@ from cellguard.data.template import total_among
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.publish.columns import Column
-from cellguard.publish.guess import COUNTS, LARGEST, VALUES, identifies, strays_of, words_of
+from cellguard.publish.guess import (
+    COUNTS,
+    LARGEST,
+    VALUES,
+    guessed_to_identify,
+    strays_in_guessed_numbers,
+    words_to_guess_by,
+)
 
-__all__ = ["Ready", "ReadyDimension", "is_ready", "recognised_table", "tree_beside"]
+__all__ = ["Ready", "ReadyDimension", "guess_hierarchy_beside", "guess_ready_table", "guessed_as_ready_table"]
 
 _AMOUNTS = ("tot", "total", "sum", "response", "y")
 _MANY = 200
@@ -51,34 +58,36 @@ class Ready:
     """How many cells the dimensions cross to; more than there are rows: the others are without data."""
 
 
-def is_ready(columns: Sequence[Column]) -> bool:
+def guessed_as_ready_table(columns: Sequence[Column]) -> bool:
     """Say whether the file is a table: codes of totals, and each combination of codes in one row only."""
-    return bool(_columns_of_codes(columns))
+    return bool(_guessed_columns_of_codes(columns))
 
 
 _FULL = 0.5
 """A file without totals is a table where at least this share of the combinations of its codes has a row."""
 
 
-def _columns_of_codes(columns: Sequence[Column]) -> list[Column]:
+def _guessed_columns_of_codes(columns: Sequence[Column]) -> list[Column]:
     """Return the columns whose codes tell the cells of a table apart; none where the file holds records.
 
     Those with the code of a total, and as many of the other columns of codes as are needed. Without any total,
     a file is a table where each of most combinations of two or more codes has one row.
     """
     codes = [c for c in columns if not c.numeric and c.distinct > 1 and not c.dates]
-    chosen = [c for c in codes if _has_total(c)]
+    chosen = [c for c in codes if _guessed_with_total(c)]
     others = [
-        c for c in codes if not _has_total(c) and c.gaps == 0 and c.records_per_code >= _SHARED and not identifies(c)
+        c
+        for c in codes
+        if not _guessed_with_total(c) and c.gaps == 0 and c.records_per_code >= _SHARED and not guessed_to_identify(c)
     ]
     if not chosen:
-        records = any(identifies(c) for c in columns)  # what says who answered is in no table
-        full = not records and len(others) > 1 and _one_row_each(others)
+        records = any(guessed_to_identify(c) for c in columns)  # what says who answered is in no table
+        full = not records and len(others) > 1 and _one_row_per_guessed_cell(others)
         dense = full and others[0].filled >= _FULL * np.prod([float(c.distinct) for c in others])
         return others if dense else []
     for more in range(len(others) + 1):
         needed = [*chosen, *others[:more]]
-        if _one_row_each(needed):
+        if _one_row_per_guessed_cell(needed):
             return [c for c in codes if c in needed]
     return []
 
@@ -87,31 +96,31 @@ _SHARED = 1.5
 """A code that fewer rows share, on the average, is a label or an identifier."""
 
 
-def _one_row_each(columns: Sequence[Column]) -> bool:
+def _one_row_per_guessed_cell(columns: Sequence[Column]) -> bool:
     index = np.column_stack([c.index for c in columns])
     return len(np.unique(index, axis=0)) == len(index)
 
 
-def recognised_table(path: Path, columns: Sequence[Column]) -> Ready:
+def guess_ready_table(path: Path, columns: Sequence[Column]) -> Ready:
     """Recognise the parts of a table: dimensions by their total codes, counts, value and contributions by shape."""
     why: dict[str, str] = {}
-    found = _columns_of_codes(columns) or [c for c in columns if _has_total(c)]
+    found = _guessed_columns_of_codes(columns) or [c for c in columns if _guessed_with_total(c)]
     totals = {c.name: total_among(c.codes) or "" for c in found}
     dims = []
     for c in found:
         total = totals[c.name]
-        tree = tree_beside(path, c, total)
+        tree = guess_hierarchy_beside(path, c, total)
         dims.append(ReadyDimension(name=c.name, total=total, hierarchy=tree))
         why[c.name] = f"dimension: {c.distinct} codes, " + (f"total {total!r}" if total else "their total is computed")
         why[c.name] += f"; {tree.name} has the hierarchy" if tree is not None else ""
     numbers = [c for c in columns if c.numeric and c.name not in totals]
-    count = _find_count(numbers)
-    value, sure = _find_value([c for c in numbers if c is not count])
+    count = _guess_count_column(numbers)
+    value, sure = _guess_value_column([c for c in numbers if c is not count])
     if value is None and count is not None:  # a table of counts: they are the value
         value, sure = count, True
     if value is None:
         raise InputError(f"{path}: no column of numbers looks like the value.", hint="a table has one number per cell.")
-    top = _find_largest([c for c in numbers if c not in (count, value)], value)
+    top = _guess_largest_contributions([c for c in numbers if c not in (count, value)], value)
     why[value.name] = "value: " + ("by its name" if sure else "the largest numbers")
     unconfirmed = [] if sure else ["value"]
     if count is value:
@@ -124,7 +133,7 @@ def recognised_table(path: Path, columns: Sequence[Column]) -> Ready:
         unconfirmed.append("count")
     why |= {c.name: "top: a largest contribution, never above the value" for c in top}
     for c in columns:
-        why[c.name] = why.get(c.name, "left alone") + strays_of(c)
+        why[c.name] = why.get(c.name, "left alone") + strays_in_guessed_numbers(c)
     return Ready(
         dimensions=tuple(dims), value=value.name, count=None if count is None else count.name,
         top=tuple(c.name for c in top), why=why, unconfirmed=tuple(unconfirmed),
@@ -132,33 +141,33 @@ def recognised_table(path: Path, columns: Sequence[Column]) -> Ready:
     )  # fmt: skip
 
 
-def _has_total(c: Column) -> bool:
+def _guessed_with_total(c: Column) -> bool:
     return total_among(c.codes) is not None
 
 
-def _find_count(numbers: Sequence[Column]) -> Column | None:
+def _guess_count_column(numbers: Sequence[Column]) -> Column | None:
     whole = [c for c in numbers if c.whole and not c.negative]
-    joined = {c.name: "".join(words_of(c.name)) for c in whole}
-    return next((c for word in COUNTS for c in whole if word in (*words_of(c.name), joined[c.name])), None)
+    joined = {c.name: "".join(words_to_guess_by(c.name)) for c in whole}
+    return next((c for word in COUNTS for c in whole if word in (*words_to_guess_by(c.name), joined[c.name])), None)
 
 
-def _find_value(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
+def _guess_value_column(numbers: Sequence[Column]) -> tuple[Column | None, bool]:
     """Return the column of values, and whether its name says so; otherwise the largest numbers are."""
     for word in (*VALUES, *_AMOUNTS):
-        named = [c for c in numbers if word in words_of(c.name) or (len(word) > 3 and word in c.name.lower())]
+        named = [c for c in numbers if word in words_to_guess_by(c.name) or (len(word) > 3 and word in c.name.lower())]
         if named:
             return named[0], True
     if not numbers:
         return None, False
-    return max(numbers, key=lambda c: float(np.nansum(np.abs(_entries_as_numbers(c))))), len(numbers) == 1
+    return max(numbers, key=lambda c: float(np.nansum(np.abs(_numbers_to_guess_by(c))))), len(numbers) == 1
 
 
-def _find_largest(numbers: Sequence[Column], value: Column) -> list[Column]:
+def _guess_largest_contributions(numbers: Sequence[Column], value: Column) -> list[Column]:
     """Return the columns of largest contributions, the largest first: named so, and never above the value."""
-    whole = _entries_as_numbers(value)
+    whole = _numbers_to_guess_by(value)
     fits = []
     for c in numbers:
-        x = _entries_as_numbers(c)
+        x = _numbers_to_guess_by(c)
         both = np.isfinite(x) & np.isfinite(whole)
         named = any(word in c.name.lower() for word in LARGEST)
         if named and both.any() and bool((x[both] <= whole[both] * (1 + 1e-9) + 1e-9).all()):
@@ -166,19 +175,19 @@ def _find_largest(numbers: Sequence[Column], value: Column) -> list[Column]:
     return [c for _, c in sorted(fits, key=lambda pair: -pair[0])]
 
 
-def _entries_as_numbers(c: Column) -> FloatArray:
-    parsed = np.array([_entry_as_number(code) for code in c.codes] + [np.nan])
+def _numbers_to_guess_by(c: Column) -> FloatArray:
+    parsed = np.array([_number_to_guess_by(code) for code in c.codes] + [np.nan])
     return np.asarray(parsed[c.index])
 
 
-def _entry_as_number(code: str) -> float:
+def _number_to_guess_by(code: str) -> float:
     try:
         return float(code.strip().replace(",", "."))
     except ValueError:
         return float("nan")
 
 
-def tree_beside(path: Path, column: Column, total: str = "", *, leaves: bool = False) -> Path | None:
+def guess_hierarchy_beside(path: Path, column: Column, total: str = "", *, leaves: bool = False) -> Path | None:
     """Return the file beside the data whose hierarchy has all codes of a column, the smallest first.
 
     `leaves` asks that all of them are leaves, as those of records are.

@@ -17,14 +17,14 @@ from cellguard._io.files import read_bytes
 from cellguard._io.lock import wait_for
 from cellguard.exceptions import InputError
 
-__all__ = ["FILE", "enter", "entries"]
+__all__ = ["FILE", "add_to_ledger", "ledger_entries"]
 
 FILE = "ledger.jsonl"
 _FIRST = "0" * 64
 _MAX_BYTES = 64 << 20
 
 
-def enter(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
+def add_to_ledger(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
     """Add a line to the ledger of a folder; the first one makes it.
 
     Parameters
@@ -47,12 +47,12 @@ def enter(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
             "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             "what": what,
             **facts,
-            "before": _fingerprint(lines[-1]) if lines else _FIRST,
+            "before": _fingerprint_of_ledger_line(lines[-1]) if lines else _FIRST,
         }
         stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def entries(folder: Path) -> tuple[list[dict[str, Any]], bool]:
+def ledger_entries(folder: Path) -> tuple[list[dict[str, Any]], bool]:
     """Return the lines of the ledger, the oldest first, and whether none was changed or taken out between them."""
     out: list[dict[str, Any]] = []
     before, whole = _FIRST, True
@@ -65,7 +65,7 @@ def entries(folder: Path) -> tuple[list[dict[str, Any]], bool]:
             whole = False
             continue
         whole = whole and found.get("before") == before
-        before = _fingerprint(line)
+        before = _fingerprint_of_ledger_line(line)
         out.append(found)
     return out, whole
 
@@ -76,5 +76,5 @@ def _ledger_lines(path: Path) -> list[str]:
     return read_bytes(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace").splitlines()
 
 
-def _fingerprint(line: str) -> str:
+def _fingerprint_of_ledger_line(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()

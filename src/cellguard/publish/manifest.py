@@ -17,7 +17,7 @@ from cellguard.nouns.release import Release, Status
 if TYPE_CHECKING:
     from cellguard.publish.run import Outcome
 
-__all__ = ["check_manifest", "hash_of", "internal_manifest", "public_manifest", "versions"]
+__all__ = ["check_manifest", "hash_for_manifest", "internal_manifest", "public_manifest", "versions_for_manifest"]
 
 _FORMAT = "cellguard manifest 1"
 _CHANGING = dict.fromkeys(("report.html", "timing.json"), "tells seconds, which differ between two runs")
@@ -27,7 +27,7 @@ _PUBLIC = "../public"
 _LIBRARIES = ("numpy", "scipy", "highspy", "pyscipopt", "duckdb", "pyarrow")
 
 
-def versions() -> dict[str, str]:
+def versions_for_manifest() -> dict[str, str]:
     """Return the versions of everything that decides a result."""
     from cellguard import __version__
 
@@ -40,24 +40,24 @@ def versions() -> dict[str, str]:
     return found
 
 
-def hash_of(path: Path) -> str:
+def hash_for_manifest(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _hashes(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
+def _hashes_for_manifest(folder: Path, *, without: Iterable[str] = ()) -> dict[str, str]:
     """Return the hashes of the files of a folder, by name."""
     left_out = set(without)
-    return {path.name: hash_of(path) for path in sorted(folder.iterdir()) if path.name not in left_out}
+    return {path.name: hash_for_manifest(path) for path in sorted(folder.iterdir()) if path.name not in left_out}
 
 
 def public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
     """Return what everybody may know: no seed, no hash of anything confidential, of options what readers are told."""
     told = outcome.release.published_with()
-    return _facts_of_release(outcome) | {
+    return _facts_in_both_manifests(outcome) | {
         "audited": outcome.audit is not None,
-        "outputs": {".": _hashes(public, without=("manifest.json",))},
+        "outputs": {".": _hashes_for_manifest(public, without=("manifest.json",))},
         **({"published_with": told} if told else {}),
     }
 
@@ -65,35 +65,35 @@ def public_manifest(outcome: Outcome, public: Path) -> dict[str, Any]:
 def internal_manifest(outcome: Outcome, public: Path, internal: Path, inputs: Mapping[str, str]) -> dict[str, Any]:
     """Return everything that made the release, with the hashes of what was read and written."""
     release = outcome.release
-    return _facts_of_release(outcome) | {
+    return _facts_in_both_manifests(outcome) | {
         "confidential": True,
         "seed": outcome.file.job.seed,
         "options": {k: v for k, v in release.options.items() if v is not None},
         "status": str(release.status),
-        "repeatable": _repeatable(release),
+        "repeatable": _repeatable_run(release),
         "audit": None if outcome.audit is None else outcome.audit.summary(),
         "inputs": dict(inputs),
-        "outputs": {_PUBLIC: _hashes(public), ".": _hashes(internal, without=_CHANGING)},
+        "outputs": {_PUBLIC: _hashes_for_manifest(public), ".": _hashes_for_manifest(internal, without=_CHANGING)},
         "not_hashed": _CHANGING,
         **({"warnings": list(outcome.warnings)} if outcome.warnings else {}),
     }
 
 
-def _facts_of_release(outcome: Outcome) -> dict[str, Any]:
+def _facts_in_both_manifests(outcome: Outcome) -> dict[str, Any]:
     """Return what both manifests say; a word more where nobody would call the release safe without it."""
     nothing = outcome.audit is not None and outcome.audit.checked == 0
     return {
         "format": _FORMAT,
         "name": outcome.file.job.name,
         "method": outcome.release.method,
-        "versions": versions(),
+        "versions": versions_for_manifest(),
         "safe": not outcome.unsafe,
         **({"unsafe": True} if outcome.unsafe else {}),
         **({"nothing_sensitive": True} if nothing else {}),
     }
 
 
-def _repeatable(release: Release) -> bool:
+def _repeatable_run(release: Release) -> bool:
     """Say whether another run would give the same release: no clock and no Ctrl-C ended the search."""
     asked, done = release.options.get("rounds"), release.details.get("rounds")
     cut_short = asked is not None and done is not None and done < asked and release.objective > 0
@@ -110,7 +110,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
     counted, not complained about: they may have been archived.
     """
     manifest = _read_manifest(path)
-    problems = list(_why_not_safe(path, manifest))
+    problems = list(_why_manifest_is_unsafe(path, manifest))
     checked = 0
     for folder, files in manifest["outputs"].items():
         place = (path.parent / folder).resolve()
@@ -119,7 +119,7 @@ def check_manifest(path: Path) -> dict[str, Any]:
             continue
         for name, digest in files.items():
             checked += 1
-            problems += _wrong_hash(place / name, digest, "output")
+            problems += _wrong_hash_in_manifest(place / name, digest, "output")
         listed = {*files, *(_CHANGING if _PUBLIC in manifest["outputs"] and folder == "." else ()), "manifest.json"}
         problems += [
             f"{entry.name}: is not in the manifest." for entry in sorted(place.iterdir()) if entry.name not in listed
@@ -129,13 +129,13 @@ def check_manifest(path: Path) -> dict[str, Any]:
         file = path.parent / name
         if file.is_file():
             checked += 1
-            problems += _wrong_hash(file, digest, "input")
+            problems += _wrong_hash_in_manifest(file, digest, "input")
         else:
             missing += 1
     return {"accepted": not problems, "checked": checked, "inputs_missing": missing, "problems": problems}
 
 
-def _why_not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
+def _why_manifest_is_unsafe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
     """Say why the manifest is not one of a release that an audit found safe."""
     outputs = manifest["outputs"]
     released = outputs.get(_PUBLIC, outputs.get(".", {}))
@@ -162,12 +162,12 @@ def _why_not_safe(path: Path, manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "the audit does not call the release safe."
 
 
-def _wrong_hash(path: Path, digest: str, what: str) -> list[str]:
+def _wrong_hash_in_manifest(path: Path, digest: str, what: str) -> list[str]:
     if what == "output" and path.is_symlink():
         return [f"{path.name}: the {what} is a symbolic link."]
     if not path.is_file():
         return [f"{path.name}: the {what} is missing."]
-    return [] if hash_of(path) == digest else [f"{path.name}: the {what} has changed."]
+    return [] if hash_for_manifest(path) == digest else [f"{path.name}: the {what} has changed."]
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -178,9 +178,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise FormatError.at(path, None, "is not a manifest.", hint=f"its format must be {_FORMAT!r}.")
     sound = isinstance(manifest.get("outputs"), dict) and all(
-        _is_hashes(files) for files in manifest["outputs"].values()
+        _are_manifest_hashes(files) for files in manifest["outputs"].values()
     )
-    if not sound or not _is_hashes(manifest.get("inputs", {})):
+    if not sound or not _are_manifest_hashes(manifest.get("inputs", {})):
         raise FormatError.at(path, None, "is damaged.", hint="was it edited?")
     if not set(manifest["outputs"]) <= {".", _PUBLIC}:
         raise FormatError.at(path, None, "names other folders than its own and the public one.")
@@ -190,5 +190,5 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _is_hashes(files: Any) -> bool:
+def _are_manifest_hashes(files: Any) -> bool:
     return isinstance(files, Mapping) and all(isinstance(k, str) and isinstance(v, str) for k, v in files.items())

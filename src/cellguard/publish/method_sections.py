@@ -49,7 +49,7 @@ class MethodSection(Section):
         return out if table is None else self.method.filled(out, table)
 
 
-def _field_of_option(option: Option) -> tuple[Any, Any]:
+def _section_field_of_option(option: Option) -> tuple[Any, Any]:
     kind = option.kind if option.job_kind is SAME else option.job_kind
     if option.choices:
         kind = Annotated[Literal[option.choices], BeforeValidator(option.choice_meant)]
@@ -63,7 +63,7 @@ def _field_of_option(option: Option) -> tuple[Any, Any]:
 
 
 def _section_of_method(method: Method) -> type[MethodSection]:
-    fields: dict[str, Any] = {o.job_key: _field_of_option(o) for o in method.options if o.job_key is not None}
+    fields: dict[str, Any] = {o.job_key: _section_field_of_option(o) for o in method.options if o.job_key is not None}
     name: Any = (Literal[method.name], Field(default=method.name, description=method.publishes))
     made: type[MethodSection] = create_model(
         f"{method.name.capitalize()}Section", __base__=MethodSection, __doc__=method.publishes, name=name, **fields
@@ -75,7 +75,7 @@ METHOD_SECTIONS = {name: _section_of_method(method) for name, method in METHODS.
 """Name of a method -> its section."""
 
 
-def _name_of_method(raw: Any) -> Any:
+def _method_named_in_section(raw: Any) -> Any:
     return raw.get("name", _DEFAULT) if isinstance(raw, Mapping) else getattr(raw, "name", None)
 
 
@@ -86,5 +86,5 @@ else:
     MethodName = Literal[tuple(METHODS)]
     MethodUnion = Annotated[
         reduce(or_, (Annotated[section, Tag(name)] for name, section in METHOD_SECTIONS.items())),
-        Discriminator(_name_of_method),
+        Discriminator(_method_named_in_section),
     ]

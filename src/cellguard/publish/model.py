@@ -18,7 +18,7 @@ from cellguard.publish.sections import Codes, Percent, Positive, Seconds, Sectio
 __all__ = [
     "AttackSection", "AttackerSection", "CompareSection", "DataSection", "DimensionSection", "IndicatorSection",
     "Job", "LevelsSection", "LimitsSection", "MethodSection", "OutputSection", "PrioritySection", "RuleSection",
-    "TableSection", "schema",
+    "TableSection", "job_schema",
 ]  # fmt: skip
 
 Format = Literal["csv", "parquet", "xlsx", "sdmx", "px", "jj"]
@@ -270,7 +270,7 @@ class Job(Section):
         )
 
 
-def schema() -> dict[str, Any]:
+def job_schema() -> dict[str, Any]:
     """Return the JSON schema of job files, for editors."""
     out = Job.model_json_schema()
     out["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -26,7 +26,7 @@ from cellguard.nouns.release import PRIMARY_TOLD, Adjustment, Suppression
 from cellguard.nouns.sheets import file_name_of_sheet, sheets_of_release, write_release_sheets
 from cellguard.publish import ledger
 from cellguard.publish import manifest as manifests
-from cellguard.publish.audit_file import write_audit
+from cellguard.publish.audit_file import write_audit_file
 from cellguard.publish.model import Job
 from cellguard.publish.progress import Progress
 from cellguard.publish.report import Content, write_report
@@ -123,17 +123,17 @@ def write_outputs(outcome: Outcome, folders: Folders, hashes: Mapping[Path, str]
     _write_public(public, outcome)
     _write_internal(internal, outcome)
     if job.output.report:
-        _write_reports(outcome, public, internal)
-    _write_json(public / "manifest.json", manifests.public_manifest(outcome, public))
+        _write_reports_of_job(outcome, public, internal)
+    _write_json_output(public / "manifest.json", manifests.public_manifest(outcome, public))
     inputs = {os.path.relpath(path, folders.internal): digest for path, digest in hashes.items()}
-    _write_json(internal / "manifest.json", manifests.internal_manifest(outcome, public, internal, inputs))
-    _write_json(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
+    _write_json_output(internal / "manifest.json", manifests.internal_manifest(outcome, public, internal, inputs))
+    _write_json_output(internal / "timing.json", {"seconds": outcome.seconds, "resumed": list(outcome.resumed)})
     folders.publish()
     folders.clean()
     _enter_into_ledger(outcome, progress)
 
 
-def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+def _write_json_output(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON, atomically and the same for the same object."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, sort_keys=True) + "\n")
 
@@ -188,7 +188,7 @@ def _write_internal(folder: Path, outcome: Outcome) -> None:
         write_csv(columns, folder / f"{file_name_of_sheet(title)}.sdmx.csv", private=True)
     write_text(folder / "job.toml", outcome.file.text, private=True)
     if audit is not None:
-        write_audit(folder / "audit.json", release.table, audit)
+        write_audit_file(folder / "audit.json", release.table, audit)
         if job.output.witnesses and not isinstance(release, Adjustment):  # an adjusted table is its own witness
             audit.save_witnesses(folder / "witnesses.json.gz")
 
@@ -200,10 +200,10 @@ def _enter_into_ledger(outcome: Outcome, progress: Progress) -> None:
         "release": os.path.relpath(outcome.folder, beside),
         "method": release.method,
         "status": str(release.status),
-        "manifest": manifests.hash_of(outcome.folder / "internal" / "manifest.json"),
+        "manifest": manifests.hash_for_manifest(outcome.folder / "internal" / "manifest.json"),
     }
     try:
-        ledger.enter(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
+        ledger.add_to_ledger(beside, "released", facts | ({"unsafe": True} if outcome.unsafe else {}))
     except (OSError, CellguardError) as error:
         progress.note(f"the ledger was not written: {error}")
 
@@ -213,19 +213,19 @@ def _tables_of_job(job: Job) -> list[tuple[str, tuple[str, ...]]]:
     return [(entry.title, tuple(entry.dimensions)) for entry in job.tables]
 
 
-def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
+def _write_reports_of_job(outcome: Outcome, public: Path, internal: Path) -> None:
     job = outcome.file.job
     content = Content(
         title=job.title or job.name,
         release=outcome.release,
         method=job.method.name,
         audit=outcome.audit,
-        asked=_asked_in_words(outcome),
+        asked=_job_in_words(outcome),
         views=tuple(_tables_of_job(job)),
         comparison=outcome.comparison,
         attack=outcome.attack,
         seconds=outcome.seconds,
-        versions=manifests.versions(),
+        versions=manifests.versions_for_manifest(),
         unsafe=outcome.unsafe,
         mark_primary=job.output.mark_primary,
     )
@@ -233,7 +233,7 @@ def _write_reports(outcome: Outcome, public: Path, internal: Path) -> None:
     write_report(internal / "report.html", content, public=False)
 
 
-def _asked_in_words(outcome: Outcome) -> dict[str, str]:
+def _job_in_words(outcome: Outcome) -> dict[str, str]:
     """Return what the job asked for, in words; only the internal report shows it."""
     job = outcome.file.job
     files = [entry.file for entry in job.tables if entry.file is not None]

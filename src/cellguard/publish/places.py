@@ -26,7 +26,7 @@ class Places:
 
     def __init__(self, text: str) -> None:
         self._lines: dict[Where, int] = {}
-        for path, line in _scan_toml(text):
+        for path, line in _places_in_job_text(text):
             for n in range(1, len(path) + 1):
                 self._lines.setdefault(path[:n], line)
 
@@ -39,7 +39,7 @@ class Places:
         return None
 
 
-def _scan_toml(text: str) -> Iterator[tuple[Where, int]]:
+def _places_in_job_text(text: str) -> Iterator[tuple[Where, int]]:
     here: Where = ()
     count: dict[Where, int] = {}
     inside = ""  # the quotes of a text over several lines
@@ -50,22 +50,22 @@ def _scan_toml(text: str) -> Iterator[tuple[Where, int]]:
             continue
         header = _HEADER.match(line)
         if header:
-            path = _resolved(_parts_of_key(header[2]), count)
+            path = _numbered_job_path(_parts_of_job_key(header[2]), count)
             if header[1] == "[[":
                 count[path] = count.get(path, -1) + 1
                 path = (*path, count[path])
             here = path
             yield here, number
         elif entry := _ENTRY.match(line):
-            yield (*here, *_parts_of_key(entry[1])), number
+            yield (*here, *_parts_of_job_key(entry[1])), number
         inside = quotes[0] if quotes else ""
 
 
-def _parts_of_key(key: str) -> Where:
+def _parts_of_job_key(key: str) -> Where:
     return tuple(part.strip("\"'") for part in _PART.findall(key))
 
 
-def _resolved(path: Where, count: dict[Where, int]) -> Where:
+def _numbered_job_path(path: Where, count: dict[Where, int]) -> Where:
     """Add the number of the current entry behind every list of tables on the way."""
     out: Where = ()
     for k, part in enumerate(path):

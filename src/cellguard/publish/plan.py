@@ -12,11 +12,17 @@ from cellguard.nouns.grid import empty_cells_of_table
 from cellguard.nouns.publication import cells_shared_in_publication
 from cellguard.nouns.release import Status
 from cellguard.nouns.table import Table
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, inputs, protected, warnings_of
-from cellguard.publish.tables import tabulated
+from cellguard.publish.steps import (
+    check_layout_of_job,
+    count_rule_of_job,
+    inputs_of_job,
+    protected_by_job,
+    warnings_of_job,
+)
+from cellguard.publish.tables import tabulated_by_job
 
 __all__ = ["plan"]
 
@@ -31,16 +37,16 @@ _MOST, _FEW = 30, 8
 def plan(file: JobFile) -> dict[str, Any]:
     """Return what a run would do. The table is made and its sensitive cells are found; nothing is written."""
     job = file.job
-    table = flagged(tabulated(file), file)
-    check_layout(table, file)
+    table = flagged_by_job(tabulated_by_job(file), file)
+    check_layout_of_job(table, file)
     counts = {} if table.flags is None else table.flags.counts()
     options = {k: v for k, v in job.method.options(table).items() if v is not None}
     out: dict[str, Any] = {
         "job": job.name,
-        "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs(file)],
+        "inputs": [f"{path.name} ({path.stat().st_size:,} bytes)" for path in inputs_of_job(file)],
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
-        "tables": _tables_in_words(table, job),
-        **_links_in_words(table),
+        "tables": _tables_in_plan(table, job),
+        **_links_in_plan(table),
         "cells": table.n_cells,
         "cells_without_data": int(empty_cells_of_table(table).sum()),
         "relations": table.n_relations,
@@ -48,9 +54,9 @@ def plan(file: JobFile) -> dict[str, Any]:
         "sensitive_by_rule": counts,
         "attackers": len(table.attackers) or 1,
         "to_be_confirmed": list(job.unconfirmed),
-        "warnings": warnings_of(table, job),
+        "warnings": warnings_of_job(table, job),
         "method": {"name": job.method.name, **options},
-        **_first_look(table, job),
+        **_first_look_for_plan(table, job),
         "steps": _steps_in_words(job),
         "folder": str(file.folder),
         "formats": list(job.output.formats),
@@ -58,18 +64,18 @@ def plan(file: JobFile) -> dict[str, Any]:
     return {name: fact for name, fact in out.items() if fact not in ([], {})}
 
 
-def _first_look(table: Table, job: Job) -> dict[str, str]:
+def _first_look_for_plan(table: Table, job: Job) -> dict[str, str]:
     """Run every check that the method makes: its first look, without time to search. What it refuses is an error."""
     if not table.sensitive.any():
         return {} if job.nothing_sensitive == "publish" else {"no_release": _NOTHING}
     if job.method.asked("resist") is not None:
-        check_counts(table, count_rule(table, job))
+        check_counts(table, count_rule_of_job(table, job))
         return {}
-    found = protected(table, job, limit_s=0.0)
+    found = protected_by_job(table, job, limit_s=0.0)
     return {"no_release": found.explanation} if found.status is Status.INFEASIBLE else {}
 
 
-def _tables_in_words(table: Table, job: Job) -> list[str]:
+def _tables_in_plan(table: Table, job: Job) -> list[str]:
     """Return a line for each table; of a publication with its size and what is sensitive in it."""
     if table.parts is None:
         return [" x ".join(entry.dimensions) for entry in job.tables] or [" x ".join(table.dimensions)]
@@ -83,7 +89,7 @@ def _tables_in_words(table: Table, job: Job) -> list[str]:
     return lines
 
 
-def _links_in_words(table: Table) -> dict[str, list[str]]:
+def _links_in_plan(table: Table) -> dict[str, list[str]]:
     """Return what the tables of a publication share, and the clusters that share nothing."""
     if table.parts is None:
         return {}

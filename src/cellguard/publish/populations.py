@@ -13,13 +13,13 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part
 from cellguard.publish.model import Job, TableSection
 
-__all__ = ["nothing_left", "wrong_codes_of_parts", "wrong_keys"]
+__all__ = ["error_of_empty_population", "wrong_population_codes", "wrong_population_keys"]
 
 _SOME = 12
 """So many known names are told."""
 
 
-def wrong_keys(
+def wrong_population_keys(
     path: Path, entry: TableSection, job: Job, name: str, given: Mapping[str, Any]
 ) -> Iterator[CellguardError]:
     """Yield keys of `where` that mean nothing: no dimension, no column of the file, and no other table says them.
@@ -41,7 +41,7 @@ def wrong_keys(
             yield UnknownCodeError(text, hint=did_you_mean(key, known) or some)
 
 
-def nothing_left(path: Path, entry: TableSection, name: str, given: Mapping[str, Any]) -> CellguardError:
+def error_of_empty_population(path: Path, entry: TableSection, name: str, given: Mapping[str, Any]) -> CellguardError:
     """Return what is wrong with a file of which no row belongs to the table."""
     if not given or not len(next(iter(given.values()))):
         text = f"{path.name}: table {name!r}: the file has no rows."
@@ -52,17 +52,17 @@ def nothing_left(path: Path, entry: TableSection, name: str, given: Mapping[str,
         seen = encode(given[column])[0]
         if code not in seen:
             text = f"{path.name}: table {name!r}: where: no row has {code!r} in column {column!r}."
-            return UnknownCodeError(text, hint=_nearest(code, seen))
+            return UnknownCodeError(text, hint=_nearest_population_code(code, seen))
     both = ", ".join(f"{column} = {code!r}" for column, code in asked.items())
     text = f"{path.name}: table {name!r}: where: no row has {both}."
     return InputError(text, hint="each of them is there, but not in one row.")
 
 
-def _nearest(code: str, known: Collection[str]) -> str:
+def _nearest_population_code(code: str, known: Collection[str]) -> str:
     return did_you_mean(code, known) or f"known are {', '.join(list(known)[:_SOME])}."
 
 
-def wrong_codes_of_parts(
+def wrong_population_codes(
     parts: Sequence[Part], job: Job, hierarchy: Callable[[str], Any], unread: Collection[str]
 ) -> Iterator[CellguardError]:
     """Yield codes of `where` that their dimension does not have, in its hierarchy or in any other table.
@@ -86,4 +86,4 @@ def wrong_codes_of_parts(
             if known and code not in known:
                 told.add((part.source, d, code))
                 text = f"table {part.place(-1)}: where: {code!r} is no code of the dimension {d!r}."
-                yield UnknownCodeError(text, hint=_nearest(code, list(known)))
+                yield UnknownCodeError(text, hint=_nearest_population_code(code, list(known)))

@@ -21,7 +21,7 @@ from cellguard.nouns.publication import INDICATOR
 from cellguard.nouns.table import Table
 from cellguard.publish.model import PrioritySection
 from cellguard.publish.read import JobFile
-from cellguard.publish.sections import listed
+from cellguard.publish.sections import codes_listed_in_section
 
 __all__ = ["prioritised"]
 
@@ -37,12 +37,12 @@ def prioritised(table: Table, file: JobFile) -> Table:
     entries = file.job.priorities
     if not entries:
         return table
-    spelt = _spellings(table)
+    spelt = _spellings_for_priorities(table)
     weights, fixed = table.weights.copy(), table.fixed.copy()
     wrong: list[CellguardError] = []
     for entry in entries:
         try:
-            chosen = _cells_of_entry(table, entry, spelt)
+            chosen = _cells_of_priority_section(table, entry, spelt)
             if entry.published is not None:
                 chosen &= _published_before(table, entry, spelt, file.file(entry.published), file.job.tolerance)
         except CellguardError as error:
@@ -51,7 +51,7 @@ def prioritised(table: Table, file: JobFile) -> Table:
         if entry.priority is not None:
             weights[chosen] *= entry.priority
         if entry.publish or entry.published is not None:
-            wrong += _sensitive_but_shown(
+            wrong += _sensitive_priority_cells(
                 table, chosen, "was published before" if entry.published else "must be published"
             )
             fixed |= chosen
@@ -59,7 +59,7 @@ def prioritised(table: Table, file: JobFile) -> Table:
     return table.with_(weights=weights, fixed=fixed)
 
 
-def _sensitive_but_shown(table: Table, chosen: BoolArray, what: str) -> Iterator[CellguardError]:
+def _sensitive_priority_cells(table: Table, chosen: BoolArray, what: str) -> Iterator[CellguardError]:
     bad = np.flatnonzero(chosen & table.sensitive)
     if len(bad):
         more = f", and so are {len(bad) - 1} others" if len(bad) > 1 else ""
@@ -67,7 +67,7 @@ def _sensitive_but_shown(table: Table, chosen: BoolArray, what: str) -> Iterator
         yield InputError(text, hint="nothing can protect a cell that everybody sees: take it out, or change the rule.")
 
 
-def _spellings(table: Table) -> dict[str, dict[str, int]]:
+def _spellings_for_priorities(table: Table) -> dict[str, dict[str, int]]:
     """Return how codes may be called: by the system, and by any of its tables."""
     out = {d: {c: i for i, c in enumerate(codes)} for d, codes in zip(table.dimensions, table.codes, strict=True)}
     for part in table.parts or ():
@@ -80,7 +80,7 @@ def _spellings(table: Table) -> dict[str, dict[str, int]]:
     return out
 
 
-def _cells_of_entry(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
+def _cells_of_priority_section(table: Table, entry: PrioritySection, spelt: Spelling) -> BoolArray:
     """Return the cells that an entry is about."""
     chosen = np.ones(table.n_cells, bool)
     if entry.tables:
@@ -88,7 +88,7 @@ def _cells_of_entry(table: Table, entry: PrioritySection, spelt: Spelling) -> Bo
         for part in table.parts or ():
             if part.table.name in entry.tables:
                 chosen[part.cells] = True
-    only = {d: listed(codes) for d, codes in entry.only.items()}
+    only = {d: codes_listed_in_section(codes) for d, codes in entry.only.items()}
     if entry.indicators and INDICATOR in table.dimensions:
         only[INDICATOR] = entry.indicators
     for dimension, codes in only.items():

@@ -40,7 +40,7 @@ class Progress:
         self._limit: float | None = None
         self._last = ""
         if not quiet and self._stream.isatty():
-            self._bar = _bar(self._stream)
+            self._bar = _progress_bar(self._stream)
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -82,19 +82,19 @@ class Progress:
         elif known and f"{gap:.2f}" != self._last:
             self._last = f"{gap:.2f}"
             spent = time.monotonic() - self._begin
-            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_seconds_left(self._limit, spent, ', ')}")
+            self._line(f"  gap {percentage(gap)} after {spent:.0f} s{_progress_seconds_left(self._limit, spent, ', ')}")
 
     def _line(self, text: str) -> None:
         if not self._quiet:
             print(text, file=self._stream, flush=True)
 
 
-def _seconds_left(limit_s: float | None, spent_s: float, before: str = "") -> str:
+def _progress_seconds_left(limit_s: float | None, spent_s: float, before: str = "") -> str:
     """Say how long a phase may still take, where it has a limit."""
     return "" if limit_s is None else f"{before}at most {max(0.0, limit_s - spent_s):.0f} s left"
 
 
-def _bar(stream: TextIO) -> Any:
+def _progress_bar(stream: TextIO) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -104,7 +104,7 @@ def _bar(stream: TextIO) -> Any:
         """Counts down to the limit of a phase."""
 
         def render(self, task: Any) -> Text:
-            return Text(_seconds_left(task.fields["limit"], task.elapsed or 0.0), style="dim")
+            return Text(_progress_seconds_left(task.fields["limit"], task.elapsed or 0.0), style="dim")
 
     columns = (
         TextColumn("{task.description:<8}"),

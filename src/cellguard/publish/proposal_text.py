@@ -70,14 +70,14 @@ def job_text(
     if len(values) > 1:
         out += [f"[[indicators]]\nname = {toml_value(value)}\nvalue = {toml_value(value)}\n" for value in values]
         out.append('# equations = ["turnover = domestic + exports"]    # goes above the first section\n')
-    out += [_table_section(k, table, dimensions, folder, values) for k, table in enumerate(tables)]
+    out += [_proposed_table_section(k, table, dimensions, folder, values) for k, table in enumerate(tables)]
     counted = all(table.count for table in tables)
     out.append(_RULES[counted, counted and all(table.top for table in tables)])
     out.append(_TAIL)
     return "\n".join(out)
 
 
-def _table_section(
+def _proposed_table_section(
     k: int, table: Proposed, dimensions: Sequence[ProposedDimension], folder: Path, values: Sequence[str]
 ) -> str:
     mine = sorted((d for d in dimensions if k in d.columns), key=lambda d: list(table.codes).index(d.columns[k]))

@@ -21,13 +21,13 @@ from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.nouns.lookalikes import Lookalike, lookalikes
 from cellguard.nouns.publication import Publication
-from cellguard.publish.check import check
-from cellguard.publish.guess import COUNTS, LARGEST, words_of
+from cellguard.publish.check import check_job
+from cellguard.publish.guess import COUNTS, LARGEST, words_to_guess_by
 from cellguard.publish.init import Draft
 from cellguard.publish.model import Job
 from cellguard.publish.proposal_text import Proposed, ProposedDimension, job_text
 from cellguard.publish.read import JobFile
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 
 __all__ = ["propose"]
 
@@ -41,31 +41,31 @@ _BESIDE = 1 << 20
 
 def propose(paths: Sequence[Path], folder: Path) -> Draft:
     """Return a commented job for the publication of several tables, to be saved in a folder."""
-    read = [_columns_looked_at(path) for path in paths]
-    tables = [one for one in read if not _is_correspondence(one)]
-    levels = [one for one in read if _is_correspondence(one)]
+    read = [_columns_of_proposed_file(path) for path in paths]
+    tables = [one for one in read if not _proposed_as_correspondence(one)]
+    levels = [one for one in read if _proposed_as_correspondence(one)]
     if not tables:
         raise InputError("none of the files is a table of cells.", hint="a table has a column of numbers.")
     told: list[str] = []
     open_: list[str] = []
     for one in tables:
-        _tell_roles(one, told, open_)
-    levels += _correspondences_beside(paths)
-    dimensions = _linked_dimensions(tables, told)
+        _propose_roles_of_columns(one, told, open_)
+    levels += _correspondences_beside_proposed(paths)
+    dimensions = _proposed_dimensions(tables, told)
     for dimension in dimensions:
-        _find_hierarchy(dimension, tables, levels, folder, told, open_)
+        _propose_hierarchy(dimension, tables, levels, folder, told, open_)
     text = job_text(tables, dimensions, folder, open_)
-    wrong, alike = _mistakes_when_assembled(text, folder)
+    wrong, alike = _mistakes_in_proposal(text, folder)
     told += [f"does not fit: {mistake}" for mistake in wrong] + [one.text for one in alike]
     if wrong or alike:
         open_ += [f"{one.what} {one.names[0]} and {one.names[1]}" for one in alike] + ["publication"] * bool(wrong)
-        remarks = _as_remarks("What does not fit yet", wrong)
-        remarks += _as_remarks("What looks alike and is not linked", [one.text for one in alike])
+        remarks = _remarks_of_proposal("What does not fit yet", wrong)
+        remarks += _remarks_of_proposal("What looks alike and is not linked", [one.text for one in alike])
         text = job_text(tables, dimensions, folder, open_, remarks)
     return Draft(text, tuple(told), tuple(dict.fromkeys(open_)))
 
 
-def _as_remarks(title: str, texts: Sequence[str]) -> str:
+def _remarks_of_proposal(title: str, texts: Sequence[str]) -> str:
     """Return texts as remarks of a job under a title; nothing where there are none."""
     lines = "".join(f"#   {line}\n" for text in texts for line in text.splitlines())
     return f"# {title}:\n{lines}" if lines else ""
@@ -74,7 +74,7 @@ def _as_remarks(title: str, texts: Sequence[str]) -> str:
 # ---------------------------------------------------------------- looking at files
 
 
-def _columns_looked_at(path: Path) -> Proposed:
+def _columns_of_proposed_file(path: Path) -> Proposed:
     """Read a file; a column with anything that is no number holds codes."""
     frame = read_frame(path)
     out = Proposed(path=path, codes={}, figures={}, rows=len(next(iter(frame.values()))) if frame else 0)
@@ -100,7 +100,7 @@ def _columns_looked_at(path: Path) -> Proposed:
     return out
 
 
-def _is_correspondence(file: Proposed) -> bool:
+def _proposed_as_correspondence(file: Proposed) -> bool:
     """Say whether a file tells how codes nest: no totals, and each code of a column has one code in the one before."""
     if file.totals or len(file.codes) + len(file.figures) < 2 or (file.figures and not file.codes):
         return False
@@ -117,26 +117,28 @@ def _is_correspondence(file: Proposed) -> bool:
     )
 
 
-def _correspondences_beside(paths: Sequence[Path]) -> list[Proposed]:
+def _correspondences_beside_proposed(paths: Sequence[Path]) -> list[Proposed]:
     """Return correspondence tables that lie beside the files."""
     out = []
     for path in sorted(paths[0].parent.glob("*.csv")):
         if path in paths or path.stat().st_size > _BESIDE:
             continue
         try:
-            found = _columns_looked_at(path)
-            if _is_correspondence(found):
+            found = _columns_of_proposed_file(path)
+            if _proposed_as_correspondence(found):
                 out.append(found)
         except CellguardError:
             continue  # whatever it is, it is none
     return out
 
 
-def _tell_roles(file: Proposed, told: list[str], open_: list[str]) -> None:
+def _propose_roles_of_columns(file: Proposed, told: list[str], open_: list[str]) -> None:
     """Tell values, counts and largest contributions apart, by name and by size."""
     name = file.path.name
     figures = dict(file.figures)
-    file.count = next((c for c in figures if "".join(words_of(c)) in COUNTS and _are_counts(figures[c])), None)
+    file.count = next(
+        (c for c in figures if "".join(words_to_guess_by(c)) in COUNTS and _proposed_as_counts(figures[c])), None
+    )
     file.top = [c for c in figures if any(word in c.lower() for word in LARGEST) and c != file.count]
     file.value = [c for c in figures if c != file.count and c not in file.top]
     if not file.value and file.count is not None:
@@ -159,14 +161,14 @@ def _tell_roles(file: Proposed, told: list[str], open_: list[str]) -> None:
     ]
 
 
-def _are_counts(figures: Any) -> bool:
+def _proposed_as_counts(figures: Any) -> bool:
     return bool(np.array_equal(figures, np.round(figures)) and (figures >= 0).all())
 
 
 # ---------------------------------------------------------------- what belongs together
 
 
-def _linked_dimensions(tables: Sequence[Proposed], told: list[str]) -> list[ProposedDimension]:
+def _proposed_dimensions(tables: Sequence[Proposed], told: list[str]) -> list[ProposedDimension]:
     """Link columns of the same name, and columns that share most of their codes."""
     out: list[ProposedDimension] = []
     for k, table in enumerate(tables):
@@ -188,7 +190,7 @@ def _linked_dimensions(tables: Sequence[Proposed], told: list[str]) -> list[Prop
     return out
 
 
-def _find_hierarchy(
+def _propose_hierarchy(
     dimension: ProposedDimension,
     tables: Sequence[Proposed],
     levels: Sequence[Proposed],
@@ -209,19 +211,19 @@ def _find_hierarchy(
         dimension.lines = [f"hierarchy = {toml_value(os.path.relpath(best.path, folder))}", f"levels = [{columns}]"]
         told.append(f"{dimension.name}: {best.path.name} says how {share:.0%} of its codes nest.")
         return
-    nested = _tree_by_beginnings(dimension.codes)
+    nested = _proposed_tree_by_beginnings(dimension.codes)
     if nested is not None:
         dimension.lines = [f"hierarchy = {nested}    # codes that begin like others are below them"]
         told.append(f"{dimension.name}: codes that begin like others are below them.")
         open_.append(f"hierarchy of {dimension.name}")
         return
-    if _codes_add_up(dimension, tables) is False:
+    if _proposed_codes_add_up(dimension, tables) is False:
         told.append(f"{dimension.name}: its codes do not simply add up to the total, and no file says how they nest.")
         open_.append(f"hierarchy of {dimension.name}")
         dimension.lines = ['# hierarchy = "codes.hrc"    # how its codes add up could not be told']
 
 
-def _tree_by_beginnings(codes: Iterable[str]) -> str | None:
+def _proposed_tree_by_beginnings(codes: Iterable[str]) -> str | None:
     """Return the tree of codes of which most begin like another one, as TOML; None where they do not."""
     listed = list(codes)
     known = set(listed)
@@ -239,7 +241,7 @@ def _tree_by_beginnings(codes: Iterable[str]) -> str | None:
     return toml_value({code: drawn(code) for code in below[None]})
 
 
-def _codes_add_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool | None:
+def _proposed_codes_add_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> bool | None:
     """Say whether the codes of a dimension add up to its total where all others are at theirs; None if nobody knows."""
     for k, column in dimension.columns.items():
         table = tables[k]
@@ -259,15 +261,15 @@ def _codes_add_up(dimension: ProposedDimension, tables: Sequence[Proposed]) -> b
     return None
 
 
-def _mistakes_when_assembled(text: str, folder: Path) -> tuple[list[str], list[Lookalike]]:
+def _mistakes_in_proposal(text: str, folder: Path) -> tuple[list[str], list[Lookalike]]:
     """Assemble the proposal once; return what does not fit, and what looks alike and is not linked."""
     job = Job.model_validate(tomllib.loads(text))
     file = JobFile(path=folder / "job.toml", text=text, job=job)
-    wrong = [mistake.text for mistake in check(job, folder, file.facts)]
+    wrong = [mistake.text for mistake in check_job(job, folder, file.facts)]
     if wrong:
         return wrong, []
     try:
-        parts = tabulated(file)
+        parts = tabulated_by_job(file)
         alike = lookalikes(Publication.of(parts, tolerance=job.tolerance).table) if isinstance(parts, list) else []
     except CellguardError as error:
         return list(getattr(error, "mistakes", ())) or [error.message], []

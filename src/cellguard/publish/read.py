@@ -12,14 +12,14 @@ from pydantic import ValidationError
 from cellguard._io.facts import ReadOnce
 from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard.exceptions import InputError, did_you_mean
-from cellguard.publish.check import Mistake, check
+from cellguard.publish.check import Mistake, check_job
 from cellguard.publish.method_sections import METHOD_SECTIONS
 from cellguard.publish.model import Job
 from cellguard.publish.places import Places, Where
 from cellguard.publish.rule_sections import RULE_SECTIONS
 from cellguard.publish.sections import Section
 
-__all__ = ["JobError", "JobFile", "examine", "read_job"]
+__all__ = ["JobError", "JobFile", "examine_job", "read_job"]
 
 
 class JobError(InputError):
@@ -62,23 +62,23 @@ def read_job(path: str | Path) -> JobFile:
     text = read_toml_text(path, path)
     raw = parse_toml(text, path)
     facts = ReadOnce()
-    job, mistakes = examine(raw, path.parent, facts)
+    job, mistakes = examine_job(raw, path.parent, facts)
     if mistakes or job is None:
-        raise JobError(path, list(_mistakes_in_words(mistakes, Places(text))))
+        raise JobError(path, list(_job_mistakes_in_words(mistakes, Places(text))))
     return JobFile(path=path, text=text, job=job, facts=facts)
 
 
-def examine(raw: dict[str, Any], folder: Path, facts: ReadOnce) -> tuple[Job | None, list[Mistake]]:
+def examine_job(raw: dict[str, Any], folder: Path, facts: ReadOnce) -> tuple[Job | None, list[Mistake]]:
     """Return the job that the content of a file makes, if its shape is right, and every mistake in it."""
     try:
         job = Job.model_validate(raw)
     except ValidationError as error:  # what has the right shape is checked all the same: one run shows everything
-        mistakes = _shape_mistakes(error)
-        return None, mistakes + _partial_check(raw, folder, facts, mistakes)
-    return job, check(job, folder, facts)
+        mistakes = _shape_mistakes_of_job(error)
+        return None, mistakes + _check_rest_of_job(raw, folder, facts, mistakes)
+    return job, check_job(job, folder, facts)
 
 
-def _partial_check(raw: dict[str, Any], folder: Path, facts: ReadOnce, wrong: Iterable[Mistake]) -> list[Mistake]:
+def _check_rest_of_job(raw: dict[str, Any], folder: Path, facts: ReadOnce, wrong: Iterable[Mistake]) -> list[Mistake]:
     """Check the rest of a job after cutting out what is wrong; what depends on it is left alone."""
     cut = {mistake.path[:1] for mistake in wrong}
     rest = {key: value for key, value in raw.items() if (key,) not in cut}
@@ -88,11 +88,11 @@ def _partial_check(raw: dict[str, Any], folder: Path, facts: ReadOnce, wrong: It
         job = Job.model_validate(rest)
     except ValidationError:
         return []
-    found = check(job, folder, facts, without={str(p[0]) for p in cut if p})
+    found = check_job(job, folder, facts, without={str(p[0]) for p in cut if p})
     return [mistake for mistake in found if mistake.path[:1] not in cut]
 
 
-def _mistakes_in_words(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
+def _job_mistakes_in_words(mistakes: Iterable[Mistake], places: Places) -> Iterable[str]:
     placed = [(places.line(mistake.path) or 0, mistake) for mistake in mistakes]
     for line, mistake in sorted(placed, key=lambda item: item[0]):
         where = f"line {line}, " if line else ""
@@ -125,18 +125,20 @@ _TEXTS = {
 }
 
 
-def _shape_mistakes(error: ValidationError) -> list[Mistake]:
+def _shape_mistakes_of_job(error: ValidationError) -> list[Mistake]:
     found: dict[Where, Mistake] = {}
     for entry in error.errors(include_url=False, include_input=True):
-        tag, path = _without_tag(tuple(part for part in entry["loc"] if not _is_branch(part)))
+        tag, path = _section_path_without_tag(
+            tuple(part for part in entry["loc"] if not _is_branch_in_section_path(part))
+        )
         kind, context = entry["type"], entry.get("ctx", {})
         hint = None
         if kind.startswith("union_tag"):
-            path, text, hint = _unknown_tag(path, context)
+            path, text, hint = _unknown_tag_of_section(path, context)
         elif tag is not None and kind == "missing":
             path, text = path[:-1], f"{tag} needs {path[-1]}."
         elif kind == "extra_forbidden":
-            text, hint = _unknown_key(path, tag)
+            text, hint = _unknown_key_in_section(path, tag)
         elif kind == "literal_error":
             text = f"must be one of {context.get('expected', '')}."
             if isinstance(entry["input"], str):
@@ -156,7 +158,7 @@ _UNIONS: dict[str, tuple[str, Mapping[str, type[Section]]]] = {
 """Section -> the key that says of which kind it is, and the kinds."""
 
 
-def _without_tag(path: Where) -> tuple[str | None, Where]:
+def _section_path_without_tag(path: Where) -> tuple[str | None, Where]:
     """Take out the kind that pydantic puts into the path of a rule or method: ``("rules", 0, "zero", "upper")``."""
     at = {"rules": 2, "method": 1}.get(str(path[0])) if path else None
     if at is None or len(path) <= at or path[at] not in _UNIONS[str(path[0])][1]:
@@ -164,14 +166,14 @@ def _without_tag(path: Where) -> tuple[str | None, Where]:
     return str(path[at]), path[:at] + path[at + 1 :]
 
 
-def _unknown_tag(path: Where, context: Mapping[str, Any]) -> tuple[Where, str, str | None]:
+def _unknown_tag_of_section(path: Where, context: Mapping[str, Any]) -> tuple[Where, str, str | None]:
     key, kinds = _UNIONS[str(path[0])]
     if "tag" not in context:
         return (*path, key), "is needed.", f"one of {', '.join(kinds)}."
     return (*path, key), f"must be one of {', '.join(kinds)}.", did_you_mean(str(context["tag"]), kinds)
 
 
-def _unknown_key(path: Where, tag: str | None) -> tuple[str, str]:
+def _unknown_key_in_section(path: Where, tag: str | None) -> tuple[str, str]:
     key = str(path[-1])
     if tag is None:
         known = _keys_of_section(path[:-1])
@@ -183,7 +185,7 @@ def _unknown_key(path: Where, tag: str | None) -> tuple[str, str]:
     return f"{tag} has no {key}.", hint or f"it has {', '.join(sorted(known))}."
 
 
-def _is_branch(part: str | int) -> bool:
+def _is_branch_in_section_path(part: str | int) -> bool:
     """Tell the names pydantic gives to the branches of a union, as in ``str`` or ``list[any]``."""
     return isinstance(part, str) and (part in ("str", "float", "int") or "[" in part)
 

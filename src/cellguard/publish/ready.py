@@ -25,7 +25,7 @@ from cellguard.nouns.publication import Part
 from cellguard.nouns.table import Table
 from cellguard.nouns.totals import called_total, found_total, total_among
 from cellguard.publish.model import Job, TableSection
-from cellguard.publish.populations import nothing_left, wrong_keys
+from cellguard.publish.populations import error_of_empty_population, wrong_population_keys
 
 __all__ = ["parts_of_ready_file"]
 
@@ -55,11 +55,11 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     wanted = [*own.values(), *values.values(), *about]
     wanted += [entry.columns[d] for d in entry.where if d in entry.columns and d not in own]
     wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
-    PublicationError.refuse([*wrong, *wrong_keys(path, entry, job, entry.title, given)])
+    PublicationError.refuse([*wrong, *wrong_population_keys(path, entry, job, entry.title, given)])
     where = {entry.columns.get(c, c): code for c, code in entry.where.items() if c not in own}
-    frame, rows = _rows_covered(given, where)
+    frame, rows = _ready_rows_of_population(given, where)
     if not len(rows):
-        raise nothing_left(path, entry, entry.title, given)
+        raise error_of_empty_population(path, entry, entry.title, given)
     lines = rows + 2  # the first line names the columns
     dims, wrong = _trees(path, frame, entry, job, next(iter(values.values())), hierarchy)
     wrong += _wrong_codes(path, frame, dims, lines)
@@ -76,7 +76,7 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
                 name=entry.title,
             )  # fmt: skip
         except AdditivityError as error:
-            wrong += _wrong_sums(path, frame, list(dims), error, lines, value)
+            wrong += _wrong_sums_in_ready_file(path, frame, list(dims), error, lines, value)
             continue
         except CellguardError as error:
             if f"{path.name}: {error.message}" not in [one.message for one in wrong]:
@@ -122,7 +122,7 @@ def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[M
     return {name: column.take(rows) for name, column in given.items()}, rows
 
 
-def _trees(
+def _hierarchies_of_ready_file(
     path: Path,
     frame: Mapping[str, Any],
     entry: TableSection,
@@ -133,7 +133,7 @@ def _trees(
     """Return the hierarchy of each column, and which totals could not be told by the values of a column."""
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
     columns = {column: encode(frame[column]) for column in own.values()}
-    figures = _figures(frame[value], value, [index for _, index in columns.values()])
+    figures = _figures_of_ready_column(frame[value], value, [index for _, index in columns.values()])
     dims: dict[str, Hierarchy] = {}
     wrong: list[CellguardError] = []
     for d, column in own.items():
@@ -153,11 +153,11 @@ def _trees(
                 total = found
             except InputError as error:
                 wrong.append(InputError(f"{path.name}: column {column!r}: {error.message}", hint=error.hint))
-        dims[column] = restricted(given, frame[column], total)
+        dims[column] = hierarchy_of_ready_column(given, frame[column], total)
     return dims, wrong
 
 
-def _figures(column: Any, name: str, places: Sequence[IntArray]) -> FloatArray:
+def _figures_of_ready_column(column: Any, name: str, places: Sequence[IntArray]) -> FloatArray:
     """Return a column of numbers; none where one is wrong or a row is listed twice: no sum of them would be right."""
     nothing = np.full(len(column), np.nan)
     try:
@@ -167,7 +167,7 @@ def _figures(column: Any, name: str, places: Sequence[IntArray]) -> FloatArray:
     return nothing if not np.isfinite(found).all() or list(repeated_rows(places, 1)) else found
 
 
-def _wrong_codes(
+def _wrong_codes_in_ready_file(
     path: Path, frame: Mapping[str, Any], dims: Mapping[str, Hierarchy], lines: IntArray
 ) -> Iterator[CellguardError]:
     """Yield codes that are missing, not known, or listed twice, with their lines."""
@@ -190,7 +190,7 @@ def _wrong_codes(
         yield InputError(text, hint="each cell has one row.")
 
 
-def _wrong_numbers(
+def _wrong_numbers_in_ready_file(
     path: Path, frame: Mapping[str, Any], needed: Sequence[str], blank: Sequence[str], lines: IntArray
 ) -> Iterator[CellguardError]:
     """Yield entries that are no finite numbers, with their lines, never what they are; some columns may have blanks."""
@@ -200,12 +200,15 @@ def _wrong_numbers(
             bad = np.flatnonzero(np.isinf(found) | (np.isnan(found) & (column in needed)))
         except InputError:
             texts = frame[column].to_pylist()
-            bad = np.array([i for i, t in enumerate(texts) if not _is_number(t) and (t or column in needed)], np.int64)
+            bad = np.array(
+                [i for i, t in enumerate(texts) if not _is_number_in_ready_file(t) and (t or column in needed)],
+                np.int64,
+            )
         for row in bad[:_MOST].tolist():
             yield InputError(f"{path.name}: line {lines[row]}: no number in column {column!r}.", hint=NUMBERS_ARE)
 
 
-def _wrong_sums(
+def _wrong_sums_in_ready_file(
     path: Path, frame: Mapping[str, Any], columns: Sequence[str], error: AdditivityError, lines: IntArray, value: str
 ) -> Iterator[CellguardError]:
     """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
@@ -223,7 +226,7 @@ def _wrong_sums(
         yield AdditivityError(f"{path.name}: {len(told) - _MOST} more totals are not the sums of their parts.")
 
 
-def _is_number(text: Any) -> bool:
+def _is_number_in_ready_file(text: Any) -> bool:
     try:
         return bool(np.isfinite(float(text)))
     except (TypeError, ValueError):
@@ -246,7 +249,7 @@ def _period_of_file(
     return "", [InputError(text, hint=hint)]
 
 
-def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
+def _lines_of_ready_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> IntArray:
     """Return the line of each cell; 0 for cells without a row."""
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):
@@ -258,7 +261,7 @@ def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> 
     return out
 
 
-def restricted(given: Any, column: Any, total: str | None) -> Hierarchy:
+def hierarchy_of_ready_column(given: Any, column: Any, total: str | None) -> Hierarchy:
     """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
     present = [code for code in encode(column)[0] if code]
     if isinstance(given, tuple):

@@ -22,13 +22,19 @@ from cellguard.nouns.release import Release, Status, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish import manifest as manifests
 from cellguard.publish.checkpoint import Checkpoints
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.model import AttackSection, CompareSection
 from cellguard.publish.outputs import Folders, write_outputs
 from cellguard.publish.progress import Progress
 from cellguard.publish.read import JobFile
-from cellguard.publish.steps import check_layout, count_rule, inputs, protected, warnings_of
-from cellguard.publish.tables import tabulated
+from cellguard.publish.steps import (
+    check_layout_of_job,
+    count_rule_of_job,
+    inputs_of_job,
+    protected_by_job,
+    warnings_of_job,
+)
+from cellguard.publish.tables import tabulated_by_job
 
 __all__ = ["Outcome", "UnsafeReleaseError", "run"]
 
@@ -127,28 +133,28 @@ def run(
     with folders.entered(fresh=fresh):
         work = _Run(file, folders, progress or Progress(quiet=True))
         try:
-            return _steps_done(file, work, allow_unsafe=allow_unsafe)
+            return _steps_of_job_done(file, work, allow_unsafe=allow_unsafe)
         except CellguardError as error:
             if not (isinstance(error, UnsafeReleaseError) and error.kept):  # for another job nothing here is of use
                 folders.clean()
             raise
 
 
-def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
+def _steps_of_job_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
     table = work.step("tabulate", lambda: tabulated(file))
     table = work.step("flag", lambda: flagged(table, file))
     empty = int(empty_cells_of_table(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
-    warnings = warnings_of(table, file.job)
+    warnings = warnings_of_job(table, file.job)
     for text in warnings:
         work.progress.note(f"warning: {text}")
     if not table.sensitive.any() and file.job.nothing_sensitive == "stop":
-        raise _nothing_sensitive(table, file)
-    check_layout(table, file)
+        raise _refusal_of_harmless_job(table, file)
+    check_layout_of_job(table, file)
     limit = file.job.limits.time_limit_s
-    release = work.step("protect", lambda: _without_objects(_protected(table, file, work)), limit_s=limit)
+    release = work.step("protect", lambda: _release_for_checkpoint(_protected_in_run(table, file, work)), limit_s=limit)
     if was_interrupted() and release.published:
         work.progress.note(BEST_KEPT)
     exact = file.job.output.report and int(table.sensitive.sum()) <= _EXACT_RANGES
@@ -166,22 +172,22 @@ def _steps_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
         warnings=tuple(warnings),
     )
     if unsafe and not (allow_unsafe and audit is not None):
-        raise _refusal_of_outcome(outcome)
+        raise _refusal_of_job_outcome(outcome)
     if (scenario := file.job.attack) is not None:
-        found = work.step("attack", lambda: _attacked_release(release, scenario, file), kept=False)
+        found = work.step("attack", lambda: _release_attacked_by_job(release, scenario, file), kept=False)
         outcome = replace(outcome, attack=found)
     if (others := file.job.compare) is not None:
-        rows = work.step("compare", lambda: _compared_methods(release, audit, others, file))
+        rows = work.step("compare", lambda: _methods_compared_by_job(release, audit, others, file))
         outcome = replace(outcome, comparison=rows)
     work.refuse_changes()
     work.step("write", lambda: write_outputs(outcome, work.folders, work.hashes, work.progress), kept=False)
     return outcome
 
 
-def _protected(table: Table, file: JobFile, work: _Run) -> Release:
+def _protected_in_run(table: Table, file: JobFile, work: _Run) -> Release:
     """Protect the table; of a publication as many clusters at a time as the job says, each with its checkpoint."""
     if table.parts is None:
-        return protected(table, file.job, work.progress.tell)
+        return protected_by_job(table, file.job, work.progress.tell)
     from joblib import parallel_config
 
     with parallel_config(n_jobs=file.job.limits.threads), cluster_releases_kept_by(_Clusters(work)):
@@ -203,7 +209,7 @@ class _Clusters:
 
     def save(self, number: int, release: Release) -> None:
         """Keep the release of a cluster."""
-        self.work.checkpoints.save(f"protect-{number}", _without_objects(release))
+        self.work.checkpoints.save(f"protect-{number}", _release_for_checkpoint(release))
         self.work.progress.note(f"cluster {number + 1}: {release.status}")
 
 
@@ -214,7 +220,7 @@ class _Run:
         self.folders, self.progress = folders, progress
         self.seconds: dict[str, float] = {}
         self.resumed: list[str] = []
-        self.hashes = {path: file.facts.of(path).digest for path in inputs(file)}
+        self.hashes = {path: file.facts.of(path).digest for path in inputs_of_job(file)}
         self.checkpoints = Checkpoints(folders.work, _key_of_checkpoints(file, self.hashes))
 
     def step(self, name: str, make: Callable[[], T], *, limit_s: float | None = None, kept: bool = True) -> T:
@@ -230,7 +236,7 @@ class _Run:
     def refuse_changes(self) -> None:
         """Refuse to write what was made from files that changed meanwhile: nobody could say from which version."""
         for path, digest in self.hashes.items():
-            if not path.is_file() or manifests.hash_of(path) != digest:
+            if not path.is_file() or manifests.hash_for_manifest(path) != digest:
                 text = f"{path}: changed while the job was running; nothing was written."
                 raise InputError(text, hint="run the job again.")
 
@@ -238,17 +244,17 @@ class _Run:
 def _key_of_checkpoints(file: JobFile, hashes: dict[Path, str]) -> str:
     """Return what a checkpoint must agree with: the job, its inputs, the versions."""
     read = sorted((os.path.relpath(path, file.path.parent), digest) for path, digest in hashes.items())
-    facts = [file.job.model_dump(mode="json"), read, manifests.versions()]
+    facts = [file.job.model_dump(mode="json"), read, manifests.versions_for_manifest()]
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _without_objects(release: Release) -> Release:
+def _release_for_checkpoint(release: Release) -> Release:
     """Return the release with plain details only: a checkpoint holds no solver's objects."""
     plain = {k: v for k, v in release.details.items() if isinstance(v, bool | int | float | str | dict | list | None)}
     return replace(release, details=plain, options=dict(release.options), seconds=dict(release.seconds))
 
 
-def _refusal_of_outcome(outcome: Outcome) -> UnsafeReleaseError:
+def _refusal_of_job_outcome(outcome: Outcome) -> UnsafeReleaseError:
     release, audit = outcome.release, outcome.audit
     if audit is None:
         status, limit = str(release.status).replace("_", " "), outcome.file.job.limits.time_limit_s
@@ -271,7 +277,7 @@ def _refusal_of_outcome(outcome: Outcome) -> UnsafeReleaseError:
     return error
 
 
-def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
+def _refusal_of_harmless_job(table: Table, file: JobFile) -> UnsafeReleaseError:
     """Stop a job that would protect nothing: more often a mistake in the rules than a harmless table."""
     error = UnsafeReleaseError(
         f"no cell of {table.n_cells:,} is sensitive by the rules of this job: nothing would be protected or checked.",
@@ -287,7 +293,7 @@ def _nothing_sensitive(table: Table, file: JobFile) -> UnsafeReleaseError:
     return error
 
 
-def _compared_methods(release: Release, audit: Audit | None, asked: CompareSection, file: JobFile) -> Any:
+def _methods_compared_by_job(release: Release, audit: Audit | None, asked: CompareSection, file: JobFile) -> Any:
     """Protect the table by other methods too. Their releases stay here: two releases of a table can be subtracted."""
     others = [name for name in asked.methods if name != release.method]
     found = compare(release.table, others, time_limit_s=asked.time_limit_s, seed=file.job.seed)
@@ -298,7 +304,7 @@ def _compared_methods(release: Release, audit: Audit | None, asked: CompareSecti
     return replace(found, rows=rows, releases={})
 
 
-def _attacked_release(release: Release, asked: AttackSection, file: JobFile) -> Any:
+def _release_attacked_by_job(release: Release, asked: AttackSection, file: JobFile) -> Any:
     if asked.scenario != "matching":
         return attack(release, asked.scenario, replications=asked.replications, seed=file.job.seed)
     if not isinstance(release, Suppression):
@@ -306,4 +312,4 @@ def _attacked_release(release: Release, asked: AttackSection, file: JobFile) -> 
     knows = "rule"  # a pattern that was searched for depends on more than its attacker can know
     if "rule" in release.options:
         knows = "mechanism" if "resist" in release.options else "algorithm"
-    return matching_attack(release, count_rule(release.table, file.job), knows=knows, seed=file.job.seed)
+    return matching_attack(release, count_rule_of_job(release.table, file.job), knows=knows, seed=file.job.seed)

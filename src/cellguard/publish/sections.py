@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Codes", "Percent", "Positive", "Seconds", "Section", "listed"]
+__all__ = ["Codes", "Percent", "Positive", "Seconds", "Section", "codes_listed_in_section"]
 
 Codes = dict[str, str | list[str]]
 Percent = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -20,6 +20,6 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, strict=True)
 
 
-def listed(codes: str | list[str]) -> list[str]:
+def codes_listed_in_section(codes: str | list[str]) -> list[str]:
     """Return codes of which one may stand alone."""
     return [codes] if isinstance(codes, str) else codes

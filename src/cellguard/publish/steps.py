@@ -17,18 +17,18 @@ from cellguard.nouns.lookalikes import lookalikes
 from cellguard.nouns.publication import Equation
 from cellguard.nouns.release import Release
 from cellguard.nouns.table import Table
-from cellguard.publish.check import files_of_data
+from cellguard.publish.check import data_files_of_job
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
 from cellguard.publish.rule_sections import AprioriSection, MinFrequencySection
 
-__all__ = ["check_layout", "count_rule", "inputs", "protected", "warnings_of"]
+__all__ = ["check_layout_of_job", "count_rule_of_job", "inputs_of_job", "protected_by_job", "warnings_of_job"]
 
 Tell = Callable[[float, float], None]
 """Told of an incumbent and its bound."""
 
 
-def inputs(file: JobFile) -> list[Path]:
+def inputs_of_job(file: JobFile) -> list[Path]:
     """Return the paths of all files that are read: data, descriptions and what they name, hierarchies, decisions."""
     job = file.job
     named: list[Any] = [d.hierarchy for d in job.dimensions.values()]
@@ -38,24 +38,24 @@ def inputs(file: JobFile) -> list[Path]:
     named += [tree for entry in job.tables for tree in entry.hierarchies.values()]
     named += [entry.published for entry in job.priorities]
     named.append(job.data.template)
-    found = files_of_data(job, file.path.parent) + [file.file(name) for name in named if isinstance(name, str)]
+    found = data_files_of_job(job, file.path.parent) + [file.file(name) for name in named if isinstance(name, str)]
     if job.data.table is not None:
         found += Table.files(file.file(job.data.table))
     return list(dict.fromkeys(found))
 
 
-def warnings_of(table: Table, job: Job) -> list[str]:
+def warnings_of_job(table: Table, job: Job) -> list[str]:
     """Return what looks alike in a publication and is not linked: somebody should look at it before it is published."""
     return [one.text for one in lookalikes(table, [Equation.of(text).names for text in job.equations])]
 
 
-def check_layout(table: Table, file: JobFile) -> None:
+def check_layout_of_job(table: Table, file: JobFile) -> None:
     """Refuse a workbook of the publisher's that the release would not fit, before the work."""
     if file.job.output.layout is not None:
         check_layout_fits_table(table, file.file(file.job.output.layout))
 
 
-def count_rule(table: Table, job: Job) -> CountRule | None:
+def count_rule_of_job(table: Table, job: Job) -> CountRule | None:
     """Return the rule by which small counts are suppressed, as far as the job says; None leaves it to the table."""
     minimum = next((entry.n for entry in job.rules if isinstance(entry, MinFrequencySection)), None)
     if minimum is None or job.levels.width is None:
@@ -65,7 +65,7 @@ def count_rule(table: Table, job: Job) -> CountRule | None:
     return CountRule(minimum=minimum, width=width, zeros=False, loss="cells" if by_cell else "counts")
 
 
-def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: float | None = None) -> Release:
+def protected_by_job(table: Table, job: Job, tell: Tell | None = None, *, limit_s: float | None = None) -> Release:
     """Protect the table by the job's method. What the release says of the time is what it says of nothing else.
 
     `limit_s` stands in for the job's time limit.
@@ -74,7 +74,7 @@ def protected(table: Table, job: Job, tell: Tell | None = None, *, limit_s: floa
     options = job.method.options(table) | {"seed": job.seed}
     limit = job.limits.time_limit_s if limit_s is None else limit_s
     if "resist" in options:
-        release: Release = resist_matching(table, count_rule(table, job), seed=job.seed or None)
+        release: Release = resist_matching(table, count_rule_of_job(table, job), seed=job.seed or None)
     else:
         given = job.limits.threads  # clusters that run at the same time have a core each
         threads = all_cores() if given is None else given if table.parts is None else 1

@@ -16,13 +16,13 @@ from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Equation, Part, Publication
 from cellguard.nouns.sheets import file_name_of_sheet, sheets_sharing_a_file
 from cellguard.nouns.table import Table
-from cellguard.publish.check import encoding_of, files_of_data
+from cellguard.publish.check import data_files_of_job, encoding_of_job_data
 from cellguard.publish.model import Job, TableSection
-from cellguard.publish.populations import wrong_codes_of_parts
+from cellguard.publish.populations import wrong_population_codes
 from cellguard.publish.read import JobFile
 from cellguard.publish.ready import parts_of_ready_file
 
-__all__ = ["misfits", "tabulated", "top_needed"]
+__all__ = ["misfits_of_job_tables", "tabulated_by_job", "top_needed_by_job"]
 
 _OF_RECORDS = (
     *("weight", "holding", "shadow", "waiver", "request", "request_codes", "cost", "skip_missing", "standalone"),
@@ -31,82 +31,88 @@ _OF_RECORDS = (
 """What ``[data]`` says about records, by the names that tabulation has for it."""
 
 
-def tabulated(file: JobFile) -> Table | list[Part]:
+def tabulated_by_job(file: JobFile) -> Table | list[Part]:
     """Make the table of the job, or the tables of its publication: add up records, or read cells."""
     job = file.job
     if job.data.table is not None:
         return Table.read(file.file(job.data.table)).with_(name=job.name)
     if job.is_publication:
-        return _parts_of_publication(file)
+        return _publication_parts_of_job(file)
     return tabulate(
-        _path_of_records(file),
-        by=_hierarchies(file, job.dimensions),
+        _records_path_of_job(file),
+        by=_hierarchies_of_job(file, job.dimensions),
         value=job.data.value,
         tables=[entry.dimensions for entry in job.tables] or None,
         name=job.name,
-        **_record_options(file),
+        **_record_options_of_job(file),
     )
 
 
 # ---------------------------------------------------------------- what tabulation is told
 
 
-def _path_of_records(file: JobFile) -> str:
+def _records_path_of_job(file: JobFile) -> str:
     return str(file.file(str(file.job.data.file)))
 
 
-def _encoding_of_records(file: JobFile) -> str | None:
-    return encoding_of(file.job, files_of_data(file.job, file.path.parent), file.facts)
+def _records_encoding_of_job(file: JobFile) -> str | None:
+    return encoding_of_job_data(file.job, data_files_of_job(file.job, file.path.parent), file.facts)
 
 
-def _record_options(file: JobFile) -> dict[str, Any]:
+def _record_options_of_job(file: JobFile) -> dict[str, Any]:
     """Return what the job says about its records, as tabulation takes it."""
     job = file.job
     return {name: getattr(job.data, name) for name in _OF_RECORDS} | {
         "missing": {name: d.missing for name, d in job.dimensions.items() if d.missing},
-        "total": _totals(job),
-        "top": top_needed(job),
-        "encoding": _encoding_of_records(file),
+        "total": _totals_named_in_job(job),
+        "top": top_needed_by_job(job),
+        "encoding": _records_encoding_of_job(file),
         "threads": job.limits.threads,
         "memory_limit": job.limits.memory,
     }
 
 
-def _totals(job: Job) -> dict[str, str]:
+def _totals_named_in_job(job: Job) -> dict[str, str]:
     return {name: d.total for name, d in job.dimensions.items() if d.total is not None}
 
 
-def top_needed(job: Job) -> int:
+def top_needed_by_job(job: Job) -> int:
     """Return how many of the largest contributions the rules look at."""
     return max([2, *(rule.largest for rule in job.rules)])
 
 
-def _hierarchies(file: JobFile, names: Iterable[str]) -> dict[str, Any]:
-    return {name: _hierarchy_of_dimension(file, name) for name in names}
+def _hierarchies_of_job(file: JobFile, names: Iterable[str]) -> dict[str, Any]:
+    return {name: _hierarchy_of_dimension_section(file, name) for name in names}
 
 
-def _hierarchy_of_dimension(file: JobFile, name: str) -> Any:
+def _hierarchy_of_dimension_section(file: JobFile, name: str) -> Any:
     """Return the hierarchy of a dimension, the digits of its levels, or None for codes that simply add up."""
     entry = file.job.dimensions[name]
     if entry.digits is not None:
         return tuple(entry.digits)
     if entry.levels is not None and not isinstance(entry.hierarchy, str):
-        path, encoding = file.file(str(file.job.data.file)), _encoding_of_records(file)
+        path, encoding = file.file(str(file.job.data.file)), _records_encoding_of_job(file)
         return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
-    return None if entry.hierarchy is None else _hierarchy(file, entry.hierarchy, entry.total, entry.levels)
+    return (
+        None if entry.hierarchy is None else _hierarchy_named_in_job(file, entry.hierarchy, entry.total, entry.levels)
+    )
 
 
-def _hierarchy(file: JobFile, given: Any, total: str | None, levels: Sequence[str] | None = None) -> Hierarchy:
+def _hierarchy_named_in_job(
+    file: JobFile, given: Any, total: str | None, levels: Sequence[str] | None = None
+) -> Hierarchy:
     """Return a hierarchy that the job names by its file, or writes down."""
     if isinstance(given, str):
         return Hierarchy.read(file.file(given), total=total, levels=levels)
     return Hierarchy.of(given, total=total)
 
 
-def _own_hierarchies(file: JobFile, entry: TableSection) -> dict[str, Hierarchy]:
+def _hierarchies_of_table_section(file: JobFile, entry: TableSection) -> dict[str, Hierarchy]:
     """Return the hierarchies that a table has for itself, over the same leaves as the others'."""
     return {
-        dimension: _hierarchy(file, given, entry.total.get(dimension) or file.job.dimensions[dimension].total)
+        dimension: _hierarchy_named_in_job(
+            file, given, entry.total.get(dimension) or file.job.dimensions[dimension].total
+        )
         for dimension, given in entry.hierarchies.items()
     }
 
@@ -114,7 +120,7 @@ def _own_hierarchies(file: JobFile, entry: TableSection) -> dict[str, Hierarchy]
 # ---------------------------------------------------------------- the tables of a publication
 
 
-def _parts_of_publication(file: JobFile) -> list[Part]:
+def _publication_parts_of_job(file: JobFile) -> list[Part]:
     """Make every table of the publication; nothing is sensitive yet.
 
     Raises
@@ -126,10 +132,12 @@ def _parts_of_publication(file: JobFile) -> list[Part]:
     job = file.job
     sources: list[tuple[Sequence[TableSection], Callable[[JobFile], list[Part]]]] = []
     if job.data.template is not None:
-        sources.append(([TableSection(dimensions=list(job.dimensions))], _parts_of_template))
+        sources.append(([TableSection(dimensions=list(job.dimensions))], _parts_of_job_template))
     if made := [entry for entry in job.tables if entry.file is None]:
-        sources.append((made, _parts_of_records))
-    sources += [([entry], partial(_parts_of_file, entry=entry)) for entry in job.tables if entry.file is not None]
+        sources.append((made, _parts_of_job_records))
+    sources += [
+        ([entry], partial(_parts_of_table_section, entry=entry)) for entry in job.tables if entry.file is not None
+    ]
     parts: list[Part] = []
     wrong: list[CellguardError] = []
     unread: set[str] = set()
@@ -139,8 +147,8 @@ def _parts_of_publication(file: JobFile) -> list[Part]:
         except CellguardError as error:
             wrong.append(error)
             unread.update(d for entry in entries for d in (*entry.dimensions, *entry.where))
-    wrong += wrong_codes_of_parts(parts, job, partial(_hierarchy_of_dimension, file), unread)
-    parts = _dated(parts)
+    wrong += wrong_population_codes(parts, job, partial(_hierarchy_of_dimension_section, file), unread)
+    parts = _dated_parts_of_job(parts)
     if wrong:
         certain = [part for part in parts if _means_what_it_says(part, file, unread)]
         raise PublicationError.of([*wrong, *misfits(certain, job)])
@@ -150,7 +158,7 @@ def _parts_of_publication(file: JobFile) -> list[Part]:
     return parts
 
 
-def _means_what_it_says(part: Part, file: JobFile, unread: Collection[str]) -> bool:
+def _totals_mean_what_job_says(part: Part, file: JobFile, unread: Collection[str]) -> bool:
     """Say whether the totals of a table are those of the publication also where other tables could not be read.
 
     A total of its own ("Total_EAST") means a part of the country because another table shows the whole; without that
@@ -159,55 +167,63 @@ def _means_what_it_says(part: Part, file: JobFile, unread: Collection[str]) -> b
     for own, codes in zip(part.table.dimensions, part.table.codes, strict=True):
         d = part.dimension(own)
         if d in unread and d not in part.where:
-            tree = _hierarchy_of_dimension(file, d)
+            tree = _hierarchy_of_dimension_section(file, d)
             flat = tree is None or isinstance(tree, tuple)
             if codes[0] != ((file.job.dimensions[d].total or "Total") if flat else Hierarchy.of(tree).total):
                 return False
     return True
 
 
-def _parts_of_file(file: JobFile, entry: TableSection) -> list[Part]:
+def _parts_of_table_section(file: JobFile, entry: TableSection) -> list[Part]:
     """Read a table that is already added up."""
-    own = _own_hierarchies(file, entry)
+    own = _hierarchies_of_table_section(file, entry)
     path = file.file(str(entry.file))
-    return parts_of_ready_file(path, entry, file.job, lambda d: own.get(d) or _hierarchy_of_dimension(file, d))
+    return parts_of_ready_file(path, entry, file.job, lambda d: own.get(d) or _hierarchy_of_dimension_section(file, d))
 
 
-def _parts_of_records(file: JobFile) -> list[Part]:
+def _parts_of_job_records(file: JobFile) -> list[Part]:
     """Add up the records for all tables that are made from them."""
     entries = [entry for entry in file.job.tables if entry.file is None]
     asked = [
         AskedTable(
             name=entry.title, dimensions=tuple(entry.dimensions), where=entry.where, priority=entry.priority,
-            indicators=tuple(entry.indicators), hierarchies=_own_hierarchies(file, entry),
+            indicators=tuple(entry.indicators), hierarchies=_hierarchies_of_table_section(file, entry),
         )
         for entry in entries
     ]  # fmt: skip
     used = {d for entry in entries for d in (*entry.dimensions, *entry.where)}
-    by = _hierarchies(file, [name for name in file.job.dimensions if name in used])
-    return parts_of_records(_path_of_records(file), by, asked, _measured(file.job), **_record_options(file))
+    by = _hierarchies_of_job(file, [name for name in file.job.dimensions if name in used])
+    return parts_of_records(
+        _records_path_of_job(file), by, asked, _columns_of_indicator_sections(file.job), **_record_options_of_job(file)
+    )
 
 
-def _parts_of_template(file: JobFile) -> list[Part]:
+def _parts_of_job_template(file: JobFile) -> list[Part]:
     """Make the tables that a template asks for from the records."""
     job = file.job
     path = file.file(str(job.data.template))
-    template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=_totals(job))
-    by = _hierarchies(file, job.dimensions)
+    template, wrong = Template.looked_at(path, dimensions=list(job.dimensions), totals=_totals_named_in_job(job))
+    by = _hierarchies_of_job(file, job.dimensions)
     try:
-        parts = parts_of_template(_path_of_records(file), by, template, _measured(job), **_record_options(file))
+        parts = parts_of_template(
+            _records_path_of_job(file),
+            by,
+            template,
+            _columns_of_indicator_sections(job),
+            **_record_options_of_job(file),
+        )
     except CellguardError as error:
         raise PublicationError.of([*wrong, error]) from None
     PublicationError.refuse(wrong)
     return parts
 
 
-def _measured(job: Job) -> dict[str, str | None]:
+def _columns_of_indicator_sections(job: Job) -> dict[str, str | None]:
     """Return the column of each indicator; None counts records."""
     return {i.name: i.value for i in job.indicators} or {job.data.value or "count": job.data.value}
 
 
-def _dated(parts: Sequence[Part]) -> list[Part]:
+def _dated_parts_of_job(parts: Sequence[Part]) -> list[Part]:
     """Make the period a part of what a cell is where tables say that they differ in it; a single one says nothing."""
     named = next((d for part in parts for d in part.where if is_period(d)), None)
     if named is None:
@@ -222,7 +238,7 @@ def _dated(parts: Sequence[Part]) -> list[Part]:
     return out
 
 
-def misfits(parts: Sequence[Part], job: Job) -> list[CellguardError]:
+def misfits_of_job_tables(parts: Sequence[Part], job: Job) -> list[CellguardError]:
     """Return what is wrong between those tables that could be read: one run tells everything."""
     known = {part.indicator for part in parts}
     whole = [text for text in job.equations if known.issuperset(Equation.of(text).names)]

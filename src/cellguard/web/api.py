@@ -120,10 +120,10 @@ def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, 
     if len(paths) == 1 and paths[0].name.lower().endswith((".jj", ".jj.gz")):
         project.write({**_job_without_data(project), "data": {"table": project.relative(paths[0])}})
         return {"told": [], "unconfirmed": []}
-    from cellguard.publish.init import draft
+    from cellguard.publish.init import draft_job
     from cellguard.publish.propose import propose
 
-    made = draft(paths[0], project.folder) if len(paths) == 1 else propose(paths, project.folder)
+    made = draft_job(paths[0], project.folder) if len(paths) == 1 else propose(paths, project.folder)
     project.write_text(made.text)
     return {"told": list(made.told), "unconfirmed": list(made.unconfirmed)}
 

@@ -20,7 +20,7 @@ _LISTS = ("keep",)
 @cache
 def choices() -> dict[str, Any]:
     """Return every choice of a job that is one of several, with its default and what it decides."""
-    from cellguard.publish.check import attacked_method
+    from cellguard.publish.check import method_for_attack_section
     from cellguard.publish.method_sections import MethodSection
     from cellguard.publish.model import AttackSection, LimitsSection, OutputSection
 
@@ -32,7 +32,7 @@ def choices() -> dict[str, Any]:
         "rules": _rule_facts(),
         "formats": list(get_args(formats)),
         "time_limit_s": LimitsSection().time_limit_s,
-        "attacks": [{"scenario": name, "method": attacked_method(name)} for name in scenarios],
+        "attacks": [{"scenario": name, "method": method_for_attack_section(name)} for name in scenarios],
     }
 
 

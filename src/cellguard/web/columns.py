@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cellguard.publish.columns import Column, look
+from cellguard.publish.columns import Column, columns_to_guess_from
 from cellguard.publish.guess import Guess, guess
 
 __all__ = ["column_facts"]
@@ -17,7 +17,7 @@ _MOST_CODES = 400
 
 def column_facts(path: Path) -> dict[str, Any]:
     """Return what can be said of the columns of a file; never an entry of an amount or of who answered."""
-    columns, rows = look(path)
+    columns, rows = columns_to_guess_from(path)
     found = guess(columns)
     return {"rows": rows, "columns": [_facts_of_column(c, found) for c in columns], "added_up": found.added_up}
 

@@ -20,7 +20,7 @@ from cellguard.methods.registry import METHODS
 from cellguard.nouns.figures import figure_with_decimals
 from cellguard.nouns.release import Status, Suppression
 from cellguard.nouns.table import Table
-from cellguard.publish.audit_file import ranges_of
+from cellguard.publish.audit_file import ranges_in_audit_file
 from cellguard.publish.model import Job
 from cellguard.web.bodies import Window
 from cellguard.web.projects import Project
@@ -205,7 +205,7 @@ class Look:
 
     def _ranges(self, codes: dict[str, str]) -> list[dict[str, Any]]:
         """Return what each attacker can compute of a cell, as the audit wrote it."""
-        return ranges_of(self.audit, codes) if self.audit is not None and self.audit.is_file() else []
+        return ranges_in_audit_file(self.audit, codes) if self.audit is not None and self.audit.is_file() else []
 
     def suppression(self) -> Suppression | None:
         """Return the release, where cells were withheld."""

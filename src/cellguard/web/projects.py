@@ -86,12 +86,12 @@ class Project:
 
     def examined(self, raw: Mapping[str, Any]) -> tuple[Job | None, list[Mistake]]:
         """Return the job, if its shape is right, and every mistake; nothing outside of the folder is touched."""
-        from cellguard.publish.read import examine
+        from cellguard.publish.read import examine_job
 
         outside = confined(raw, self.root, self.folder)
         if outside:
             return None, outside
-        job, mistakes = examine(dict(raw), self.folder, self.facts)
+        job, mistakes = examine_job(dict(raw), self.folder, self.facts)
         if job is not None and job.data.table is not None and not mistakes:
             mistakes += self._description_outside(job.data.table)
         return job, mistakes

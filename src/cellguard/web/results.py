@@ -133,13 +133,13 @@ def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
 
     signed = _sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
     told = {key: signed[key] for key in ("who", "remark", "manifest")}
-    ledger.enter(project.folder, "signed", {"release": body.release, **told})
+    ledger.add_to_ledger(project.folder, "signed", {"release": body.release, **told})
     return signed
 
 
 def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
     """Sign a release; raises where it is not safe, not as it was written, or nobody signs."""
-    from cellguard.publish.manifest import check_manifest, hash_of
+    from cellguard.publish.manifest import check_manifest, hash_for_manifest
 
     if not who.strip() or len(who) + len(remark) > _MOST_LETTERS:
         raise InputError("a name is needed.", hint="your own.")
@@ -153,7 +153,7 @@ def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
         "who": who.strip(),
         "remark": remark.strip(),
         "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "manifest": hash_of(manifest),
+        "manifest": hash_for_manifest(manifest),
     }
     write_text(folder / _SIGNATURE, json.dumps(signed, indent=2, ensure_ascii=False) + "\n", private=True)
     return signed | {"unchanged": True}
@@ -161,7 +161,7 @@ def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
 
 def _signature_of(folder: Path) -> dict[str, Any] | None:
     """Return who signed a release, and whether it is still what was signed."""
-    from cellguard.publish.manifest import hash_of
+    from cellguard.publish.manifest import hash_for_manifest
 
     path, manifest = folder / _SIGNATURE, folder / "internal" / "manifest.json"
     if path.is_symlink() or not path.is_file():
@@ -170,7 +170,11 @@ def _signature_of(folder: Path) -> dict[str, Any] | None:
         signed = json.loads(path.read_bytes())
     except ValueError:
         return None
-    return signed | {"unchanged": signed.get("manifest") == hash_of(manifest)} if isinstance(signed, dict) else None
+    return (
+        signed | {"unchanged": signed.get("manifest") == hash_for_manifest(manifest)}
+        if isinstance(signed, dict)
+        else None
+    )
 
 
 @router.get("/ledger")
@@ -178,7 +182,7 @@ def read_ledger(project: HasProject) -> dict[str, Any]:
     """What was released and signed, the oldest first, and whether the ledger is as it was written."""
     from cellguard.publish import ledger
 
-    lines, whole = ledger.entries(project.folder)
+    lines, whole = ledger.ledger_entries(project.folder)
     return {"entries": lines, "whole": whole}
 
 

@@ -34,24 +34,24 @@ class Tables:
 
     def tabulated(self, file: JobFile) -> Any:
         """Return the cells of a job."""
-        from cellguard.publish.tables import tabulated, top_needed
+        from cellguard.publish.tables import tabulated_by_job, top_needed_by_job
 
-        content = [file.job.model_dump(mode="json", include=_MADE_FROM), top_needed(file.job)]
-        return self._made_once("cells", file, content, lambda: tabulated(file))
+        content = [file.job.model_dump(mode="json", include=_MADE_FROM), top_needed_by_job(file.job)]
+        return self._made_once("cells", file, content, lambda: tabulated_by_job(file))
 
     def flagged(self, file: JobFile) -> Table:
         """Return the cells of a job with the sensitive ones marked."""
-        from cellguard.publish.flags import flagged
+        from cellguard.publish.flags import flagged_by_job
 
         content = file.job.model_dump(mode="json")
-        table: Table = self._made_once("table", file, content, lambda: flagged(self.tabulated(file), file))
+        table: Table = self._made_once("table", file, content, lambda: flagged_by_job(self.tabulated(file), file))
         return table
 
     def _made_once(self, kind: str, file: JobFile, content: Any, make: Callable[[], Any]) -> Any:
         """Return what was made of this content and of these versions of the job's files, made where it is not there."""
-        from cellguard.publish.steps import inputs
+        from cellguard.publish.steps import inputs_of_job
 
-        versions = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in inputs(file)]
+        versions = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in inputs_of_job(file)]
         key = json.dumps([kind, str(file.path.parent), content, versions], sort_keys=True)
         with self._lock:
             if key in self._found:

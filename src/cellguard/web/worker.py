@@ -104,14 +104,14 @@ def _protect_job(path: Path, lines: Lines) -> dict[str, Any]:
 def _compare_methods(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     from cellguard.methods.compare import compare
     from cellguard.publish import read_job
-    from cellguard.publish.flags import flagged
-    from cellguard.publish.tables import tabulated
+    from cellguard.publish.flags import flagged_by_job
+    from cellguard.publish.tables import tabulated_by_job
 
     file = read_job(path)
     lines.phase("tabulate")
-    made = tabulated(file)
+    made = tabulated_by_job(file)
     lines.phase("flag")
-    table = flagged(made, file)
+    table = flagged_by_job(made, file)
     found = compare(table, time_limit_s=limit_s, seed=file.job.seed, progress=lines.phase)
     return {"rows": list(found.rows)}
 

@@ -52,12 +52,12 @@ def test_respondents_are_hidden_from_by_movements_that_they_do_not_know():
 def test_the_survey_of_the_demonstration_is_protected_at_once(tmp_path):
     """All of its 672 cells were opened, or none in time."""
     from cellguard.publish import read_job
-    from cellguard.publish.flags import flagged
+    from cellguard.publish.flags import flagged_by_job
     from cellguard.publish.survey import write_survey
-    from cellguard.publish.tables import tabulated
+    from cellguard.publish.tables import tabulated_by_job
 
     file = read_job(write_survey(tmp_path))
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     release = cg.intervals(table, seed=1, time_limit_s=20)
     assert release.audit().safe
     assert release.details["promised"] == release.details["asked"] == 22

@@ -146,7 +146,7 @@ def test_totals_of_empty_cells_are_empty():
 
 def test_a_job_may_say_otherwise(tmp_path):
     from cellguard.publish import read_job
-    from cellguard.publish.tables import tabulated
+    from cellguard.publish.tables import tabulated_by_job
 
     lines = [",".join(map(str, row)) for row in zip(*records().values(), strict=True)]
     (tmp_path / "firms.csv").write_text("\n".join(["region,size,value", *lines]) + "\n")
@@ -154,7 +154,7 @@ def test_a_job_may_say_otherwise(tmp_path):
     text += '[[rules]]\nrule = "min_frequency"\nn = 3\n'
     for line, expected in (("", EMPTY), ("known_zeros = false\n", [])):
         (tmp_path / "job.toml").write_text(text.format(line))
-        assert known(tabulated(read_job(tmp_path / "job.toml"))) == expected
+        assert known(tabulated_by_job(read_job(tmp_path / "job.toml"))) == expected
 
 
 def test_what_is_known_stays_known_when_bounds_are_given(tmp_path):

@@ -204,7 +204,7 @@ def test_a_layout_that_cannot_be_filled_is_told_before_the_work(tmp_path, templa
     job = '[data]\nfile = "firms.xlsx"\nvalue = "x"\n[dimensions.region]\n[dimensions.size]\n'
     job += '[[rules]]\nrule = "min_frequency"\nn = 2\npercent = 10\n[output]\nlayout = "yearbook.xlsx"\n'
     (tmp_path / "job.toml").write_text(job)
-    monkeypatch.setattr("cellguard.publish.run.protected", lambda *_: pytest.fail("the work had begun"))
+    monkeypatch.setattr("cellguard.publish.run.protected_by_job", lambda *_: pytest.fail("the work had begun"))
     for words in (["--dry-run"], ["--quiet"]):
         assert main(["protect", str(tmp_path / "job.toml"), *words]) == 1
         assert "H9" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.exceptions import FormatError
-from cellguard.publish.audit_file import ranges_of, write_audit
+from cellguard.publish.audit_file import ranges_in_audit_file, write_audit_file
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def audit():
 
 def test_every_finding_is_found_again(audit, tmp_path):
     table = audit.release.table
-    write_audit(tmp_path / "audit.json", table, audit)
+    write_audit_file(tmp_path / "audit.json", table, audit)
     for cell in range(table.n_cells):
         codes = {name: found[0] for name, found in table.cell_codes([cell]).items()}
         expected = [
@@ -34,12 +34,12 @@ def test_every_finding_is_found_again(audit, tmp_path):
             for k in (f.cells == cell).nonzero()[0]
         ]
         names = ("attacker", "lowest", "highest", "lower_level", "safe", "exact")
-        found = [tuple(row[name] for name in names) for row in ranges_of(tmp_path / "audit.json", codes)]
+        found = [tuple(row[name] for name in names) for row in ranges_in_audit_file(tmp_path / "audit.json", codes)]
         assert found == expected
 
 
 def test_a_range_that_attackers_share_is_written_once(audit, tmp_path):
-    write_audit(tmp_path / "audit.json", audit.release.table, audit)
+    write_audit_file(tmp_path / "audit.json", audit.release.table, audit)
     written = json.loads((tmp_path / "audit.json").read_text())
     asked = sum(len(f.cells) for f in audit.findings)
     assert len(written["ranges"]["cell"]) < asked / 5
@@ -52,4 +52,4 @@ def test_a_range_that_attackers_share_is_written_once(audit, tmp_path):
 def test_another_file_is_told(text, tmp_path):
     (tmp_path / "audit.json").write_text(text)
     with pytest.raises(FormatError, match="damaged, or of another version"):
-        ranges_of(tmp_path / "audit.json", {"region": "N"})
+        ranges_in_audit_file(tmp_path / "audit.json", {"region": "N"})

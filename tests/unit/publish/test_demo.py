@@ -6,8 +6,8 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.publish import read_job
-from cellguard.publish.flags import flagged
-from cellguard.publish.tables import tabulated
+from cellguard.publish.flags import flagged_by_job
+from cellguard.publish.tables import tabulated_by_job
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_the_internal_report_counts_respondents_and_lists_no_range_of_theirs(dem
 
 def test_public_files_hold_no_value_of_a_sensitive_cell(demo):
     file = read_job(demo / "job.toml")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     with (demo / "release" / "public" / "turnover.csv").open(newline="") as stream:
         published = {float(row["value"]) for row in csv.DictReader(stream) if row["value"]}
     secret = set(table.values[table.sensitive].tolist()) - published

@@ -7,20 +7,20 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.exceptions import InputError
-from cellguard.publish.ledger import FILE, enter, entries
-from cellguard.publish.manifest import hash_of
+from cellguard.publish.ledger import FILE, add_to_ledger, ledger_entries
+from cellguard.publish.manifest import hash_for_manifest
 
 
 @pytest.fixture
 def folder(tmp_path):
-    enter(tmp_path, "released", {"release": "first", "method": "suppress"})
-    enter(tmp_path, "signed", {"release": "first", "who": "Å. Meyer"})
-    enter(tmp_path, "released", {"release": "second", "method": "round"})
+    add_to_ledger(tmp_path, "released", {"release": "first", "method": "suppress"})
+    add_to_ledger(tmp_path, "signed", {"release": "first", "who": "Å. Meyer"})
+    add_to_ledger(tmp_path, "released", {"release": "second", "method": "round"})
     return tmp_path
 
 
 def test_lines_stand_in_their_order_and_only_the_owner_reads_them(folder):
-    lines, whole = entries(folder)
+    lines, whole = ledger_entries(folder)
     assert [(line["what"], line["release"]) for line in lines] == [
         ("released", "first"),
         ("signed", "first"),
@@ -42,30 +42,30 @@ def test_damage_is_seen(folder, damage):
     else:
         lines[1] = "none\n"
     path.write_text("".join(lines), encoding="utf-8")
-    assert not entries(folder)[1]
+    assert not ledger_entries(folder)[1]
 
 
 def test_a_folder_without_a_ledger_has_no_lines(tmp_path):
-    assert entries(tmp_path) == ([], True)
+    assert ledger_entries(tmp_path) == ([], True)
 
 
 def test_no_line_goes_through_a_symbolic_link(tmp_path):
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="symbolic link"):
-        enter(tmp_path, "released", {})
+        add_to_ledger(tmp_path, "released", {})
     assert not (tmp_path / "elsewhere").exists()
 
 
 def test_every_release_of_a_job_stands_in_the_ledger_beside_it(office, capsys):
     assert main(["protect", str(office / "job.toml"), "--quiet"]) == 0
     assert main(["protect", str(office / "job.toml"), "--quiet", "--out", str(office / "again")]) == 0
-    lines, whole = entries(office)
+    lines, whole = ledger_entries(office)
     assert whole
     assert [(line["what"], line["release"], line["method"]) for line in lines] == [
         ("released", "out", "suppress"),
         ("released", "again", "suppress"),
     ]
-    assert lines[0]["manifest"] == hash_of(office / "out" / "internal" / "manifest.json")
+    assert lines[0]["manifest"] == hash_for_manifest(office / "out" / "internal" / "manifest.json")
 
 
 def test_a_ledger_that_cannot_be_written_is_told_and_the_release_is_there(office, capsys):
@@ -77,7 +77,7 @@ def test_a_ledger_that_cannot_be_written_is_told_and_the_release_is_there(office
 
 def test_lines_that_come_at_once_stand_one_after_the_other(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda k: enter(tmp_path, "released", {"release": str(k)}), range(40)))
-    lines, whole = entries(tmp_path)
+        list(pool.map(lambda k: add_to_ledger(tmp_path, "released", {"release": str(k)}), range(40)))
+    lines, whole = ledger_entries(tmp_path)
     assert whole
     assert sorted(int(line["release"]) for line in lines) == list(range(40))

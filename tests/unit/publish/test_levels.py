@@ -6,7 +6,7 @@ import pytest
 from cellguard.cli import main
 from cellguard.publish import read_job
 from cellguard.publish.run import run
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 
 
 def test_levels_by_digits_and_records_that_stand_alone(tmp_path):
@@ -37,12 +37,12 @@ def nested_office(folder, **changes):
 
 
 def test_columns_that_nest_are_one_hierarchy(tmp_path):
-    table = tabulated(read_job(nested_office(tmp_path)))
+    table = tabulated_by_job(read_job(nested_office(tmp_path)))
     expected = ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3")
     assert table.codes[0] == expected
     lines = (tmp_path / "firms.csv").read_text().splitlines()
     (tmp_path / "firms.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
-    again = tabulated(read_job(tmp_path / "job.toml"))
+    again = tabulated_by_job(read_job(tmp_path / "job.toml"))
     assert again.codes == table.codes
     assert np.array_equal(again.values, table.values)
 
@@ -79,4 +79,4 @@ def test_levels_of_a_correspondence_file(tmp_path):
     (tmp_path / "corr.csv").write_text("\n".join(["no,group,code88", *rows]) + "\n")
     text = job.read_text().replace('levels = ["A10", "A88"]', 'hierarchy = "corr.csv"\nlevels = ["group", "code88"]')
     job.write_text(text)
-    assert tabulated(read_job(job)).codes[0] == ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3", "C", "c1")
+    assert tabulated_by_job(read_job(job)).codes[0] == ("Total", "A", "a1", "a2", "B", "b1", "b2", "b3", "C", "c1")

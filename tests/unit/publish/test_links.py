@@ -7,12 +7,12 @@ import pytest
 from cellguard.cli import main
 from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.publish import read_job
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.plan import plan
 from cellguard.publish.propose import propose
 from cellguard.publish.read import JobError
 from cellguard.publish.run import run
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 
 INNER = "act,size,n,v\na,s,5,10\na,l,5,20\nb,s,6,30\nb,l,7,40\nc,s,1,11\nc,l,1,14\nd,s,9,11\nd,l,8,14\n"
 FORMS = "act,form,v\na,x,15\na,y,15\nb,x,30\nb,y,40\nc,x,12\nc,y,13\nd,x,12\nd,y,13\n"
@@ -70,7 +70,7 @@ A = section("A", "a.csv", "act size", count='"n"')
 
 def refused(file) -> CellguardError:
     with pytest.raises(CellguardError) as caught:
-        tabulated(file)
+        tabulated_by_job(file)
     return caught.value
 
 
@@ -86,7 +86,7 @@ def test_totals_by_other_names_are_not_added_to_themselves(tmp_path, total, said
     of_table = {"total": f'{{act = "{total}"}}'} if said == "table" else {}
     tables = [section("A", "a.csv", "act size", count='"n"', **of_table), section("B", "b.csv", "act form", **of_table)]
     file = job(tmp_path, dict.fromkeys(PLAIN, line), *tables)
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     assert (table.n_cells, table.values.max()) == (15, 114)
     assert table.sensitive.sum() == 1
 
@@ -107,7 +107,7 @@ def test_totals_with_largest_contributions(tmp_path):
     file = job(
         tmp_path, {"act": "", "size": 'total = "Ensemble"'}, section("A", "a.csv", "act size", top='["m"]', count='"n"')
     )
-    assert flagged(tabulated(file), file).n_cells == 9
+    assert flagged_by_job(tabulated_by_job(file), file).n_cells == 9
 
 
 def test_a_code_called_like_a_total_that_is_no_sum_is_refused(tmp_path):
@@ -140,9 +140,9 @@ def test_keys_that_several_tables_use_and_periods_are_known(folder):
         section("B", "b.csv", "act form", where=country),
     )
     file = job(folder, PLAIN, *tables)
-    assert flagged(tabulated(file), file).n_cells == 25
+    assert flagged_by_job(tabulated_by_job(file), file).n_cells == 25
     file = job(folder, PLAIN, A, section("B", "b.csv", "act form", where='{year = "2024"}'))
-    assert flagged(tabulated(file), file).n_cells == 25
+    assert flagged_by_job(tabulated_by_job(file), file).n_cells == 25
 
 
 REGIONS = "region,act,n,v\nEast,a,5,30\nEast,b,5,70\nEast,c,2,25\nWest,a,9,80\nWest,b,9,60\nWest,c,9,90\n"
@@ -163,9 +163,9 @@ def test_a_code_that_its_dimension_does_not_have_is_refused(tmp_path, tree):
     told = refused(made("Esat"))
     assert "'the East' (east.csv): where: 'Esat' is no code of the dimension 'region'" in str(told)
     assert "did you mean 'East'" in str(told.hint)
-    assert flagged(tabulated(made("East")), made("East")).n_cells == 20
+    assert flagged_by_job(tabulated_by_job(made("East")), made("East")).n_cells == 20
     if tree:
-        assert tabulated(made("Islands"))
+        assert tabulated_by_job(made("Islands"))
 
 
 def test_the_column_of_a_part_may_have_another_name(tmp_path):
@@ -177,7 +177,7 @@ def test_the_column_of_a_part_may_have_another_name(tmp_path):
     first = section("A", "ra.csv", "region act", count='"n"')
     dims = {"region": "", "act": "", "size": ""}
     file = job(tmp_path, dims, first, section("E", "east.csv", "act size", **more))
-    assert flagged(tabulated(file), file).n_cells == 20
+    assert flagged_by_job(tabulated_by_job(file), file).n_cells == 20
     file = job(tmp_path, dims, first, section("E", "east.csv", "act size", where='{REG = "East"}'))
     assert 'where = {region = "East"}' in plan(file)["warnings"][0]
     own = section("E", "east.csv", "region act size", where='{REG = "East"}', columns='{region = "REG"}')

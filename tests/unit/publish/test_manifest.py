@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cellguard.cli import main
-from cellguard.publish.manifest import check_manifest, hash_of
+from cellguard.publish.manifest import check_manifest, hash_for_manifest
 
 
 def changed_manifest(path, change):
@@ -47,7 +47,7 @@ def test_the_audit_of_a_manifest_must_be_there_and_say_safe(outcome, office):
     audit.write_text(json.dumps(facts | {"safe": False, "unsafe": 1}))
 
     def adapted(manifest):
-        manifest["outputs"]["."]["audit.json"] = hash_of(audit)
+        manifest["outputs"]["."]["audit.json"] = hash_for_manifest(audit)
         manifest["audit"] |= {"safe": False, "unsafe": 1}
 
     found = changed_manifest(path, adapted)

@@ -12,10 +12,10 @@ from cellguard.exceptions import CellguardError, PublicationError
 from cellguard.nouns.publication import Publication
 from cellguard.publish import read_job
 from cellguard.publish import run as runs
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.plan import plan
 from cellguard.publish.run import run
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 
 LEAVES = np.array([[[300.0, 70, 210], [20, 8, 31]], [[120, 400, 90], [33, 6, 24]],
                    [[250, 180, 330], [41, 15, 20]], [[160, 270, 500], [18, 29, 36]]])  # fmt: skip
@@ -105,7 +105,7 @@ def edit(path: Path, line: int, text: str) -> None:
 
 
 def test_ready_tables_become_one_system(folder):
-    parts = tabulated(job(folder))
+    parts = tabulated_by_job(job(folder))
     assert [part.name for part in parts] == ["by sector", "by size"]
     assert [part.source for part in parts] == ["sector.csv", "size.csv"]
     found = Publication.of(parts)
@@ -129,10 +129,10 @@ def test_a_run_writes_each_table_as_it_came(folder):
 
 
 def test_rules_hold_for_some_tables_and_parts(folder):
-    plain = flagged(tabulated(job(folder)), job(folder))
+    plain = flagged_by_job(tabulated_by_job(job(folder)), job(folder))
     more = '[[rules]]\nrule = "min_frequency"\nn = 9\ntables = ["by size"]\nonly = {region = ["E1"]}\n'
     strict = job(folder, rules=more)
-    table = flagged(tabulated(strict), strict)
+    table = flagged_by_job(tabulated_by_job(strict), strict)
     new = np.flatnonzero(table.sensitive & ~plain.sensitive)
     assert len(new)
     assert all("region=E1" in table.label(int(cell)) for cell in new)
@@ -140,7 +140,7 @@ def test_rules_hold_for_some_tables_and_parts(folder):
 
 def test_flags_of_all_tables_are_counted_once(folder):
     file = job(folder)
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     assert sum(table.flags.counts().values()) == int(table.sensitive.sum())
 
 
@@ -175,12 +175,12 @@ def records(tmp_path: Path) -> Path:
 
 def test_indicators_equations_populations_and_shadows_from_records(records):
     file = read_job(records / "job.toml")
-    parts = tabulated(file)
+    parts = tabulated_by_job(file)
     assert [(p.name, p.indicator) for p in parts] == [
         ("region by sector turnover", "turnover"), ("region by size turnover", "turnover"), ("east turnover", "turnover"),
         ("region by sector domestic", "domestic"), ("region by sector exports", "exports"),
     ]  # fmt: skip
-    table = flagged(parts, file)
+    table = flagged_by_job(parts, file)
     d = table.dimensions.index("indicator")
     sensitive = {table.codes[d][k] for k in table.coordinates[table.sensitive, d]}
     assert sensitive == {"turnover", "exports"}  # a shadow, and no rule for the domestic part
@@ -208,7 +208,7 @@ def test_everything_that_is_wrong_is_told_at_once(folder):
     edit(folder / "sector.csv", 9, "Eest,c,300,40")
     edit(folder / "size.csv", 5, "East,Total,1,40")
     with pytest.raises(PublicationError) as caught:
-        tabulated(job(folder))
+        tabulated_by_job(job(folder))
     text = str(caught.value)
     assert len(caught.value.mistakes) == 5
     assert "sector.csv: line 3: no number in column 'turnover'" in text
@@ -223,7 +223,7 @@ def test_everything_that_is_wrong_is_told_at_once(folder):
 def test_cells_listed_twice_name_both_lines(folder):
     edit(folder / "size.csv", 6, "East,Total,1,40")
     with pytest.raises(CellguardError, match=r"size.csv: line 6: cell \(NUTS=East, size=Total\).* in line 5"):
-        tabulated(job(folder))
+        tabulated_by_job(job(folder))
 
 
 def test_totals_that_are_not_sums_name_their_lines_in_every_file(folder):
@@ -235,7 +235,7 @@ def test_totals_that_are_not_sums_name_their_lines_in_every_file(folder):
     write(folder / "size.csv", size)
     write(folder / "sector.csv", sector)
     with pytest.raises(PublicationError) as caught:
-        tabulated(job(folder))
+        tabulated_by_job(job(folder))
     text = str(caught.value)
     assert f"size.csv: line {at + 2}: turnover of (NUTS=East, size=Total) is not the sum of its parts." in text
     whole = next(i for i, row in enumerate(sector) if (row["region"], row["sector"]) == ("W2", "Total"))
@@ -263,7 +263,7 @@ n = 3
 """
     (records / "template.toml").write_text(text)
     with pytest.raises(PublicationError) as caught:
-        tabulated(read_job(records / "template.toml"))
+        tabulated_by_job(read_job(records / "template.toml"))
     told = sorted(m.removeprefix("cells.csv: ").split(": ")[0] for m in caught.value.mistakes)
     assert told == ["line 4", "line 5", "line 6", "line 7"]
 
@@ -271,7 +271,7 @@ n = 3
 def test_columns_that_are_not_there_get_hints(folder):
     wrong = job(folder, change=lambda text: text.replace('"NUTS"', '"NUT"').replace('"firms"', '"firm"'))
     with pytest.raises(PublicationError) as caught:
-        tabulated(wrong)
+        tabulated_by_job(wrong)
     assert sorted(caught.value.mistakes) == [
         "sector.csv: line 1: there is no column 'firm'.", "size.csv: line 1: there is no column 'NUT'.",
         "size.csv: line 1: there is no column 'firm'.",
@@ -286,7 +286,7 @@ def test_a_shared_cell_with_two_values_names_both_files_and_lines(folder):
         CellguardError,
         match=r"different values in 'by sector' \(sector.csv, line 2\) and 'by size' \(size.csv, line 2\), .* 6 others",
     ) as caught:
-        flagged(tabulated(job(folder)), job(folder))
+        flagged_by_job(tabulated_by_job(job(folder)), job(folder))
     assert str(int(LEAVES.sum())) not in str(caught.value)
 
 
@@ -307,7 +307,8 @@ def test_tables_of_different_periods(folder):
         folder, change=lambda t: t.replace("total = {{region", "total = {region").replace(
             "total = {region", 'where = {TIME_PERIOD = "2023"}\ntotal = {region')
     )  # fmt: skip
-    assert flagged(tabulated(one), one).n_cells == 42  # the rows of that year alone, linked with the other table's
+    # the rows of that year alone, linked with the other table's
+    assert flagged_by_job(tabulated_by_job(one), one).n_cells == 42
 
 
 def test_a_total_that_is_an_inner_code_elsewhere_names_both_lines(folder):
@@ -338,14 +339,14 @@ def test_codes_that_no_table_has_are_refused_in_rules(folder):
     more += '[[rules]]\nrule = "manual"\ncells = [{region = "E3"}]\n'
     file = job(folder, rules=more)
     with pytest.raises(PublicationError) as caught:
-        flagged(tabulated(file), file)
+        flagged_by_job(tabulated_by_job(file), file)
     assert [m.split(":")[0] for m in caught.value.mistakes] == ["rule min_frequency", "rule manual"]
 
 
 def test_cells_marked_by_hand_are_found_in_the_tables_that_have_them(folder):
     more = '[[rules]]\nrule = "manual"\ncells = [{region = "W2", size = "large"}, {region = "W1"}]\n'
     file = job(folder, rules=more)
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     assert table.sensitive[table.cell({"region": "W2", "size": "large"})]
     assert table.sensitive[table.cell({"region": "W1"})]
 
@@ -365,9 +366,9 @@ def rounded(folder: Path, unit: float) -> None:
 def test_rounded_tables_are_reconciled_within_the_tolerance(folder):
     rounded(folder, 4.0)
     with pytest.raises(CellguardError, match="is not the sum of its parts"):
-        tabulated(job(folder))
+        tabulated_by_job(job(folder))
     file = job(folder, head="tolerance = 0.1")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     assert np.abs(table.relations @ table.values).max() < 1e-6
     exact = job(folder, head="tolerance = 0.1")
     assert run(exact).audit.safe
@@ -448,7 +449,7 @@ n = 1
 k = 40
 indicators = ["turnover"]
 """)
-    table = flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+    table = flagged_by_job(tabulated_by_job(file := read_job(tmp_path / "job.toml")), file)
     first, second = (part.table for part in table.parts)
     assert first.statistics.top.shape[1] == 1
     assert second.statistics is None or second.statistics.top.shape[1] == 0
@@ -456,7 +457,7 @@ indicators = ["turnover"]
     assert not second.sensitive.any()
     (tmp_path / "job.toml").write_text((tmp_path / "job.toml").read_text().replace('indicators = ["turnover"]', ""))
     with pytest.raises(CellguardError, match="1 largest contributions"):
-        flagged(tabulated(file := read_job(tmp_path / "job.toml")), file)
+        flagged_by_job(tabulated_by_job(file := read_job(tmp_path / "job.toml")), file)
 
 
 SECTORS = """
@@ -491,9 +492,9 @@ def sections(folder: Path, more: str):
 
 def test_inner_codes_in_the_hierarchy_of_a_table_from_records_stand_for_their_leaves(records):
     file = sections(records, 'hierarchies = {region = {Coast = ["East", "W1"], rest = ["W2"]}}')
-    coast = next(part for part in tabulated(file) if part.name == "coast")
+    coast = next(part for part in tabulated_by_job(file) if part.name == "coast")
     assert coast.table.codes[0] == ("Total", "Coast", "East", "W1", "rest", "W2")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     east = table.cell({"region": "East", "size": "Total"})
     assert table.values[east] == sum(table.values[table.cell({"region": r})] for r in ("E1", "E2"))
     assert int(coast.table.counts[coast.table.cell({})]) == 70
@@ -511,7 +512,7 @@ def test_inner_codes_in_the_hierarchy_of_a_table_from_records_stand_for_their_le
 )
 def test_what_is_wrong_with_a_table_from_records_names_it(records, more, told):
     with pytest.raises(CellguardError, match=told) as caught:
-        tabulated(sections(records, more))
+        tabulated_by_job(sections(records, more))
     assert re.search(told, f"{caught.value.message}\nHint: {caught.value.hint}")
 
 
@@ -535,7 +536,7 @@ def test_a_template_of_a_period_without_records_hides_nothing_else(records):
     text = text.replace("[dimensions.size]", '[[indicators]]\nname = "x"\nvalue = "turnover"')
     (records / "template.toml").write_text(text + '[[rules]]\nrule = "min_frequency"\nn = 3\n')
     with pytest.raises(PublicationError) as caught:
-        tabulated(read_job(records / "template.toml"))
+        tabulated_by_job(read_job(records / "template.toml"))
     told = "\n".join(caught.value.mistakes)
     for text in (
         "cells.csv: line 3: fits no table: 'region' has no code 'E9'", "cells.csv: line 4: there is no indicator 'z'",
@@ -547,7 +548,7 @@ def test_a_template_of_a_period_without_records_hides_nothing_else(records):
 def test_rules_that_a_table_knows_too_little_for_name_it(folder):
     file = job(folder, rules='[[rules]]\nrule = "p_percent"\np = 10\n')
     with pytest.raises(PublicationError) as caught:
-        flagged(tabulated(file), file)
+        flagged_by_job(tabulated_by_job(file), file)
     assert [m.split(":")[0] for m in caught.value.mistakes] == [
         "table 'by sector' (sector.csv)", "table 'by size' (size.csv)",
     ]  # fmt: skip

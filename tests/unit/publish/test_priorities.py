@@ -6,11 +6,11 @@ import pytest
 from builders import REGIONS, write_columns, write_job
 from cellguard.exceptions import CellguardError, InputError
 from cellguard.publish import read_job
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.read import JobError
 from cellguard.publish.run import run
-from cellguard.publish.steps import inputs
-from cellguard.publish.tables import tabulated
+from cellguard.publish.steps import inputs_of_job
+from cellguard.publish.tables import tabulated_by_job
 
 TABLES = [
     {"name": "by sector", "dimensions": ["region", "sector"]},
@@ -41,7 +41,7 @@ def job(folder, *priorities, tables=TABLES, **method):
 
 def made(folder, *priorities, **method):
     file = read_job(job(folder, *priorities, **(method or {"name": "suppress", "weights": "unit"})))
-    return file, flagged(tabulated(file), file)
+    return file, flagged_by_job(tabulated_by_job(file), file)
 
 
 def test_margins_that_should_stay_whole_cost_more(folder):
@@ -85,7 +85,7 @@ def test_what_was_published_before_is_published_again(folder):
     before = {"published": "press.csv"}
     file, again = made(folder, before)
     assert again.fixed[free].tolist() == [True, True, False]
-    assert folder / "press.csv" in inputs(file)
+    assert folder / "press.csv" in inputs_of_job(file)
     first, second, _ = press["value"]
     write_columns(folder / "press.csv", press | {"value": [first, second + 1, ""]})
     with pytest.raises(InputError, match=r"press.csv: line 3: \(.*\) was published with another value") as caught:

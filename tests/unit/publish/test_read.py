@@ -4,7 +4,7 @@ import pytest
 
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError
-from cellguard.publish import JobError, read_job, schema
+from cellguard.publish import JobError, job_schema, read_job
 
 
 def mistakes_of(office, text):
@@ -107,8 +107,9 @@ def test_a_job_that_is_not_there(tmp_path):
 
 def test_schema_explains_every_key(capsys):
     assert main(["init", "--schema"]) == 0
-    assert schema()["properties"].keys() >= {"data", "dimensions", "rules", "method", "output", "attackers", "limits"}
-    for section in schema()["$defs"].values():
+    needed = {"data", "dimensions", "rules", "method", "output", "attackers", "limits"}
+    assert job_schema()["properties"].keys() >= needed
+    for section in job_schema()["$defs"].values():
         for name, key in section["properties"].items():
             assert "description" in key, name
 

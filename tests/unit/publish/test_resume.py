@@ -62,9 +62,9 @@ def test_a_run_that_found_no_release_is_tried_again(office, monkeypatch, capsys)
     def none(table, job, tell):
         return replace(found(table, job, tell), status=Status.TIME_LIMIT, objective=float("nan"), explanation="late.")
 
-    found = running.protected
+    found = running.protected_by_job
     with monkeypatch.context() as patch:
-        patch.setattr(running, "protected", none)
+        patch.setattr(running, "protected_by_job", none)
         assert main(["protect", str(office / "job.toml")]) == 2
     assert "raise limits.time_limit_s (now" in capsys.readouterr().err
     assert not (office / "out").exists()  # a table of true values is not left behind

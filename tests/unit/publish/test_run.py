@@ -23,7 +23,7 @@ def _protect_badly(table, job, tell):
 
 
 def test_nothing_unsafe_leaves(office, monkeypatch, capsys):
-    monkeypatch.setattr("cellguard.publish.run.protected", _protect_badly)
+    monkeypatch.setattr("cellguard.publish.run.protected_by_job", _protect_badly)
     with pytest.raises(UnsafeReleaseError, match="the audit refuses"):
         run(read_job(office / "job.toml"))
     assert not (office / "out" / "public").exists()
@@ -32,7 +32,7 @@ def test_nothing_unsafe_leaves(office, monkeypatch, capsys):
 
 
 def test_allow_unsafe_is_recorded_in_every_output(office, monkeypatch):
-    monkeypatch.setattr("cellguard.publish.run.protected", _protect_badly)
+    monkeypatch.setattr("cellguard.publish.run.protected_by_job", _protect_badly)
     run(read_job(office / "job.toml"), allow_unsafe=True)
     public = office / "out" / "public"
     assert {row["warning"] for row in rows_of(public / "UNSAFE-small.csv")} == {UNSAFE}

@@ -6,6 +6,6 @@ suppressed values (the cost of a pattern is one), no level, no range, no paramet
 """
 
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.page import render, write_report
+from cellguard.publish.report.page import render_report, write_report
 
-__all__ = ["Content", "render", "write_report"]
+__all__ = ["Content", "render_report", "write_report"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from math import ceil, floor, log10
 
-__all__ = ["INK", "MUTED", "Axis", "Canvas", "text_width"]
+__all__ = ["INK", "MUTED", "Axis", "Canvas", "text_width_in_drawing"]
 
 INK, MUTED = "#1f2933", "#8a94a0"
 _FONT = "'DejaVu Sans', Verdana, sans-serif"
@@ -13,7 +13,7 @@ _WIDTH = 0.62
 """An average letter's width, in sizes of the font, on the generous side."""
 
 
-def text_width(text: str, size: float = 12) -> float:
+def text_width_in_drawing(text: str, size: float = 12) -> float:
     """Return about how much room words take."""
     return _WIDTH * size * len(text)
 
@@ -51,7 +51,7 @@ class Canvas:
 
     def legend(self, entries: list[tuple[str, str]], y: float) -> None:
         """Name colours, side by side in the middle of the canvas."""
-        room = [26 + text_width(name) + 22 for name, _ in entries]
+        room = [26 + text_width_in_drawing(name) + 22 for name, _ in entries]
         x = max((self.width - sum(room)) / 2, 0)
         for (name, colour), step in zip(entries, room, strict=True):
             self.box((x, y - 9), (20, 9), colour)
@@ -84,7 +84,7 @@ class Axis:
 
     def marks(self, most: int = 6) -> list[tuple[float, str]]:
         """Return the places of round numbers, with their names."""
-        step = _round_step((self.high - self.low) / most)
+        step = _axis_step_in_drawing((self.high - self.low) / most)
         if self.whole:
             step = max(step, 1.0)
         first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
@@ -108,7 +108,7 @@ class Axis:
         canvas.text((x, self.end - 9), words)
 
 
-def _round_step(step: float) -> float:
+def _axis_step_in_drawing(step: float) -> float:
     """Return the least of 1, 2, 5, 10, 20, 50, ... that is not smaller."""
     power = 10.0 ** floor(log10(step))
     return next(power * k for k in (1, 2, 5, 10) if power * k >= step * (1 - 1e-9))

@@ -12,15 +12,15 @@ from cellguard.nouns.grid import Cell, GridPage, figures_of_table, grids_of_tabl
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.pictures import measured
+from cellguard.publish.report.pictures import reported_findings
 
-__all__ = ["views_of"]
+__all__ = ["grids_of_report"]
 
 _NAMED = 5
 """So many respondents are named where a cell is not safe against them."""
 
 
-def views_of(content: Content, *, public: bool) -> Iterator[GridPage]:
+def grids_of_report(content: Content, *, public: bool) -> Iterator[GridPage]:
     """Yield the tables of a release, one grid for each slice."""
     yield from grids_of_table(content.release.table, _cells_of_report(content, public=public), content.views)
 
@@ -39,7 +39,7 @@ def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     return [Cell(text, kind, note) for text, kind, note in zip(shown, kinds, notes, strict=True)]
 
 
-def _notes_of_cells(content: Content) -> list[str]:
+def _notes_on_report_cells(content: Content) -> list[str]:
     """Say of each cell what only the office may know: the truth, the reasons, the range."""
     table = content.release.table
     point = content.release.point_values()
@@ -51,7 +51,7 @@ def _notes_of_cells(content: Content) -> list[str]:
             f"true value {figure_with_decimals(value)}" + (f". {reasons}" if reasons else "") if changed else ""
         )
     if content.audit is not None:
-        for found in measured(content.audit):
+        for found in reported_findings(content.audit):
             for cell, low, high in zip(found.cells.tolist(), found.low, found.high, strict=True):
                 if np.isfinite(low) and np.isfinite(high):
                     limits = f"{figure_with_decimals(low)} to {figure_with_decimals(high)}"
@@ -61,7 +61,7 @@ def _notes_of_cells(content: Content) -> list[str]:
     return notes
 
 
-def _respondents_in_words(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
+def _respondents_in_report_notes(table: Table, audit: Audit) -> Iterator[tuple[int, str]]:
     """Say of each cell how many respondents are asked about, and who of them is not shown to be held off."""
     derived = [found for found in audit.findings if found.attacker.derived]
     asked = np.zeros(table.n_cells, np.int64)

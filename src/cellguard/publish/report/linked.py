@@ -18,7 +18,7 @@ from cellguard.publish.report.content import Content
 from cellguard.publish.report.drawing import INK, MUTED
 from cellguard.publish.report.pictures import CHANGED, SAFE
 
-__all__ = ["anchor", "clusters_picture", "linked"]
+__all__ = ["anchor_in_report", "clusters_drawn_in_report", "linked_tables_in_report"]
 
 _MOST_ROWS = 300
 """So many withheld cells are listed; the files of the release have all."""
@@ -29,16 +29,16 @@ _LABELLED = 12
 """Up to so many tables the number of shared cells stands beside each line."""
 
 
-def anchor(name: str) -> str:
+def anchor_in_report(name: str) -> str:
     """Return where a table stands in the page.
 
-    >>> anchor("activity by size")
+    >>> anchor_in_report("activity by size")
     'table-activity-by-size'
     """
     return "table-" + "".join(c if c.isalnum() else "-" for c in name)
 
 
-def linked(content: Content, *, public: bool) -> dict[str, Any]:
+def linked_tables_in_report(content: Content, *, public: bool) -> dict[str, Any]:
     """Return what the template shows of a publication; nothing for a single table."""
     release = content.release
     parts = release.table.parts
@@ -49,16 +49,16 @@ def linked(content: Content, *, public: bool) -> dict[str, Any]:
     standing, more = _cells_in_several_tables(release, parts)
     return {
         "several_indicators": len({part.indicator for part in parts}) > 1,
-        "index": _rows_of_index(release, parts, names, public=public and not content.primaries_shown),
+        "index": _rows_of_report_index(release, parts, names, public=public and not content.primaries_shown),
         "clusters": len(names),
-        "clusters_picture": clusters_picture(parts, names, shared) if shared else "",
+        "clusters_picture": clusters_drawn_in_report(parts, names, shared) if shared else "",
         "shared": sum(shared.values()),
         "standing": standing,
         "standing_more": more,
     }
 
 
-def _rows_of_index(
+def _rows_of_report_index(
     release: Release, parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...], *, public: bool
 ) -> list[dict[str, Any]]:
     """Return a row for each table: what it shows, its size, what is withheld in it, its cluster."""
@@ -78,7 +78,7 @@ def _rows_of_index(
         rows.append(
             {
                 "name": part.name,
-                "anchor": anchor(part.name),
+                "anchor": anchor_in_report(part.name),
                 "dimensions": " × ".join(part.table.dimensions) + (f" ({where})" if where else ""),
                 "indicator": part.indicator,
                 "figures": {what: f"{n:,}" for what, n in figures.items()},
@@ -88,7 +88,7 @@ def _rows_of_index(
     return rows
 
 
-def _cells_in_several_tables(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str, list[str]]], int]:
+def _shared_cells_in_report(release: Release, parts: tuple[Part, ...]) -> tuple[list[tuple[str, list[str]]], int]:
     """Return withheld cells that stand in several tables, with these tables, and how many more there are."""
     if not isinstance(release, Suppression):
         return [], 0
@@ -101,10 +101,10 @@ def _cells_in_several_tables(release: Release, parts: tuple[Part, ...]) -> tuple
     for part in parts:
         for cell in np.intersect1d(part.cells, shown).tolist():
             where[cell].append(part.name)
-    return [(_cell_in_words(release, cell), names) for cell, names in where.items()], len(cells) - len(shown)
+    return [(_reported_name_of_cell(release, cell), names) for cell, names in where.items()], len(cells) - len(shown)
 
 
-def _cell_in_words(release: Release, cell: int) -> str:
+def _reported_name_of_cell(release: Release, cell: int) -> str:
     codes = zip(release.table.codes_of(cell).items(), release.table.codes, strict=True)
     told = [f"{d} {code}" for (d, code), known in codes if code != known[0] or d == "indicator"]
     return ", ".join(told) or "the total of all"
@@ -113,13 +113,13 @@ def _cell_in_words(release: Release, cell: int) -> str:
 # ---------------------------------------------------------------- the picture
 
 
-def clusters_picture(
+def clusters_drawn_in_report(
     parts: tuple[Part, ...], names: tuple[tuple[str, ...], ...], shared: dict[tuple[str, str], int]
 ) -> str:
     """Draw tables as nodes and shared cells as edges, a ring for each cluster of several tables."""
     size = {part.name: part.table.n_cells for part in parts}
     several = [cluster for cluster in names if len(cluster) > 1]
-    drawn = [_ring_of_cluster(cluster, size, shared) for cluster in several]
+    drawn = [_drawing_of_cluster_ring(cluster, size, shared) for cluster in several]
     x = y = row = width = 0.0
     placed = []
     for body, w, h in drawn:
@@ -141,7 +141,7 @@ def clusters_picture(
     )
 
 
-def _ring_of_cluster(
+def _drawing_of_cluster_ring(
     cluster: tuple[str, ...], size: dict[str, int], shared: dict[tuple[str, str], int]
 ) -> tuple[str, float, float]:
     """Draw one cluster: its tables on a ring in the order of the publication. Returns the drawing and its size."""

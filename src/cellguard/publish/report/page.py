@@ -19,10 +19,10 @@ from cellguard.nouns.release import Intervals, Suppression
 from cellguard.nouns.table import Table
 from cellguard.publish.report import pictures
 from cellguard.publish.report.content import Content
-from cellguard.publish.report.grid import views_of
-from cellguard.publish.report.linked import anchor, linked
+from cellguard.publish.report.grid import grids_of_report
+from cellguard.publish.report.linked import anchor_in_report, linked_tables_in_report
 
-__all__ = ["render", "write_report"]
+__all__ = ["render_report", "write_report"]
 
 _KINDS = {
     "published": "published as it is",
@@ -38,11 +38,11 @@ _COLUMNS = {"method": "method"} | {name: heading for name, heading in HEADINGS.i
 
 def write_report(path: str | Path, content: Content, *, public: bool) -> None:
     """Write a report, atomically."""
-    write_text(path, render(content, public=public))
+    write_text(path, render_report(content, public=public))
 
 
 @cache
-def _template() -> Any:
+def _report_template() -> Any:
     from jinja2 import Environment, PackageLoader
 
     environment = Environment(
@@ -56,7 +56,7 @@ def _template() -> Any:
     return environment.get_template("report.html")
 
 
-def render(content: Content, *, public: bool) -> str:
+def render_report(content: Content, *, public: bool) -> str:
     """Return the report as one page of HTML.
 
     Parameters
@@ -66,7 +66,7 @@ def render(content: Content, *, public: bool) -> str:
     """
     release, table = content.release, content.release.table
     method, audit = METHODS[content.method or release.method], content.audit
-    grids = list(views_of(content, public=public))
+    grids = list(grids_of_report(content, public=public))
     used = {cell.kind for grid in grids for _, line in grid.rows for cell in line}
     facts: dict[str, Any] = {
         "title": content.title,
@@ -77,33 +77,33 @@ def render(content: Content, *, public: bool) -> str:
         "cells": table.n_cells,
         "relations": table.n_relations,
         "attackers": max(len(table.attackers), 1),
-        "parts": pictures.shares(_shares_of_cells(content, public=public)),
+        "parts": pictures.drawing_of_shares(_reported_shares_of_cells(content, public=public)),
         "grids": grids,
         "legend": {kind: text for kind, text in _KINDS.items() if kind in used},
         "versions": dict(content.versions) if not public else {"cellguard": content.versions.get("cellguard", "")},
-        "published_extra": _published_extra(content),
+        "published_extra": _method_facts_in_report(content),
         "checked": None if audit is None else audit.checked,
         "ranged": method.by_ranges,
         "covers": None if audit is None else coverage(audit),
         "verdict": None if audit is None else audit.verdict,
     }
-    facts |= linked(content, public=public)
+    facts |= linked_tables_in_report(content, public=public)
     if not public:
-        facts |= _internal_facts(content)
-    return str(_template().render(facts))
+        facts |= _facts_of_internal_report(content)
+    return str(_report_template().render(facts))
 
 
-def _published_extra(content: Content) -> dict[str, str]:
+def _method_facts_in_report(content: Content) -> dict[str, str]:
     """Return what is published about the method itself: the base and the step of rounding."""
     base, told = content.release.summary().get("base"), content.release.published_with()
     if base is None:
         return {}
     out = {"base": figure(base, 6) if isinstance(base, float) else ", ".join(figure(b, 6) for b in base)}
     out |= {"step": str(told["step"])} if "step" in told else {}
-    return out | ({"at its nearest multiple": _kept_in_words(told["keep"])} if "keep" in told else {})
+    return out | ({"at its nearest multiple": _reported_keep(told["keep"])} if "keep" in told else {})
 
 
-def _kept_in_words(keep: Sequence[Any]) -> str:
+def _reported_keep(keep: Sequence[Any]) -> str:
     """Say what was kept in words: the total, margins by their dimensions, cells by their codes."""
     names = []
     for entry in keep:
@@ -114,7 +114,7 @@ def _kept_in_words(keep: Sequence[Any]) -> str:
     return "; ".join(names)
 
 
-def _shares_of_cells(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
+def _reported_shares_of_cells(content: Content, *, public: bool) -> list[tuple[str, int, str]]:
     """Say how the cells divide into published, withheld and changed ones."""
     release, n = content.release, content.release.table.n_cells
     if isinstance(release, Suppression):
@@ -132,43 +132,46 @@ def _shares_of_cells(content: Content, *, public: bool) -> list[tuple[str, int, 
 # ---------------------------------------------------------------- internal
 
 
-def _internal_facts(content: Content) -> dict[str, Any]:
+def _facts_of_internal_report(content: Content) -> dict[str, Any]:
     table, audit, flags = content.release.table, content.audit, content.release.table.flags
     rules = [] if flags is None else zip(flags.names, flags.reasons, flags.counts().values(), strict=True)
     out: dict[str, Any] = {
         "asked": dict(content.asked),
         "rules": list(rules),
         "sensitive": int(table.sensitive.sum()),
-        "by_dimension": list(_by_dimension(table)),
-        "result": _result_in_words(content),
-        "loss": _loss_in_words(content),
+        "by_dimension": list(_sensitive_bars_in_report(table)),
+        "result": _reported_result(content),
+        "loss": _reported_loss(content),
         "seconds": {name: f"{s:.2f}" for name, s in content.seconds.items()},
-        "comparison": None if content.comparison is None else _comparison_rows(content.comparison),
+        "comparison": None if content.comparison is None else _reported_comparison(content.comparison),
         "columns": _COLUMNS,
-        "attack": {} if content.attack is None else _attack_in_words(content.attack),
-        "attack_picture": _attack_picture(content.attack),
+        "attack": {} if content.attack is None else _reported_attack(content.attack),
+        "attack_picture": _drawing_of_reported_attack(content.attack),
     }
     if audit is not None:
         out["audit"] = {**audit.summary(), "seconds": f"{audit.seconds:.2f}"}
-        bounded = any(np.isfinite(f.high - f.low).any() for f in pictures.measured(audit))
+        bounded = any(np.isfinite(f.high - f.low).any() for f in pictures.reported_findings(audit))
         if bounded and audit.checked and audit.ranges_exact:
-            out["ranges"] = pictures.ranges(table, audit)
-            out["positions"] = pictures.positions(table, audit)
-            out["judged"] = len(audit.findings) - len(pictures.measured(audit))
+            out["ranges"] = pictures.drawing_of_ranges(table, audit)
+            out["positions"] = pictures.drawing_of_positions(table, audit)
+            out["judged"] = len(audit.findings) - len(pictures.reported_findings(audit))
     return out
 
 
-def _by_dimension(table: Table) -> Iterator[tuple[str, str]]:
+def _sensitive_bars_in_report(table: Table) -> Iterator[tuple[str, str]]:
     """Draw how many sensitive cells each code of each dimension has; totals are left out."""
     cells = table.sensitive_cells
     for d, name in enumerate(table.dimensions if len(cells) else ()):
         counts = np.bincount(table.coordinates[cells, d], minlength=len(table.codes[d]))
         order = [i for i in np.argsort(-counts, kind="stable").tolist() if i and counts[i]][:15]
         if order:
-            yield name, pictures.bars({table.codes[d][i]: float(counts[i]) for i in order}, "sensitive cells")
+            yield (
+                name,
+                pictures.drawing_of_bars({table.codes[d][i]: float(counts[i]) for i in order}, "sensitive cells"),
+            )
 
 
-def _result_in_words(content: Content) -> dict[str, str]:
+def _reported_result(content: Content) -> dict[str, str]:
     release = content.release
     proven = isfinite(release.gap)
     out = {"status": str(release.status).replace("_", " "), "objective": figure(release.objective)}
@@ -181,7 +184,7 @@ def _result_in_words(content: Content) -> dict[str, str]:
     return out | ({"remark": release.explanation} if release.explanation else {})
 
 
-def _loss_in_words(content: Content) -> dict[str, dict[str, str]]:
+def _reported_loss(content: Content) -> dict[str, dict[str, str]]:
     names = {"abs_mean": "mean", "abs_max": "largest", "pct_mean": "mean, %", "pct_max": "largest, %"}
     return {
         group: {shown: figure(figures[key]) for key, shown in names.items()}
@@ -190,7 +193,7 @@ def _loss_in_words(content: Content) -> dict[str, dict[str, str]]:
     }
 
 
-def _comparison_rows(comparison: Any) -> list[dict[str, str]]:
+def _reported_comparison(comparison: Any) -> list[dict[str, str]]:
     """Return the figures of each method: those that stand below others have one decimal."""
     rows = [{name: row.get(name, "") for name in _COLUMNS} for row in comparison.rows]
     return [
@@ -199,14 +202,14 @@ def _comparison_rows(comparison: Any) -> list[dict[str, str]]:
     ]
 
 
-def _attack_in_words(attack: Any) -> dict[str, str]:
+def _reported_attack(attack: Any) -> dict[str, str]:
     told = {key: value for key, value in attack.summary().items() if isinstance(value, bool | int | float | str)}
     return {str(key).replace("_", " "): figure(value) for key, value in told.items()}
 
 
-def _attack_picture(attack: Any) -> str:
+def _drawing_of_reported_attack(attack: Any) -> str:
     """Draw how far the intruder's estimates were from the truth, class by class."""
     shares = getattr(attack, "distribution", None)
     if not isinstance(shares, Mapping):
         return ""
-    return pictures.bars({f"{name} %": float(v) for name, v in shares.items()}, "per cent of the estimates")
+    return pictures.drawing_of_bars({f"{name} %": float(v) for name, v in shares.items()}, "per cent of the estimates")

@@ -10,9 +10,9 @@ from cellguard._types import FloatArray
 from cellguard.check.audit import Audit, Finding
 from cellguard.nouns.attacker import EXTERNAL
 from cellguard.nouns.table import Table
-from cellguard.publish.report.drawing import Axis, Canvas, text_width
+from cellguard.publish.report.drawing import Axis, Canvas, text_width_in_drawing
 
-__all__ = ["bars", "measured", "positions", "ranges", "shares"]
+__all__ = ["drawing_of_bars", "drawing_of_positions", "drawing_of_ranges", "drawing_of_shares", "reported_findings"]
 
 PRIMARY, SECONDARY, CHANGED, SAFE = "#c8553d", "#e0a526", "#3a7ca5", "#5b8c5a"
 _LIMIT = 150.0
@@ -21,7 +21,7 @@ _ROW = 25.0
 """The height of a line of a list."""
 
 
-def short_label(table: Table, cell: int) -> str:
+def cell_label_in_report(table: Table, cell: int) -> str:
     """Name a cell by its codes alone, totals left out."""
     if not table.dimensions:
         return f"cell {cell}"
@@ -30,11 +30,14 @@ def short_label(table: Table, cell: int) -> str:
     return text if len(text) <= 44 else text[:43] + "…"
 
 
-def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
+def drawing_of_ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     """Draw what attackers can compute of the sensitive cells, against what they must not: the tightest cells first."""
-    rows = sorted((row for found in measured(audit) for row in _tightest(table, found, most)), key=lambda row: row[:2])
+    rows = sorted(
+        (row for found in reported_findings(audit) for row in _tightest_ranges_in_drawing(table, found, most)),
+        key=lambda row: row[:2],
+    )
     rows = rows[:most]
-    top, left = 34.0, 14 + max((text_width(row[1]) for row in rows), default=0.0)
+    top, left = 34.0, 14 + max((text_width_in_drawing(row[1]) for row in rows), default=0.0)
     bottom = top + _ROW * len(rows)
     canvas = Canvas(912, bottom + 44, "what an attacker can compute of the sensitive cells")
     canvas.legend([("what an attacker can compute", CHANGED), ("must stay possible", SECONDARY)], 16)
@@ -56,12 +59,14 @@ def ranges(table: Table, audit: Audit, *, most: int = 30) -> str:
     return canvas.svg()
 
 
-def measured(audit: Audit) -> list[Finding]:
+def reported_findings(audit: Audit) -> list[Finding]:
     """Return the findings with exact ranges: of respondents only verdicts are computed."""
     return [found for found in audit.findings if not found.attacker.derived]
 
 
-def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str, float, float, float, float]]:
+def _tightest_ranges_in_drawing(
+    table: Table, found: Finding, most: int
+) -> list[tuple[float, str, float, float, float, float]]:
     """Return the cells of one attacker with the least to spare: slack, label, range and levels in per cent."""
     a = table.values[found.cells]
     size = np.where(a != 0, np.abs(a), np.maximum(found.levels.sliding, 1e-100))  # a zero is measured by its width
@@ -71,14 +76,14 @@ def _tightest(table: Table, found: Finding, most: int) -> list[tuple[float, str,
     chosen = np.argsort(slack, kind="stable")[:most]
     columns = (x[chosen].tolist() for x in (slack, low, high, down, up))
     whose = "" if found.attacker.name == EXTERNAL.name else f", {found.attacker.name}"
-    labels = [short_label(table, int(c)) + whose for c in found.cells[chosen]]
+    labels = [cell_label_in_report(table, int(c)) + whose for c in found.cells[chosen]]
     return [(s, label, lo, hi, d, u) for label, s, lo, hi, d, u in zip(labels, *columns, strict=True)]
 
 
-def positions(table: Table, audit: Audit) -> str:
+def drawing_of_positions(table: Table, audit: Audit) -> str:
     """Draw where the truth lies in the attackers' ranges: 0 is the lower end, 1 the upper."""
     place: list[FloatArray] = [np.zeros(0)]
-    for found in measured(audit):
+    for found in reported_findings(audit):
         width = found.high - found.low
         fits = np.isfinite(width) & (width > 0)
         place.append((table.values[found.cells][fits] - found.low[fits]) / width[fits])
@@ -86,7 +91,7 @@ def positions(table: Table, audit: Audit) -> str:
     counts, ends = np.histogram(np.clip(np.concatenate(place), 0.0, 1.0), bins=20, range=(0.0, 1.0))
     canvas = Canvas(595, 268, f"{y} by {x}")
     most = max(int(counts.max()), 1)
-    across = Axis((0.0, 1.0), (28 + text_width(f"{most:,}"), 583))
+    across = Axis((0.0, 1.0), (28 + text_width_in_drawing(f"{most:,}"), 583))
     up = Axis((0, most), (224, 26), whole=True)
     for count, low, high in zip(counts.tolist(), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         if count:
@@ -96,12 +101,12 @@ def positions(table: Table, audit: Audit) -> str:
     return canvas.svg()
 
 
-def bars(figures: Mapping[str, float], x: str) -> str:
+def drawing_of_bars(figures: Mapping[str, float], x: str) -> str:
     """Draw a bar for each of the first 20 names, in the order given."""
     rows = [(n if len(n) <= 40 else n[:39] + "…", v) for n, v in list(figures.items())[:20]]
     labels = [f"{value:,.3g}" for _, value in rows]
-    left = 14 + max((text_width(name) for name, _ in rows), default=0.0)
-    room = 14 + max((text_width(label, 11) for label in labels), default=0.0)
+    left = 14 + max((text_width_in_drawing(name) for name, _ in rows), default=0.0)
+    room = 14 + max((text_width_in_drawing(label, 11) for label in labels), default=0.0)
     bottom = 6 + _ROW * len(rows)
     canvas = Canvas(518, bottom + 44, x)
     across = Axis((0, max((v for _, v in rows), default=0.0) or 1.0), (left, canvas.width - room), whole=True)
@@ -114,7 +119,7 @@ def bars(figures: Mapping[str, float], x: str) -> str:
     return canvas.svg()
 
 
-def shares(parts: Sequence[tuple[str, int, str]]) -> str:
+def drawing_of_shares(parts: Sequence[tuple[str, int, str]]) -> str:
     """Draw how the cells divide: one bar, a piece for each part with its name and share."""
     total = max(sum(count for _, count, _ in parts), 1)
     canvas = Canvas(912, 116, "how the cells divide")

@@ -33,28 +33,30 @@ def content(release) -> Content:
 
 
 def test_index_clusters_and_where_a_withheld_cell_stands(release):
-    facts = linked(content(release), public=True)
+    facts = linked_tables_in_report(content(release), public=True)
     assert [row["name"] for row in facts["index"]] == ["by sector", "by size", "apart"]
     assert [row["cluster"] for row in facts["index"]] == [1, 1, 2]
     assert ("region S", ["by sector", "by size"]) in facts["standing"]
-    page = render(content(release), public=True)
+    page = render_report(content(release), public=True)
     assert "3 tables in 2 clusters" in page
     for row in facts["index"]:
         assert page.count(f'id="{row["anchor"]}"') == 1
 
 
 def test_the_public_version_tells_no_primary(release):
-    public, internal = (linked(content(release), public=p)["index"][0]["figures"] for p in (True, False))
+    public, internal = (
+        linked_tables_in_report(content(release), public=p)["index"][0]["figures"] for p in (True, False)
+    )
     assert set(public) == {"cells", "withheld"}
     assert int(internal["primary"]) + int(internal["secondary"]) == int(public["withheld"])
 
 
 def test_the_picture_has_a_node_for_each_table_and_a_line_for_what_is_shared(release):
-    picture = linked(content(release), public=True)["clusters_picture"]
+    picture = linked_tables_in_report(content(release), public=True)["clusters_picture"]
     assert picture.count("<circle") == 2
     assert "by sector and by size: 4 cells" in picture
     assert "1 table shares nothing" in picture
-    assert picture == linked(content(release), public=True)["clusters_picture"]
+    assert picture == linked_tables_in_report(content(release), public=True)["clusters_picture"]
 
 
 def test_a_cluster_of_many_tables_is_drawn_by_its_largest():
@@ -71,4 +73,4 @@ def test_a_cluster_of_many_tables_is_drawn_by_its_largest():
 
 def test_a_single_table_has_none_of_it():
     table = cg.Table.from_leaves({"r": ["a", "b", "c"]}, [3, 4, 5], sensitive=[1], lower=1, upper=1)
-    assert linked(content(cg.suppress(table, method="heuristic", rounds=1)), public=True) == {}
+    assert linked_tables_in_report(content(cg.suppress(table, method="heuristic", rounds=1)), public=True) == {}

@@ -11,8 +11,8 @@ import pytest
 import cellguard as cg
 from cellguard.data.examples import salazar2004_figure1
 from cellguard.nouns.release import Status, Suppression
-from cellguard.publish.report import Content, render
-from cellguard.publish.report.grid import views_of
+from cellguard.publish.report import Content, render_report
+from cellguard.publish.report.grid import grids_of_report
 
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 
@@ -67,7 +67,7 @@ def texts_of(page):
 @pytest.mark.parametrize("public", [True, False], ids=["public", "internal"])
 def test_snapshot(content, public):
     """What a reader reads, line by line; pictures are compared by their words. Delete the file to renew it."""
-    page = re.sub(r"\(\d+\.\d\d s\)", "(0.00 s)", render(content, public=public))
+    page = re.sub(r"\(\d+\.\d\d s\)", "(0.00 s)", render_report(content, public=public))
     shown = "\n".join(texts_of(page).found) + "\n"
     path = SNAPSHOTS / ("public.txt" if public else "internal.txt")
     if not path.exists():
@@ -83,12 +83,14 @@ def test_ranges_that_were_only_judged_are_not_drawn_and_others_say_whose_they_ar
     people[1] = replace(people[1], derived=True)
     release = replace(content.release, table=table.with_(attackers=(cg.Attacker(name="external"), *people)))
     told = replace(content, release=release, audit=cg.audit(release, exact=True))
-    words = texts_of(render(told, public=False)).found
+    words = texts_of(render_report(told, public=False)).found
     place = words.index("Ranges of sensitive cells against their levels, the tightest first")
     labels = [word for word in words[place:] if "II · C" in word]
     assert sorted(labels) == ["II · C", "II · C, bank"]
     assert any("of 1 respondent only the verdict is computed" in word for word in words)
-    notes = [c.note for g in views_of(told, public=False) for _, line in g.rows for c in line if "Range" in c.note]
+    notes = [
+        c.note for g in grids_of_report(told, public=False) for _, line in g.rows for c in line if "Range" in c.note
+    ]
     assert any("Range against bank: " in note for note in notes)
     assert not any("Range against insider" in note for note in notes)
     assert any(note.endswith("Not shown safe against insider 1") for note in notes)
@@ -96,23 +98,23 @@ def test_ranges_that_were_only_judged_are_not_drawn_and_others_say_whose_they_ar
 
 @pytest.mark.parametrize("public", [True, False])
 def test_same_content_same_bytes(content, public):
-    assert render(content, public=public) == render(content, public=public)
+    assert render_report(content, public=public) == render_report(content, public=public)
 
 
 @pytest.mark.parametrize("public", [True, False])
 def test_one_file_without_network(content, public):
-    page = render(content, public=public)
+    page = render_report(content, public=public)
     assert all(link.startswith("#") for link in texts_of(page).links)
     assert not re.search(r"url\((?!#)", page)
     assert "default-src 'none'" in page
 
 
 def test_titles_are_escaped(content):
-    assert "Investments &lt;&amp;&gt;" in render(content, public=True)
+    assert "Investments &lt;&amp;&gt;" in render_report(content, public=True)
 
 
 def test_public_version_shows_no_level_range_rule_cost_or_time(content):
-    written = render(content, public=True)
+    written = render_report(content, public=True)
     own, _, rest = written.partition('<details id="each-word">')  # the manual's page is the same in every report
     page = " ".join(texts_of(own + rest.partition("</details>")[2]).found)
     page = page.replace("its protection levels", "").replace("as its levels ask", "").replace("Which levels", "")
@@ -123,17 +125,17 @@ def test_public_version_shows_no_level_range_rule_cost_or_time(content):
     hidden = set(table.values[release.suppressed].tolist()) - set(table.values[~release.suppressed].tolist())
     assert content.release.cost not in shown
     for value in hidden:
-        cells = [c.text for g in views_of(content, public=True) for _, line in g.rows for c in line]
+        cells = [c.text for g in grids_of_report(content, public=True) for _, line in g.rows for c in line]
         assert f"{value:g}" not in cells
 
 
 def test_public_version_has_no_notes_on_cells(content):
-    assert "title=" not in render(content, public=True)
-    assert "true value" in render(content, public=False)
+    assert "title=" not in render_report(content, public=True)
+    assert "true value" in render_report(content, public=False)
 
 
 def test_grid_has_every_cell_once_with_its_kind(content):
-    (grid,) = views_of(content, public=True)
+    (grid,) = grids_of_report(content, public=True)
     cells = [cell for _, line in grid.rows for cell in line]
     assert len(cells) == content.release.table.n_cells
     kinds = [cell.kind for cell in cells]
@@ -143,14 +145,14 @@ def test_grid_has_every_cell_once_with_its_kind(content):
 
 @pytest.mark.parametrize(("public", "marked"), [(True, True), (False, False)])
 def test_primary_and_secondary_are_told_apart_inside_or_on_request(content, public, marked):
-    (grid,) = views_of(replace(content, mark_primary=marked), public=public)
+    (grid,) = grids_of_report(replace(content, mark_primary=marked), public=public)
     kinds = [cell.kind for _, line in grid.rows for cell in line]
     assert (kinds.count("primary"), kinds.count("secondary")) == (1, 3)
 
 
 def test_rows_have_the_depth_of_their_codes():
     table = cg.Table.from_leaves({"region": {"North": ["N1", "N2"], "South": ["S1"]}}, [3, 4, 5])
-    (grid,) = views_of(Content(title="t", release=suppressed(table, [])), public=True)
+    (grid,) = grids_of_report(Content(title="t", release=suppressed(table, [])), public=True)
     assert [(head.code, head.depth, head.children) for head, _ in grid.rows] == [
         ("Total", 0, True), ("North", 1, True), ("N1", 2, False), ("N2", 2, False), ("South", 1, True), ("S1", 2, False),
     ]  # fmt: skip
@@ -160,14 +162,14 @@ def test_further_dimensions_become_slices():
     table = cg.Table.from_leaves(
         {"a": ["a1", "a2"], "b": ["b1", "b2"], "c": ["c1", "c2"]}, np.arange(8).reshape(2, 2, 2)
     )
-    grids = list(views_of(Content(title="t", release=suppressed(table, [])), public=True))
+    grids = list(grids_of_report(Content(title="t", release=suppressed(table, [])), public=True))
     assert [grid.title for grid in grids] == ["table: c Total", "table: c c1", "table: c c2"]
     assert grids[1].rows[1][1][1].text == "0"
 
 
 def test_a_table_without_dimensions_is_listed():
     table = cg.Table.from_equations([20, 50, 70], [[2, 0, 1]], sensitive=[0], lower=[4], upper=[4])
-    page = render(Content(title="t", release=suppressed(table, [0, 1])), public=True)
+    page = render_report(Content(title="t", release=suppressed(table, [0, 1])), public=True)
     assert "cell 0" in page
 
 
@@ -176,6 +178,6 @@ def test_every_kind_of_release_has_both_reports(method):
     release = getattr(cg, method)(salazar2004_figure1(), **({"base": 30.0} if method in ("round", "perturb") else {}))
     content = Content(title="t", release=release, audit=release.audit(exact=True))
     for public in (True, False):
-        page = render(content, public=public)
+        page = render_report(content, public=public)
         assert page.count('<table class="cells">') == 1
     assert "Information loss" in page
