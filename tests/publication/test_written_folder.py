@@ -10,9 +10,9 @@ import pytest
 
 from builders import REGIONS, rows_of, write_columns, write_job
 from cellguard.cli import main
-from cellguard.publish.flags import flagged
+from cellguard.publish.flags import flagged_by_job
 from cellguard.publish.read import read_job
-from cellguard.publish.tables import tabulated
+from cellguard.publish.tables import tabulated_by_job
 from cellguard.web.released import published_cells
 
 
@@ -157,7 +157,7 @@ def test_what_one_indicator_of_a_file_tells_too_much_is_found(wide, tmp_path, ca
 def test_the_page_reads_each_indicator_from_its_columns(wide):
     public = protect_wide(wide, "suppress")
     file = read_job(wide / "job.toml")
-    table = flagged(tabulated(file), file)
+    table = flagged_by_job(tabulated_by_job(file), file)
     shown, _ = published_cells(table, public, file.job)
     rows = rows_of(public / "cells.csv")
     for part in table.parts:

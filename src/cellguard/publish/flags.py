@@ -77,7 +77,7 @@ def _publication_flagged_by_job(job: Job, parts: Sequence[Part]) -> Table:
     wrong = [mistake for entry in job.rules for mistake in _unknown_codes_of_rule_section(entry, parts)]
     try:
         PublicationError.refuse(wrong)
-        local = [(part, _made_rules(_local_rules(job.rules, part), part.table)) for part in parts]
+        local = [(part, _rules_of_sections(_rule_sections_for_part(job.rules, part), part.table)) for part in parts]
         ruled = publication_parts_with_rules(local, lower_ratio=job.levels.lower_ratio)
     except CellguardError as error:
         raise PublicationError.of([error, *misfits_of_job_tables(parts, job)]) from None

@@ -61,10 +61,10 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     if not len(rows):
         raise error_of_empty_population(path, entry, entry.title, given)
     lines = rows + 2  # the first line names the columns
-    dims, wrong = _trees(path, frame, entry, job, next(iter(values.values())), hierarchy)
-    wrong += _wrong_codes(path, frame, dims, lines)
-    wrong += _wrong_numbers(path, frame, list(values.values()), about, lines)
-    period, dated = _period_of_file(path, frame, [*wanted, *entry.where], lines)
+    dims, wrong = _hierarchies_of_ready_file(path, frame, entry, job, next(iter(values.values())), hierarchy)
+    wrong += _wrong_codes_in_ready_file(path, frame, dims, lines)
+    wrong += _wrong_numbers_in_ready_file(path, frame, list(values.values()), about, lines)
+    period, dated = _period_of_ready_file(path, frame, [*wanted, *entry.where], lines)
     PublicationError.refuse([*wrong, *dated])
     parts = []
     sheet = entry.title if _fit_beside(own.values(), list(values.values())) else ""
@@ -94,7 +94,7 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
                 source=path.name,
                 sheet=sheet,
                 column=value,
-                lines=_lines_of_cells(table, frame, lines),
+                lines=_lines_of_ready_cells(table, frame, lines),
             )
         )
     PublicationError.refuse(wrong)
@@ -108,7 +108,7 @@ def _fit_beside(codes: Iterable[str], values: Sequence[str]) -> bool:
     return len(values) > 1 and len(set(names)) == len(names)
 
 
-def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:
+def _ready_rows_of_population(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[Mapping[str, Any], IntArray]:
     """Return the rows of the part of the population, where the file has more than that, and their numbers."""
     n = len(next(iter(given.values()))) if given else 0
     keep = np.ones(n, bool)
@@ -233,7 +233,7 @@ def _is_number_in_ready_file(text: Any) -> bool:
         return False
 
 
-def _period_of_file(
+def _period_of_ready_file(
     path: Path, frame: Mapping[str, Any], taken: Sequence[str], lines: IntArray
 ) -> tuple[str, list[CellguardError]]:
     """Return the one period of a file, as far as a column tells it; the line where a second one begins is told."""

@@ -142,8 +142,8 @@ def run(
 
 def _steps_of_job_done(file: JobFile, work: _Run, *, allow_unsafe: bool) -> Outcome:
     """Do the steps of a job."""
-    table = work.step("tabulate", lambda: tabulated(file))
-    table = work.step("flag", lambda: flagged(table, file))
+    table = work.step("tabulate", lambda: tabulated_by_job(file))
+    table = work.step("flag", lambda: flagged_by_job(table, file))
     empty = int(empty_cells_of_table(table).sum())
     without = f", {empty:,} without data" if empty else ""
     work.progress.note(f"{table.n_cells:,} cells, {int(table.sensitive.sum()):,} sensitive{without}")
@@ -191,7 +191,7 @@ def _protected_in_run(table: Table, file: JobFile, work: _Run) -> Release:
     from joblib import parallel_config
 
     with parallel_config(n_jobs=file.job.limits.threads), cluster_releases_kept_by(_Clusters(work)):
-        return protected(table, file.job, work.progress.tell)
+        return protected_by_job(table, file.job, work.progress.tell)
 
 
 class _Clusters:

@@ -150,8 +150,8 @@ def _publication_parts_of_job(file: JobFile) -> list[Part]:
     wrong += wrong_population_codes(parts, job, partial(_hierarchy_of_dimension_section, file), unread)
     parts = _dated_parts_of_job(parts)
     if wrong:
-        certain = [part for part in parts if _means_what_it_says(part, file, unread)]
-        raise PublicationError.of([*wrong, *misfits(certain, job)])
+        certain = [part for part in parts if _totals_mean_what_job_says(part, file, unread)]
+        raise PublicationError.of([*wrong, *misfits_of_job_tables(certain, job)])
     for name, before in sheets_sharing_a_file([part.name for part in parts]):
         text = f"tables {before!r} and {name!r} would be written to one file, {file_name_of_sheet(name)}."
         raise InputError(text, hint="give one of them another name.")

@@ -297,12 +297,12 @@ def test_tables_of_different_periods(folder):
         (folder / f"{name}.csv").write_text("\n".join(dated) + "\n")
     told = r"'by sector' \(sector.csv, line 2\) is about 2023, 'by size' \(size.csv, line 2\) about 2024"
     with pytest.raises(CellguardError, match=told):
-        flagged(tabulated(job(folder)), job(folder))
+        flagged_by_job(tabulated_by_job(job(folder)), job(folder))
     lines = (folder / "size.csv").read_text().splitlines()
     again = [line.replace(",2024", ",2023") for line in lines[1:]]
     (folder / "size.csv").write_text("\n".join([*lines, *again]) + "\n")
     with pytest.raises(CellguardError, match=r"size.csv: line 23: column 'TIME_PERIOD' has 2 periods"):
-        tabulated(job(folder))
+        tabulated_by_job(job(folder))
     one = job(
         folder, change=lambda t: t.replace("total = {{region", "total = {region").replace(
             "total = {region", 'where = {TIME_PERIOD = "2023"}\ntotal = {region')
@@ -331,7 +331,7 @@ value = "turnover"
     )
     told = r"'a' is the total of 'odd' \(size.csv, line 2\) and an inner code of 'by sector' \(sector.csv, line 3\)"
     with pytest.raises(CellguardError, match=told):
-        flagged(tabulated(one), one)
+        flagged_by_job(tabulated_by_job(one), one)
 
 
 def test_codes_that_no_table_has_are_refused_in_rules(folder):

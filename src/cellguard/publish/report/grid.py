@@ -30,7 +30,7 @@ def _cells_of_report(content: Content, *, public: bool) -> list[Cell]:
     texts, kinds = texts_of_released_cells(release, mark_primary=content.primaries_shown or not public)
     if public:
         return [Cell(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-    truth, notes = figures_of_table(release.table, release.table.values), _notes_of_cells(content)
+    truth, notes = figures_of_table(release.table, release.table.values), _notes_on_report_cells(content)
     withheld = isinstance(release, Suppression)
     shown = [
         text if text == true or kind == "empty" else true if withheld else f"{text} ({true})"
@@ -56,7 +56,7 @@ def _notes_on_report_cells(content: Content) -> list[str]:
                 if np.isfinite(low) and np.isfinite(high):
                     limits = f"{figure_with_decimals(low)} to {figure_with_decimals(high)}"
                     notes[cell] += f". Range against {found.attacker.name}: {limits}"
-        for cell, told in _respondents_in_words(table, content.audit):
+        for cell, told in _respondents_in_report_notes(table, content.audit):
             notes[cell] += f". {told}"
     return notes
 

@@ -46,7 +46,7 @@ def linked_tables_in_report(content: Content, *, public: bool) -> dict[str, Any]
         return {}
     _, names = clusters(release.table, parts)
     shared = cells_shared_in_publication(parts)
-    standing, more = _cells_in_several_tables(release, parts)
+    standing, more = _shared_cells_in_report(release, parts)
     return {
         "several_indicators": len({part.indicator for part in parts}) > 1,
         "index": _rows_of_report_index(release, parts, names, public=public and not content.primaries_shown),

@@ -52,7 +52,7 @@ def _report_template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["number"] = figure_with_decimals
-    environment.filters["anchor"] = anchor
+    environment.filters["anchor"] = anchor_in_report
     return environment.get_template("report.html")
 
 

@@ -7,8 +7,8 @@ import pytest
 
 import cellguard as cg
 from cellguard.nouns.publication import Part, Publication, cells_shared_in_publication
-from cellguard.publish.report import Content, render
-from cellguard.publish.report.linked import clusters_picture, linked
+from cellguard.publish.report import Content, render_report
+from cellguard.publish.report.linked import clusters_drawn_in_report, linked_tables_in_report
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_cluster_of_many_tables_is_drawn_by_its_largest():
         for k in range(70)
     }
     found = Publication.of(tables)
-    picture = clusters_picture(found.parts, found.clusters, cells_shared_in_publication(found.parts))
+    picture = clusters_drawn_in_report(found.parts, found.clusters, cells_shared_in_publication(found.parts))
     assert picture.count("<circle") == 60
     assert "and 10 smaller tables" in picture
     assert max(map(int, re.findall(r'viewBox="0 0 (\d+)', picture))) < 2000
