@@ -17,10 +17,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
+from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, was_interrupted
 from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
 from cellguard.cli._start import start_quickly
-from cellguard.exceptions import CellguardError, InternalError, where_it_happened
+from cellguard.exceptions import CellguardError, InternalError, place_of_error
 from cellguard.methods.registry import METHODS
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -67,10 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _app(verb)(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         if stop.code == INTERRUPTED:
-            return interrupted()
+            return exit_code_of_interrupt()
         return 0 if stop.code == 0 else 1
     except KeyboardInterrupt:
-        return interrupted()
+        return exit_code_of_interrupt()
     except NoSafeReleaseError as stop:
         if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
             print_json(stop.summary)
@@ -86,8 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
         if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
-            return interrupted()
-        return _internal(InternalError(where_it_happened(error)), error, as_json)
+            return exit_code_of_interrupt()
+        return _internal(InternalError(place_of_error(error)), error, as_json)
     return 0
 
 

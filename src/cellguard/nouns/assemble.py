@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine.numbers.multiples import without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
 from cellguard.nouns.cross import with_relations_of_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import additive
@@ -53,7 +53,7 @@ def _codes_of_crossing(
     hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]
 ) -> list[IntArray]:
     named = [crossing] if isinstance(crossing, str) else list(crossing)
-    require_there("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
+    raise_if_missing("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
     deepest = crossing if isinstance(crossing, Mapping) else {}
     block = []
     for name, h in hierarchies.items():
@@ -183,7 +183,7 @@ def cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> str:
 
 
 def _column_named(given: Mapping[str, Any], name: str) -> Any:
-    require_there("column", [name], given)
+    raise_if_missing("column", [name], given)
     return given[name]
 
 

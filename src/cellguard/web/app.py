@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from cellguard import __version__
-from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, where_it_happened
+from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, place_of_error
 from cellguard.web import api, results, views
 from cellguard.web.places import Root
 from cellguard.web.projects import Projects
@@ -94,5 +94,5 @@ def _too_large(_: Request, __: Exception) -> JSONResponse:
 
 def _internal_fault(_: Request, error: Exception) -> JSONResponse:
     """Answer to a fault of ours: its kind and place, never its text, which could hold a value."""
-    told = InternalError(where_it_happened(error))
+    told = InternalError(place_of_error(error))
     return JSONResponse({"message": told.message, "hint": told.hint}, status_code=500)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.plain import plain
-from cellguard.exceptions import CellguardError, where_it_happened
+from cellguard.exceptions import CellguardError, place_of_error
 from cellguard.publish.progress import Progress
 
 __all__ = ["main"]
@@ -80,7 +80,7 @@ def main(kind: str, path: str, limit_s: float) -> int:
     except MemoryError:
         lines.say(ended="failed", error={"message": "the memory of this machine is not enough.", "hint": None})
     except Exception as error:  # noqa: BLE001 - its text could hold a value
-        lines.say(ended="failed", error={"message": f"internal error: {where_it_happened(error)}", "hint": None})
+        lines.say(ended="failed", error={"message": f"internal error: {place_of_error(error)}", "hint": None})
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
+from cellguard.exceptions import ReleaseError, UnknownCodeError, raise_if_unknown
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Release
 
@@ -60,7 +60,7 @@ def asked_cells(
 ) -> Asked:
     """Choose the cells of an attack: at most so many, drawn by the seed; `positive` leaves out the others."""
     begin = time.perf_counter()
-    require_known("knowledge", knowledge, known, UnknownCodeError)
+    raise_if_unknown("knowledge", knowledge, known, UnknownCodeError)
     if not release.published:
         raise ReleaseError("there is no release to attack.")
     need = required_levels(release.table, attackers_of(release.table)[0])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cellguard._engine.counts import twoway
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import InputError, require_known
+from cellguard.exceptions import InputError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
@@ -61,7 +61,7 @@ class CountRule:
             if isinstance(value, bool) or value != int(value) or value < least:
                 raise InputError(f"{name} {value!r}: a whole number of at least {least} is needed.")
             object.__setattr__(self, name, int(value))
-        require_known("loss", self.loss, _LOSSES)
+        raise_if_unknown("loss", self.loss, _LOSSES)
 
     def sensitive(self, counts: FloatArray) -> BoolArray:
         """Return which counts are sensitive."""

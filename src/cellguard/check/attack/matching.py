@@ -36,7 +36,7 @@ from cellguard.check.attack.counts import (
     rule_of,
 )
 from cellguard.check.attack.sampling import sample
-from cellguard.exceptions import InputError, ReleaseError, require_known
+from cellguard.exceptions import InputError, ReleaseError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
@@ -178,8 +178,8 @@ def matching_attack(
     begin = time.perf_counter()
     rule = _rule_of_attack(suppression, rule)
     knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
-    require_known("knows", knows, KNOWLEDGE)
-    require_known("cells", cells, ("all", "primary"))
+    raise_if_unknown("knows", knows, KNOWLEDGE)
+    raise_if_unknown("cells", cells, ("all", "primary"))
     _check_pattern(suppression, rule)
     grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
     if grid is None and secret:

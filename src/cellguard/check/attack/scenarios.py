@@ -30,7 +30,7 @@ import numpy as np
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.attack.decimals import DecimalIntruder
 from cellguard.check.attack.intruder import Knowledge, ProgramIntruder
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_known
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_unknown
 from cellguard.nouns.release import Release
 
 __all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of"]
@@ -206,6 +206,6 @@ def knowledge_of(options: Mapping[str, Any]) -> Knowledge:
 
 def check_attack(scenario: str, replications: int) -> None:
     """Refuse a scenario that does not exist, and fewer than one replication."""
-    require_known("scenario", scenario, SCENARIOS, UnknownCodeError)
+    raise_if_unknown("scenario", scenario, SCENARIOS, UnknownCodeError)
     if replications < 1:
         raise InputError(f"replications {replications}: at least 1 is needed.")

@@ -16,7 +16,7 @@ from cellguard._engine.counts import twoway
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.attack.counts import KNOWLEDGE, CountAttack, CountRule, Grid, grid_of, require_counts, rule_of
-from cellguard.exceptions import InputError, require_known
+from cellguard.exceptions import InputError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 
 __all__ = ["WeighingAttack", "weighing_attack"]
@@ -75,7 +75,7 @@ def weighing_attack(
     rule = rule_of(suppression.table) if rule is None else rule
     if rule.loss != "cells":
         raise InputError(f"loss {rule.loss!r}: weighing is for a loss by cells.")
-    require_known("knows", knows, KNOWLEDGE)
+    raise_if_unknown("knows", knows, KNOWLEDGE)
     if not 0 < share < 1:
         raise InputError(f"share {share!r}: a number between 0 and 1 is needed.")
     grid = grid_of(suppression.table, suppression.suppressed)
