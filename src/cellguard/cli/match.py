@@ -80,11 +80,11 @@ def command(
 
 def _count_rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
     from cellguard.check.attack import CountRule
-    from cellguard.check.attack.counts import require_counts, rule_of
+    from cellguard.check.attack.counts import require_counts_for_matching, rule_attacker_knows
 
-    require_counts(table)
+    require_counts_for_matching(table)
     if minimum is None or width is None:
-        shown = rule_of(table)
+        shown = rule_attacker_knows(table)
         minimum, width = minimum or shown.minimum, width or shown.width
     return CountRule(minimum=minimum, width=width, **options)
 
@@ -93,7 +93,7 @@ def _suppression(
     table: Table, rule: CountRule, release: Path | None, resist: bool, seed: int
 ) -> tuple[Suppression, Callable[[Table], BoolArray] | None]:
     """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
-    from cellguard.check.attack.counts import grid_of
+    from cellguard.check.attack.counts import matching_grid_of
     from cellguard.check.read_release import read_release
     from cellguard.methods.suppress.resist import optimal_counts, resist_matching
     from cellguard.methods.suppress.verb import suppress
@@ -105,7 +105,7 @@ def _suppression(
         return given, None
     if resist:
         return resist_matching(table, rule, seed=seed or None), None
-    if grid_of(table, table.sensitive) is not None:
+    if matching_grid_of(table, table.sensitive) is not None:
         return optimal_counts(table, rule), None
 
     def algorithm(candidate: Table) -> Any:

@@ -14,7 +14,7 @@ from cellguard.exceptions import ReleaseError, UnknownCodeError, raise_if_unknow
 from cellguard.nouns.levels import Levels, attackers_of, required_levels
 from cellguard.nouns.release import Release
 
-__all__ = ["Asked", "MethodKnowledge", "asked_cells"]
+__all__ = ["Asked", "MethodKnowledge", "cells_under_attack"]
 
 
 class Asked(NamedTuple):
@@ -55,7 +55,7 @@ class MethodKnowledge:
         return 100.0 * float(which.sum()) / max(1, len(self.cells))
 
 
-def asked_cells(
+def cells_under_attack(
     release: Release, knowledge: str, known: Sequence[str], *, most: int, seed: int, positive: bool = False
 ) -> Asked:
     """Choose the cells of an attack: at most so many, drawn by the seed; `positive` leaves out the others."""
