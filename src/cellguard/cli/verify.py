@@ -46,12 +46,12 @@ def command(
         return
     if release_path is None:
         raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
-    from cellguard.check.witnesses import read_proofs, verify
+    from cellguard.check.witnesses import read_witnesses, verify
 
     start = time.perf_counter()
     with printing.only_json_on_stdout(as_json):
         release = asked.read(path, release_path)
-        proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=release.table.n_cells)
+        proofs, whole = ([], False) if witnesses is None else read_witnesses(witnesses, n_cells=release.table.n_cells)
         found = verify(release, proofs, integer=whole)
     accepted = found.accepted or (asked.allow_nothing_sensitive and not found.problems)
     summary = {
