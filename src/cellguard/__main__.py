@@ -9,24 +9,24 @@ __all__ = ["console"]
 
 def console() -> None:
     """Run the command line as a process of its own."""
-    from cellguard._interrupt import INTERRUPTED, interrupted, listen, was_interrupted
+    from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, listen_for_interrupt, was_interrupted
 
     try:
-        listen()
-        _keep_output()
+        listen_for_interrupt()
+        _guard_main_stdout()
         from cellguard.cli import main  # takes a while: Ctrl-C may come here too
 
         code = main()
     except BaseException as error:
         if not (isinstance(error, KeyboardInterrupt) or (was_interrupted() and not isinstance(error, SystemExit))):
             raise
-        code = interrupted()
+        code = exit_code_of_interrupt()
     if code == INTERRUPTED:
-        _leave(code)
+        _exit_main_process(code)
     sys.exit(code)
 
 
-def _keep_output() -> None:
+def _guard_main_stdout() -> None:
     """Let nobody but ourselves write to standard output.
 
     A solver's library prints where it stumbles, whatever it is told: a line among JSON, with a number of the table.
@@ -44,7 +44,7 @@ def _keep_output() -> None:
     os.close(nothing)
 
 
-def _leave(code: int) -> None:
+def _exit_main_process(code: int) -> None:
     """End the process now, after what was registered for its end.
 
     The interpreter remembers an interrupt that passed through ``exec``, and would end by the signal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-__all__ = ["BEST_KEPT", "INTERRUPTED", "interrupted", "listen", "was_interrupted"]
+__all__ = ["BEST_KEPT", "INTERRUPTED", "exit_code_of_interrupt", "listen_for_interrupt", "was_interrupted"]
 
 INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C ended: 128 and the number of the signal."""
@@ -15,12 +15,12 @@ _seen: list[int] = []
 """The signals that came: a library may turn the interrupt into an error of its own."""
 
 
-def listen() -> None:
+def listen_for_interrupt() -> None:
     """Remember, from now on, that Ctrl-C was pressed; it still raises KeyboardInterrupt."""
-    signal.signal(signal.SIGINT, _note)
+    signal.signal(signal.SIGINT, _note_interrupt)
 
 
-def _note(number: int, frame: object) -> None:
+def _note_interrupt(number: int, frame: object) -> None:
     del frame
     _seen.append(number)
     raise KeyboardInterrupt
@@ -31,7 +31,7 @@ def was_interrupted() -> bool:
     return bool(_seen)
 
 
-def interrupted() -> int:
+def exit_code_of_interrupt() -> int:
     """Say in one line that Ctrl-C ended the work, and return the exit code."""
     sys.stderr.write("cellguard: stopped by Ctrl-C.\n")
     sys.stderr.flush()

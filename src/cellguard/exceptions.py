@@ -26,8 +26,8 @@ from types import TracebackType
 
 __all__ = [
     "AdditivityError", "CellguardError", "FormatError", "InputError", "InternalError", "LevelError",
-    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "not_there", "require_known",
-    "require_there", "where_it_happened",
+    "PublicationError", "ReleaseError", "UnknownCodeError", "did_you_mean", "errors_of_missing", "place_of_error",
+    "raise_if_missing", "raise_if_unknown",
 ]  # fmt: skip
 
 
@@ -127,10 +127,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return "did you mean " + " or ".join(repr(n) for n in near) + "?" if near else None
 
 
-def require_known(what: str, word: object, known: Iterable[str], kind: type[CellguardError] = InputError) -> None:
+def raise_if_unknown(what: str, word: object, known: Iterable[str], kind: type[CellguardError] = InputError) -> None:
     """Refuse a word that is not one of those there are; the hint has the nearest one, or all of them.
 
-    >>> require_known("norm", "l3", ["l1", "l2"])
+    >>> raise_if_unknown("norm", "l3", ["l1", "l2"])
     Traceback (most recent call last):
     cellguard.exceptions.InputError: norm 'l3' is not known.
     Hint: known are l1, l2.
@@ -141,19 +141,19 @@ def require_known(what: str, word: object, known: Iterable[str], kind: type[Cell
         raise kind(f"{what} {word!r} is not known.", hint=near or f"known are {', '.join(words)}.")
 
 
-def require_there(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
+def raise_if_missing(what: str, names: Iterable[object], known: Collection[str], *, place: str = "") -> None:
     """Refuse the first name that is not there; the hint has the nearest one, or some of those that are.
 
-    >>> require_there("column", ["regoin"], ["region", "size"], place="firms.csv: ")
+    >>> raise_if_missing("column", ["regoin"], ["region", "size"], place="firms.csv: ")
     Traceback (most recent call last):
     cellguard.exceptions.UnknownCodeError: firms.csv: there is no column 'regoin'.
     Hint: did you mean 'region'?
     """
-    for error in not_there(what, names, known, place=place):
+    for error in errors_of_missing(what, names, known, place=place):
         raise error
 
 
-def not_there(
+def errors_of_missing(
     what: str, names: Iterable[object], known: Collection[str], *, place: str = ""
 ) -> Iterator[UnknownCodeError]:
     """Yield an error for each name that is not there, for who tells all of them at once."""
@@ -163,7 +163,7 @@ def not_there(
             yield UnknownCodeError(f"{place}there is no {what} {name!r}.", hint=did_you_mean(str(name), known) or some)
 
 
-def where_it_happened(error: BaseException) -> str:
+def place_of_error(error: BaseException) -> str:
     """Name the kind and the place of an unexpected error; its text could hold a confidential value."""
     place: TracebackType | None = error.__traceback__
     here = "an unknown place"

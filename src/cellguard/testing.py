@@ -54,7 +54,7 @@ def assert_tables_equal(left: Table, right: Table) -> None:
     for field in fields(Table):
         a, b = getattr(left, field.name), getattr(right, field.name)
         if (isinstance(a, np.ndarray) or isinstance(b, np.ndarray)) and not np.array_equal(a, b):
-            raise AssertionError(f"{field.name} differs{_first_difference(left, a, b)}")
+            raise AssertionError(f"{field.name} differs{_difference_for_assertion(left, a, b)}")
 
 
 def assert_releases_equal(left: Release, right: Release) -> None:
@@ -64,10 +64,10 @@ def assert_releases_equal(left: Release, right: Release) -> None:
     mine, other = left.columns(), right.columns()
     for name in mine:
         if not np.array_equal(mine[name], other[name], equal_nan=mine[name].dtype.kind == "f"):
-            raise AssertionError(f"{name} differs{_first_difference(left.table, mine[name], other[name])}")
+            raise AssertionError(f"{name} differs{_difference_for_assertion(left.table, mine[name], other[name])}")
 
 
-def _first_difference(table: Table, a: object, b: object) -> str:
+def _difference_for_assertion(table: Table, a: object, b: object) -> str:
     left, right = np.asarray(a), np.asarray(b)
     if left.shape != right.shape or left.shape != (table.n_cells,):
         return ""

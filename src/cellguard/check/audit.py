@@ -24,7 +24,7 @@ from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.check.by_clusters import audited_by_clusters, several_clusters
 from cellguard.check.cross import judged_by_the_cross
 from cellguard.check.read_release import check_release
-from cellguard.check.witnesses import Proof, asked_of, write_proofs
+from cellguard.check.witnesses import Proof, attackers_to_audit, write_witnesses
 from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.levels import (
@@ -97,7 +97,7 @@ class Finding:
         Attackers may share witnesses: give their tables, once made by :meth:`tables`, to each.
         """
         cells, low, high = (x[self.safe].tolist() for x in (self.cells, self.low_witness, self.high_witness))
-        low_share, high_share = (None if x is None else _as_printed(x[self.safe]) for x in self.shares)
+        low_share, high_share = (None if x is None else _fractions_for_proof(x[self.safe]) for x in self.shares)
         return Proof(
             attacker=self.attacker.name, cells=cells, low=low, high=high, low_share=low_share, high_share=high_share,
             tables=self.tables(table) if tables is None else tables,
@@ -109,11 +109,11 @@ class Finding:
             return []
         rows = [self.witnesses.row(row) for row in range(self.witnesses.numerators.shape[0])]
         moving = np.array(sorted({i for moved in rows for i in moved}), np.int64)
-        a = dict(zip(moving.tolist(), _as_printed(table.values[moving]), strict=True))
+        a = dict(zip(moving.tolist(), _fractions_for_proof(table.values[moving]), strict=True))
         return [{i: a[i] + m for i, m in moved.items()} for moved in rows]
 
 
-def _as_printed(numbers: FloatArray) -> list[Fraction]:
+def _fractions_for_proof(numbers: FloatArray) -> list[Fraction]:
     """Return numbers as they are printed, so that 0.1 is a tenth; each different one is converted once."""
     different, place = np.unique(numbers, return_inverse=True)
     exact = [Fraction(repr(x)) for x in different.tolist()]
@@ -227,7 +227,7 @@ class Audit:
         if not self.ranges_exact:
             raise InputError("midpoints need exact ranges.", hint="audit(release, exact=True).")
         known = [f for f in self.findings if not f.attacker.derived]  # of respondents only verdicts are computed
-        place = np.concatenate([_midpoint(f, self.release.table) for f in known] or [np.zeros(0)])
+        place = np.concatenate([_audited_midpoints(f, self.release.table) for f in known] or [np.zeros(0)])
         place = place[np.isfinite(place)]
         near = 1e-4
         classes = {
@@ -262,7 +262,7 @@ class Audit:
 
     def save_witnesses(self, path: str | Path) -> None:
         """Write the tables that prove safety, for ``cellguard verify``; they are confidential."""
-        write_proofs(path, self.release, list(self.witnesses.values()), integer=self.integer)
+        write_witnesses(path, self.release, list(self.witnesses.values()), integer=self.integer)
 
 
 _AT_ONCE = 5_000_000
@@ -323,7 +323,7 @@ def audit(
     elif cells_of := several_clusters(table):
         findings = audited_by_clusters(release, cells_of, _findings, options)
     else:
-        findings = _findings(release, **options)
+        findings = _audit_findings(release, **options)
     return Audit(release=release, findings=tuple(findings), ranges_exact=exact, integer=integer, seconds=now() - begin)
 
 
@@ -343,7 +343,7 @@ def _findings(
     Of respondents these are verdicts, of the others ranges when they are asked for.
     """
     deadline = Deadline.after(time_limit_s)
-    asked = asked_of(release, everywhere=everywhere)
+    asked = attackers_to_audit(release, everywhere=everywhere)
     single = [(a, need) for a, need in asked if exact and not a.derived]
     many = [(a, need) for a, need in asked if a.derived or not exact]
     if len(many) == 1 and not integer:
@@ -351,14 +351,14 @@ def _findings(
     findings = []
     for attacker, need in single:
         options = {"exact": exact, "jobs": jobs, "time_limit_s": deadline.left}
-        findings.append(_finding_of_ranges(release, attacker, need, integer, options))
+        findings.append(_audit_of_one_attacker(release, attacker, need, integer, options))
     with remembering():  # what shows a level kept from one group of attackers is tried for the next
         for group in _groups_of_attackers(many):
             findings += _findings_of_many(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return judged_by_the_cross(release, findings, deadline) if cross else findings
 
 
-def _groups_of_attackers(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
+def _attackers_audited_together(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[tuple[Attacker, Levels]]]:
     """Put attackers together whose questions fit into memory: thousands of respondents have thousands each."""
     out: list[list[tuple[Attacker, Levels]]] = []
     questions = 0
@@ -371,7 +371,7 @@ def _groups_of_attackers(asked: Sequence[tuple[Attacker, Levels]]) -> list[list[
     return out
 
 
-def _finding_of_ranges(
+def _audit_of_one_attacker(
     release: Release, attacker: Attacker, need: Levels, integer: bool, options: dict[str, Any]
 ) -> Finding:
     """Find what one attacker can compute."""
@@ -384,7 +384,7 @@ def _finding_of_ranges(
     return _judged_attacker(release, attacker, need, found, np.flatnonzero(found.disclosed), release.as_it_is())
 
 
-def _findings_of_many(
+def _audit_of_many_attackers(
     release: Release, asked: Sequence[tuple[Attacker, Levels]], integer: bool, options: dict[str, Any]
 ) -> list[Finding]:
     """Find what many attackers can compute, with everything shared that they have in common."""
@@ -447,7 +447,7 @@ def _judged_attacker(
     )
 
 
-def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
+def _audit_of_adjustment(release: Adjustment, attacker: Attacker) -> Finding:
     """Check an adjusted table: each sensitive cell outside (a - lower, a + upper) (castro2012 (1d), baena2018 (4)).
 
     Ranges do not apply: nothing is published about the distance from the truth.
@@ -471,7 +471,7 @@ def _adjustment_finding(release: Adjustment, attacker: Attacker) -> Finding:
     )
 
 
-def _midpoint(finding: Finding, table: Table) -> FloatArray:
+def _audited_midpoints(finding: Finding, table: Table) -> FloatArray:
     """Place of the middle of each range when its width is 100 and the truth is 0; NaN where it has no middle."""
     a = table.values[finding.cells]
     with np.errstate(invalid="ignore", divide="ignore"):

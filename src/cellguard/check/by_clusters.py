@@ -25,14 +25,14 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Finding
 
-__all__ = ["audited_by_clusters", "several_clusters"]
+__all__ = ["audited_by_clusters", "clusters_to_audit"]
 
 _SEVERAL_CORES = 20_000
 """Smaller publications are audited before another process has begun."""
 Judge = Callable[..., "Sequence[Finding]"]
 
 
-def several_clusters(table: Table) -> list[IntArray]:
+def clusters_to_audit(table: Table) -> list[IntArray]:
     """Return the cells of each cluster; none where there are not several."""
     found = [] if table.parts is None else cells_of_clusters(table)
     return found if len(found) > 1 else []
@@ -53,12 +53,12 @@ def audited_by_clusters(
     order = sorted(range(len(cells_of)), key=lambda k: (-work[k], k))
     with nullcontext() if jobs is None else parallel_config(n_jobs=jobs):  # None is what somebody around us says
         inner = {**options, "jobs": options["jobs"] if effective_n_jobs(None) == 1 else 1}
-        tasks = ((k, _release_of_cluster(release, cells_of[k]), dict(inner)) for k in order)
+        tasks = ((k, _release_audited_in_cluster(release, cells_of[k]), dict(inner)) for k in order)
         found = dict(run_clusters(judge, (), tasks, np.array([work[k] for k in order]), inner))
-    return _findings_of_whole_table(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
+    return _audit_joined_over_clusters(table, [(found[k], cells_of[k]) for k in range(len(cells_of))])
 
 
-def _release_of_cluster(release: Release, cells: IntArray) -> Release:
+def _release_audited_in_cluster(release: Release, cells: IntArray) -> Release:
     """Return what is published of one cluster, with those who know something of it."""
     # whoever is not among the attackers of a cluster knows nothing of it: nobody is looked for again
     changed: dict[str, Any] = {"table": restricted(release.table, cells, respondents=True)}
@@ -68,7 +68,7 @@ def _release_of_cluster(release: Release, cells: IntArray) -> Release:
     return replace(release, **changed)
 
 
-def _findings_of_whole_table(table: Table, found: Sequence[tuple[Sequence[Finding], IntArray]]) -> list[Finding]:
+def _audit_joined_over_clusters(table: Table, found: Sequence[tuple[Sequence[Finding], IntArray]]) -> list[Finding]:
     """Return a finding for each attacker, in the table's cells, all with the same list of witnesses."""
     movements: dict[int, tuple[ExactMovements, IntArray, int]] = {}
     first = 0
@@ -77,17 +77,17 @@ def _findings_of_whole_table(table: Table, found: Sequence[tuple[Sequence[Findin
             if f.witnesses is not None and id(f.witnesses) not in movements:
                 movements[id(f.witnesses)] = (f.witnesses, cells, first)
                 first += f.witnesses.numerators.shape[0]
-    whole = _stacked_movements(list(movements.values()), table.n_cells) if movements else None
+    whole = _audit_witnesses_stacked(list(movements.values()), table.n_cells) if movements else None
     mine: dict[str, list[Finding]] = {}
     for findings, cells in found:
         for f in findings:
             start = 0 if f.witnesses is None else movements[id(f.witnesses)][2]
-            mine.setdefault(f.attacker.name, []).append(_finding_in_whole_table(f, cells, start, whole))
+            mine.setdefault(f.attacker.name, []).append(_audit_finding_in_whole(f, cells, start, whole))
     # in the table's order, and whole: a cluster knows what he knows of it
     return [replace(_joined_findings(mine[a.name]), attacker=a) for a in attackers_of_table(table) if a.name in mine]
 
 
-def _finding_in_whole_table(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:
+def _audit_finding_in_whole(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:
     """Return a finding of a cluster in the cells of the whole table."""
     return replace(
         f,
@@ -99,7 +99,7 @@ def _finding_in_whole_table(f: Finding, cells: IntArray, start: int, whole: Exac
     )
 
 
-def _joined_findings(several: Sequence[Finding]) -> Finding:
+def _joined_audit_findings(several: Sequence[Finding]) -> Finding:
     """Return what one attacker can compute of all clusters, in the order of the cells."""
     first = several[0]
     if len(several) == 1:
@@ -125,7 +125,7 @@ def _joined_findings(several: Sequence[Finding]) -> Finding:
     )
 
 
-def _stacked_movements(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> ExactMovements:
+def _audit_witnesses_stacked(parts: Sequence[tuple[ExactMovements, IntArray, int]], n: int) -> ExactMovements:
     """Return the movements of all clusters, one after the other, as movements of the whole table."""
     rows: list[csr_array] = []
     careful: dict[int, dict[int, Any]] = {}
@@ -136,14 +136,14 @@ def _stacked_movements(parts: Sequence[tuple[ExactMovements, IntArray, int]], n:
         # several lists of one cluster may count in different fractions: those that differ are written out
         taken = np.isin(np.arange(len(cells)), k.indices)
         if (taken & counted[cells] & (denominator[cells] != own)).any():
-            careful |= {start + r: _in_whole_table(made.row(r), cells) for r in range(k.shape[0])}
+            careful |= {start + r: _witness_in_whole(made.row(r), cells) for r in range(k.shape[0])}
             rows.append(csr_array((k.shape[0], n), dtype=np.int64))
             continue
         denominator[cells[taken]], counted[cells[taken]] = own[taken], True
-        careful |= {start + r: _in_whole_table(moved, cells) for r, moved in made.careful.items()}
+        careful |= {start + r: _witness_in_whole(moved, cells) for r, moved in made.careful.items()}
         rows.append(csr_array((k.data, cells[k.indices], k.indptr), shape=(k.shape[0], n)))
     return ExactMovements(numerators=csr_array(vstack(rows)), denominator=denominator, careful=careful)
 
 
-def _in_whole_table(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
+def _witness_in_whole(moved: Mapping[int, Any], cells: IntArray) -> dict[int, Any]:
     return {int(cells[cell]): by for cell, by in moved.items()}

@@ -52,7 +52,7 @@ def coverage(audit: Audit) -> Coverage:
         holds.append("Attackers are also others whose knowledge the office has described.")
     left_out = ["Other releases of the same data: two tables that were protected apart can be subtracted."]
     if not respondents:
-        left_out.append(_why_no_respondents(audit))
+        left_out.append(_why_audit_omits_respondents(audit))
     if not audit.integer and not isinstance(audit.release, Adjustment):
         why = "the audit was told so." if table.integer else "the table is not one of counts."
         left_out.append(f"That values may be known to be whole numbers: {why}")
@@ -62,7 +62,7 @@ def coverage(audit: Audit) -> Coverage:
     return Coverage(holds=tuple(holds), left_out=tuple(left_out))
 
 
-def _why_no_respondents(audit: Audit) -> str:
+def _why_audit_omits_respondents(audit: Audit) -> str:
     if audit.release.table.insiders is False:
         return "Respondents as attackers: the office has chosen to leave them out."
     if isinstance(audit.release, Adjustment):

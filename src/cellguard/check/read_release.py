@@ -96,7 +96,7 @@ def read_release(
             release = replace(read_tables(*linked_tables_of_folder(table, Path(path)), read), table=table)
     else:
         release = read(table, Path(path))
-    return _with_kept(release, how.keep) if isinstance(release, Rounding) else release
+    return _read_rounding_with_kept(release, how.keep) if isinstance(release, Rounding) else release
 
 
 def _read_file(
@@ -118,7 +118,7 @@ def _read_file(
     return _release_of_method(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
 
 
-def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
+def _read_rounding_with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
     """Return a rounding of which everybody knows what went to its nearest multiple."""
     table = release.table
     kept = kept_cells(table, keep) & ~table.fixed
@@ -129,7 +129,7 @@ def _with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
     return replace(release, table=table_with_kept_known(table, release.base, kept), options=options)
 
 
-def _release_of_method(table: Table, method: str, **published: Any) -> Release:
+def _release_as_read(table: Table, method: str, **published: Any) -> Release:
     made = (Suppression, Intervals, Rounding, Perturbation, Adjustment)
     kinds: dict[str, type[Release]] = {kind.method: kind for kind in made}
     if method not in kinds:
@@ -139,7 +139,7 @@ def _release_of_method(table: Table, method: str, **published: Any) -> Release:
     return kinds[method](table=table, status=Status.FEASIBLE, objective=0.0, options={"source": "file"}, **published)
 
 
-def _answer_of_a_solver(table: Table, path: Path) -> BoolArray:
+def _read_release_of_solver(table: Table, path: Path) -> BoolArray:
     """Read indices of suppressed cells, one per line."""
     from cellguard._io.files import read_bytes
 
@@ -161,7 +161,7 @@ class _PublishedFile:
 
     def __init__(self, table: Table, path: Path, columns: PublishedColumns, marks_only: bool) -> None:
         self.table, self.path, self.marks_only = table, path, marks_only
-        cells = _cells_of_rows(table, path, columns)
+        cells = _cells_of_release_rows(table, path, columns)
 
         def ordered(column: list[str] | None, unlisted: str) -> list[str] | None:
             if column is None:
@@ -179,14 +179,16 @@ class _PublishedFile:
         method = how.method
         if self.lower is not None or self.upper is not None:
             return self._intervals(method)
-        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blank_values(self.value)
+        blank = np.zeros(self.table.n_cells, bool) if self.value is None else _blanks_as_read(self.value)
         if method is None:
-            method = "suppress" if self.status is not None or blank.any() else _method_told(how)
+            method = "suppress" if self.status is not None or blank.any() else _method_told_with_release(how)
         if method == "suppress":
             return self._suppression(blank)
         if self.value is None or blank.any():
             raise ReleaseError(f"{self.path}: every cell needs a value when the method is {method!r}.")
-        return _changed_release(self.table, method, _read_numbers(self.table, self.path, self.value, np.nan), how)
+        return _changed_release_as_read(
+            self.table, method, _read_release_numbers(self.table, self.path, self.value, np.nan), how
+        )
 
     def _intervals(self, method: str | None) -> Release:
         if self.lower is None or self.upper is None or method not in (None, "intervals"):
@@ -195,12 +197,13 @@ class _PublishedFile:
                 hint="intervals have both; another release has neither: leave the columns out of the file.",
             )  # fmt: skip
         low, high = (
-            _read_numbers(self.table, self.path, x, end) for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
+            _read_release_numbers(self.table, self.path, x, end)
+            for x, end in ((self.lower, -np.inf), (self.upper, np.inf))
         )
         if self.value is not None:
-            _refuse(self.table, ~_blank_values(self.value) & (low != high), "has an interval, and a value beside it.",
+            _refuse(self.table, ~_blanks_as_read(self.value) & (low != high), "has an interval, and a value beside it.",
                     f"{_PUBLISHED}.")  # fmt: skip
-        return _release_of_method(self.table, "intervals", lower=low, upper=high)
+        return _release_as_read(self.table, "intervals", lower=low, upper=high)
 
     def _suppression(self, blank: BoolArray) -> Release:
         hidden = blank
@@ -210,10 +213,10 @@ class _PublishedFile:
             if self.value is not None and not self.marks_only:
                 _refuse(self.table, hidden & ~blank, "is marked as withheld, and a value stands beside the mark.",
                         f"{_PUBLISHED}; say marks_only of an internal file.")  # fmt: skip
-        release = _release_of_method(self.table, "suppress", suppressed=hidden)
+        release = _release_as_read(self.table, "suppress", suppressed=hidden)
         if self.value is not None:
             shown = ["nan" if h else v for h, v in zip(hidden.tolist(), self.value, strict=True)]
-            published = _read_numbers(self.table, self.path, shown, np.nan)
+            published = _read_release_numbers(self.table, self.path, shown, np.nan)
             slack = ROUNDED_TRUTH * np.maximum(1.0, np.abs(self.table.values))
             wrong = ~hidden & ~(np.abs(published - self.table.values) <= slack)
             _refuse(
@@ -232,13 +235,13 @@ class _PublishedFile:
         return np.array([mark.lower() in _HIDDEN for mark in status])
 
 
-def _blank_values(words: list[str]) -> BoolArray:
+def _blanks_as_read(words: list[str]) -> BoolArray:
     from cellguard._io.release_columns import BLANKS
 
     return np.array([word.lower() in BLANKS for word in words])
 
 
-def _method_told(how: Told) -> str:
+def _method_told_with_release(how: Told) -> str:
     if how.base is not None:
         return "round"
     if how.distance is not None:
@@ -249,22 +252,22 @@ def _method_told(how: Told) -> str:
     )
 
 
-def _changed_release(table: Table, method: str, values: FloatArray, how: Told) -> Release:
+def _changed_release_as_read(table: Table, method: str, values: FloatArray, how: Told) -> Release:
     """Make a release of values that differ from the true ones; `how` is what was published with them."""
     if method == "adjust":
-        return _release_of_method(table, method, values=values)
+        return _release_as_read(table, method, values=values)
     if method == "round":
-        base = _number_per_cell(table, how.base, "a rounded table needs its base")
+        base = _told_number_per_cell(table, how.base, "a rounded table needs its base")
         step = 1 if how.step is None else how.step
         if step < 1:
             raise InputError(f"step {step!r}: a whole number of at least 1 is needed.")
-        return _release_of_method(table, method, values=values, base=base, step=step, keep_multiples=how.keep_multiples)
+        return _release_as_read(table, method, values=values, base=base, step=step, keep_multiples=how.keep_multiples)
     room = how.distance if how.distance is not None else how.base
-    room = _number_per_cell(table, room, "a perturbed table needs the distance that was published with it")
-    return _release_of_method(table, method, values=values, distance=room)
+    room = _told_number_per_cell(table, room, "a perturbed table needs the distance that was published with it")
+    return _release_as_read(table, method, values=values, distance=room)
 
 
-def _number_per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
+def _told_number_per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatArray:
     """Return one positive number per cell."""
     numbers = np.asarray(np.nan if given is None else given, np.float64)
     if numbers.ndim and numbers.shape != (table.n_cells,):
@@ -274,11 +277,11 @@ def _number_per_cell(table: Table, given: ArrayLike | None, what: str) -> FloatA
     return np.broadcast_to(numbers, table.n_cells).copy()
 
 
-def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
+def _cells_of_release_rows(table: Table, path: Path, columns: PublishedColumns) -> IntArray:
     """Return the cell of each row, by codes, by index, or by order; every cell once, unless known to be empty."""
     rows = columns.rows
     if columns.codes is not None:
-        cells = _cells_by_codes(table, path, columns.codes)
+        cells = _cells_by_release_codes(table, path, columns.codes)
     elif columns.cell is not None:
         bad = next((i for i, w in enumerate(columns.cell) if not (w.isdecimal() and len(w) < 19)), None)
         if bad is not None:
@@ -297,7 +300,7 @@ def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntAr
     return cells
 
 
-def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
+def _cells_by_release_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
     from cellguard._io.frames import guarded
 
     place = np.zeros((len(codes[0]), len(codes)), np.int64)
@@ -321,7 +324,7 @@ def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArra
     return cells
 
 
-def _read_numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
+def _read_release_numbers(table: Table, path: Path, words: list[str], blank: float) -> FloatArray:
     from cellguard._io.release_columns import BLANKS
 
     out = np.empty(len(words))
@@ -367,14 +370,14 @@ def check_release(release: Release) -> None:
         _refuse(table, ~((lo <= table.values + slack) & (hi >= table.values - slack)),
                 "the published interval does not contain the true value.")  # fmt: skip
     if isinstance(release, Rounding):
-        _check_multiples(release)
+        _check_release_multiples(release)
     elif isinstance(release, Adjustment | Perturbation):
-        _check_additive(table, published)
+        _check_release_sums(table, published)
     elif isinstance(release, Intervals):
         _refuse(table, release.lower > release.upper, "the lower end of its interval lies above the upper end.")
 
 
-def _check_multiples(release: Rounding) -> None:
+def _check_release_multiples(release: Rounding) -> None:
     """Refuse a rounded table with a number that is no multiple of its base, or that does not add up exactly."""
     from cellguard._engine.numbers.multiples import decimals, off_base, whole_residuals
 
@@ -385,19 +388,19 @@ def _check_multiples(release: Rounding) -> None:
             "is this the base with which the table was rounded?")  # fmt: skip
     residual = whole_residuals(table.relations, table.rhs, release.values, digits)
     if residual is None:
-        _check_additive(table, release.values)
+        _check_release_sums(table, release.values)
     elif (bad := residual != 0).any():
-        _refuse_relations(table, bad, int(np.argmax(bad)))
+        _refuse_release_sums(table, bad, int(np.argmax(bad)))
 
 
 def _check_additive(table: Table, published: FloatArray) -> None:
     residual, allowed = additivity_residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():
-        _refuse_relations(table, bad, int(np.argmax(np.abs(residual) - allowed)))
+        _refuse_release_sums(table, bad, int(np.argmax(np.abs(residual) - allowed)))
 
 
-def _refuse_relations(table: Table, bad: BoolArray, worst: int) -> None:
+def _refuse_release_sums(table: Table, bad: BoolArray, worst: int) -> None:
     raise ReleaseError(
         f"{int(bad.sum())} of {table.n_relations} relations do not hold in what is published; "
         f"the worst is {table.relation_label(worst)}.",

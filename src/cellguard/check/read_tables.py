@@ -29,7 +29,7 @@ Pair = tuple[Part, Release]
 """A table and what was published of it."""
 
 
-def files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
+def release_files_of_tables(parts: Sequence[Part], given: str | Path | Mapping[str, str | Path]) -> dict[str, Path]:
     """Return the file of each table: as they are named, or as they are called in a folder."""
     if isinstance(given, Mapping):
         known = [*(part.name for part in parts), *(part.sheet for part in parts if part.sheet)]
@@ -114,12 +114,12 @@ def read_tables(table: Table, files: Mapping[str, Path], read: Any) -> Release:
         raise ReleaseError(f"the tables were made by different methods: {', '.join(sorted(kinds))}.")
     first = pairs[0][1]
     if isinstance(first, Suppression):
-        return replace(first, table=table, suppressed=_withheld_everywhere(table, pairs))
+        return replace(first, table=table, suppressed=_withheld_in_read_tables(table, pairs))
     if len(np.unique(np.concatenate([part.cells for part, _ in pairs]))) < table.n_cells:
         raise InputError("cells that no table shows are known to whoever made the release only: they cannot be read.")
     if isinstance(first, Intervals):
-        return replace(first, table=table, **_cut_intervals(table, pairs))
-    changed = {name: _agreed_numbers(table, pairs, name) for name in first.cell_arrays()}
+        return replace(first, table=table, **_read_intervals_in_common(table, pairs))
+    changed = {name: _agreed_numbers_as_read(table, pairs, name) for name in first.cell_arrays()}
     return replace(first, table=table, **changed)
 
 
@@ -155,7 +155,7 @@ def _withheld_everywhere(table: Table, pairs: Sequence[Pair]) -> Any:
     return hidden
 
 
-def _agreed_numbers(table: Table, pairs: Sequence[Pair], name: str) -> Any:
+def _agreed_numbers_as_read(table: Table, pairs: Sequence[Pair], name: str) -> Any:
     """Return what is published of each cell; two tables that say different things are refused."""
     out, said = np.full(table.n_cells, np.nan), np.full(table.n_cells, -1)
     for k, (part, release) in enumerate(pairs):
@@ -169,7 +169,7 @@ def _agreed_numbers(table: Table, pairs: Sequence[Pair], name: str) -> Any:
     return out
 
 
-def _cut_intervals(table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
+def _read_intervals_in_common(table: Table, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the ends of what the intervals of each cell have in common."""
     out = {"lower": np.full(table.n_cells, -np.inf), "upper": np.full(table.n_cells, np.inf)}
     for part, release in pairs:

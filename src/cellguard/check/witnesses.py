@@ -34,7 +34,7 @@ from cellguard.nouns.levels import (
 )
 from cellguard.nouns.release import Adjustment, Release
 
-__all__ = ["Proof", "Verification", "asked_of", "read_proofs", "verify", "write_proofs"]
+__all__ = ["Proof", "Verification", "attackers_to_audit", "read_witnesses", "verify", "write_witnesses"]
 
 _FORMAT = "cellguard witnesses 2"
 _OLDER = "cellguard witnesses 1"
@@ -87,7 +87,7 @@ class Verification:
 # ---------------------------------------------------------------------- what is asked
 
 
-def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
+def attackers_to_audit(release: Release, *, everywhere: bool = True) -> list[tuple[Attacker, Levels]]:
     """Return the attackers of a release and what each must not narrow.
 
     A respondent is asked about what his own knowledge can touch: cells that hang together, through relations and
@@ -97,7 +97,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     asked = [(a, required_levels(table, a, everywhere=everywhere)) for a in attackers_of_table(table)]
     if not everywhere or not any(a.derived for a, _ in asked):
         return asked
-    part = _connected_parts(release)
+    part = _parts_touched_by_attackers(release)
     out = []
     for attacker, need in asked:
         if attacker.derived:
@@ -108,7 +108,7 @@ def asked_of(release: Release, *, everywhere: bool = True) -> list[tuple[Attacke
     return out
 
 
-def _connected_parts(release: Release) -> IntArray:
+def _parts_touched_by_attackers(release: Release) -> IntArray:
     """Return for each cell that is not published the part of the table it hangs together with; -1 for the others."""
     table = release.table
     lo, hi = release.published_bounds()
@@ -134,7 +134,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     release
         What is published, with its table.
     proofs
-        One for every attacker, see :func:`read_proofs`.
+        One for every attacker, see :func:`read_witnesses`.
     integer
         Whether the tables must hold whole numbers only; those of a table of counts must in any case.
     """
@@ -150,7 +150,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     by_name = {proof.attacker: proof for proof in proofs}
     check = _Check(release, integer=integer)
     checked = 0
-    for attacker, need in asked_of(release):
+    for attacker, need in attackers_to_audit(release):
         checked += len(need.cells)
         proof = by_name.get(attacker.name)
         if proof is None:
@@ -176,7 +176,7 @@ class _Check:
         self._truth_inside: dict[int, bool] = {}
 
     def truth(self, cell: int) -> Fraction:
-        return _as_fraction(self.table.values[cell])
+        return _witness_fraction(self.table.values[cell])
 
     def tables(self, tables: Sequence[Mapping[int, Fraction]]) -> None:
         """Check tables against what everybody knows, once however many attackers share them."""
@@ -195,14 +195,14 @@ class _Check:
             if not 0 <= cell < self.table.n_cells:
                 yield f"there is no cell {cell}."
                 continue
-            if not _in_interval(value, self.lo[cell], self.hi[cell]):
+            if not _witness_in_interval(value, self.lo[cell], self.hi[cell]):
                 yield f"{self.table.label(cell)} is not in the interval that everybody knows."
             if self.integer and value.denominator != 1:
                 yield f"{self.table.label(cell)} is not a whole number."
             movement = value - self.truth(cell)
             span = slice(T.indptr[cell], T.indptr[cell + 1])
             for relation, coefficient in zip(T.indices[span].tolist(), T.data[span].tolist(), strict=True):
-                sums[relation] += _as_fraction(coefficient) * movement
+                sums[relation] += _witness_fraction(coefficient) * movement
         for relation, residual in sums.items():
             if residual:
                 yield f"{self.table.relation_label(relation)} does not hold."
@@ -221,7 +221,7 @@ class _Check:
                 yield from self._between(values, share)
             for cell, lo, hi in known:
                 a = self.truth(cell)
-                if cell in values and not _in_interval(a + share * (values[cell] - a), lo, hi):
+                if cell in values and not _witness_in_interval(a + share * (values[cell] - a), lo, hi):
                     yield f"{self.table.label(cell)} is not in the interval that he knows, in table {row}."
 
     def _between(self, values: Mapping[int, Fraction], share: Fraction) -> Iterator[str]:
@@ -231,7 +231,9 @@ class _Check:
         """
         if id(values) not in self._truth_inside:
             cells = (cell for cell in values if 0 <= cell < self.table.n_cells)
-            self._truth_inside[id(values)] = all(_in_interval(self.truth(c), self.lo[c], self.hi[c]) for c in cells)
+            self._truth_inside[id(values)] = all(
+                _witness_in_interval(self.truth(c), self.lo[c], self.hi[c]) for c in cells
+            )
         if not self._truth_inside[id(values)]:
             yield "a true value is not in its interval: nothing is known of the tables between."
         if self.integer and any((share * (v - self.truth(c))).denominator != 1 for c, v in values.items()):
@@ -251,16 +253,18 @@ class _Check:
             down, up = (share * (proof.tables[row].get(cell, a) - a) if row >= 0 else 0 for row, share in rows[cell])
             reached = (("lower", -down, need.lower[k]), ("upper", up, need.upper[k]))
             for name, distance, level in (*reached, ("sliding", up - down, need.sliding[k])):
-                if distance < _as_fraction(level) * keep:
+                if distance < _witness_fraction(level) * keep:
                     yield f"{self.table.label(cell)} does not reach its {name} level."
 
 
-def _in_interval(value: Fraction, lo: float, hi: float) -> bool:
+def _witness_in_interval(value: Fraction, lo: float, hi: float) -> bool:
     """Whether a number is in an interval; infinite ends hold everything."""
-    return not ((np.isfinite(lo) and value < _as_fraction(lo)) or (np.isfinite(hi) and value > _as_fraction(hi)))
+    return not (
+        (np.isfinite(lo) and value < _witness_fraction(lo)) or (np.isfinite(hi) and value > _witness_fraction(hi))
+    )
 
 
-def _verify_adjustment(release: Adjustment) -> Verification:
+def _adjustment_as_own_witness(release: Adjustment) -> Verification:
     """Every sensitive cell at least its level away from the truth: the release is its own witness."""
     table = release.table
     keep = 1 - LEVEL_TOLERANCE
@@ -269,17 +273,17 @@ def _verify_adjustment(release: Adjustment) -> Verification:
         need = movement_levels(table, attacker)
         checked += len(need.cells)
         for k, cell in enumerate(need.cells.tolist()):
-            moved = _as_fraction(release.values[cell]) - _as_fraction(table.values[cell])
+            moved = _witness_fraction(release.values[cell]) - _witness_fraction(table.values[cell])
             ways = ((moved, need.upper[k]), (-moved, need.lower[k]))
-            if not any(np.isfinite(level) and distance >= _as_fraction(level) * keep for distance, level in ways):
+            if not any(np.isfinite(level) and distance >= _witness_fraction(level) * keep for distance, level in ways):
                 problems.append(f"attacker {attacker.name!r}: {table.label(cell)} is too close to the truth.")
     return Verification(checked=checked, tables=1, problems=tuple(problems))
 
 
-def _as_fraction(number: float) -> Fraction:
+def _witness_fraction(number: float) -> Fraction:
     """Return the number as it is printed.
 
-    >>> _as_fraction(0.1)
+    >>> _witness_fraction(0.1)
     Fraction(1, 10)
     """
     return Fraction(repr(float(number)))
@@ -288,19 +292,19 @@ def _as_fraction(number: float) -> Fraction:
 # ---------------------------------------------------------------------- files
 
 
-def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> None:
+def write_witnesses(path: str | Path, release: Release, proofs: Sequence[Proof], *, integer: bool = False) -> None:
     """Write witnesses (``.json`` or ``.json.gz``), atomically: confidential, for :func:`verify` only."""
     from cellguard._io.files import atomic_writer
 
-    tables, begins = _tables_of_proofs(proofs)
+    tables, begins = _distinct_witness_tables(proofs)
     content = {
         "format": _FORMAT,
         "confidential": True,
         "method": release.method,
         "cells": release.table.n_cells,
         "integer": integer,
-        "tables": [{str(cell): _fraction_text(value) for cell, value in t.items()} for t in tables],
-        "attackers": [_proof_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
+        "tables": [{str(cell): _witness_fraction_text(value) for cell, value in t.items()} for t in tables],
+        "attackers": [_witness_file_entry(proof, first) for proof, first in zip(proofs, begins, strict=True)],
     }
     packed = json.dumps(content, indent=None, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
@@ -309,7 +313,7 @@ def write_proofs(path: str | Path, release: Release, proofs: Sequence[Proof], *,
         stream.write(packed)
 
 
-def _tables_of_proofs(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
+def _distinct_witness_tables(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fraction]], list[int]]:
     """Return all tables, those that attackers share once, and where the tables of each proof begin."""
     tables: list[Mapping[int, Fraction]] = []
     place: dict[int, int] = {}
@@ -320,21 +324,21 @@ def _tables_of_proofs(proofs: Sequence[Proof]) -> tuple[list[Mapping[int, Fracti
     return tables, [place[id(proof.tables)] for proof in proofs]
 
 
-def _proof_entry(proof: Proof, first: int) -> dict[str, Any]:
+def _witness_file_entry(proof: Proof, first: int) -> dict[str, Any]:
     """Write a proof whose tables begin at the given place; shares only where one is not the whole way."""
     entry: dict[str, Any] = {"name": proof.attacker, "cells": list(proof.cells)}
     for name, rows, share in (("low", proof.low, proof.low_share), ("high", proof.high, proof.high_share)):
         entry[name] = [row + first if row >= 0 else row for row in rows]
         if share is not None and any(x != 1 for x in share):
-            entry[f"{name}_share"] = [_fraction_text(x) for x in share]
+            entry[f"{name}_share"] = [_witness_fraction_text(x) for x in share]
     return entry
 
 
-def _fraction_text(value: Fraction) -> str:
+def _witness_fraction_text(value: Fraction) -> str:
     """Write a fraction exactly: as a decimal where it is one.
 
-    >>> _fraction_text(Fraction(25, 2)), _fraction_text(Fraction(1, 3)), _fraction_text(Fraction(-7))
-    ('12.5', '1/3', '-7')
+    >>> [_witness_fraction_text(number) for number in (Fraction(25, 2), Fraction(1, 3), Fraction(-7))]
+    ['12.5', '1/3', '-7']
     """
     denominator = value.denominator
     for digits in range(19):
@@ -345,7 +349,7 @@ def _fraction_text(value: Fraction) -> str:
     return str(value)
 
 
-def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[Proof], bool]:
+def read_witnesses(path: str | Path, *, n_cells: int | None = None) -> tuple[list[Proof], bool]:
     """Read a file of witnesses; return the proofs, and whether their tables must hold whole numbers only."""
     from cellguard._io.files import read_bytes
 
@@ -355,7 +359,7 @@ def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[P
         if kind not in (_FORMAT, _OLDER):
             raise FormatError.at(path, None, "is not a file of witnesses.", hint=f"its format must be {_FORMAT!r}.")
         shared = None if kind == _OLDER else _read_witness_tables(content["tables"])
-        proofs = [_read_proof(entry, shared) for entry in content["attackers"]]
+        proofs = [_read_witness_entry(entry, shared) for entry in content["attackers"]]
         integer, cells = bool(content["integer"]), int(content["cells"])
     except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, FormatError):
@@ -366,11 +370,14 @@ def read_proofs(path: str | Path, *, n_cells: int | None = None) -> tuple[list[P
     return proofs, integer
 
 
-def _read_proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
+def _read_witness_entry(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
     lists = [entry[name] for name in ("cells", "low", "high")]
     if len({len(x) for x in lists}) != 1 or not all(type(i) is int for x in lists for i in x):
         raise ValueError
-    shares = [[_fraction(x) for x in entry[name]] if name in entry else None for name in ("low_share", "high_share")]
+    shares = [
+        [_read_witness_fraction(x) for x in entry[name]] if name in entry else None
+        for name in ("low_share", "high_share")
+    ]
     if any(x is not None and len(x) != len(lists[0]) for x in shares):
         raise ValueError
     return Proof(
@@ -385,10 +392,10 @@ def _read_proof(entry: Any, shared: list[dict[int, Fraction]] | None) -> Proof:
 
 
 def _read_witness_tables(entries: Any) -> list[dict[int, Fraction]]:
-    return [{int(cell): _fraction(text) for cell, text in t.items()} for t in entries]
+    return [{int(cell): _read_witness_fraction(text) for cell, text in t.items()} for t in entries]
 
 
-def _fraction(text: Any) -> Fraction:
+def _read_witness_fraction(text: Any) -> Fraction:
     """Read a decimal or a fraction of reasonable length: ``1e999999999`` would fill the memory."""
     if not isinstance(text, str) or len(text) > 400 or "e" in text.lower():
         raise ValueError

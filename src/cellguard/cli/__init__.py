@@ -17,10 +17,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cellguard._interrupt import INTERRUPTED, interrupted, was_interrupted
+from cellguard._interrupt import INTERRUPTED, exit_code_of_interrupt, was_interrupted
 from cellguard.cli._printing import NoSafeReleaseError, print_error, print_json
 from cellguard.cli._start import start_quickly
-from cellguard.exceptions import CellguardError, InternalError, where_it_happened
+from cellguard.exceptions import CellguardError, InternalError, place_of_error
 from cellguard.methods.registry import METHODS
 
 __all__ = ["VERBS", "Verb", "main"]
@@ -64,53 +64,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = next((word for word in words if not word.startswith("-")), None)
     try:
         start_quickly(asks_for_help="--help" in words, verb=verb in VERBS)
-        _app(verb)(words, prog_name="cellguard")
+        _command_line_app(verb)(words, prog_name="cellguard")
     except SystemExit as stop:  # typer has shown its message; its 2 for a wrong option is our 1
         if stop.code == INTERRUPTED:
-            return interrupted()
+            return exit_code_of_interrupt()
         return 0 if stop.code == 0 else 1
     except KeyboardInterrupt:
-        return interrupted()
+        return exit_code_of_interrupt()
     except NoSafeReleaseError as stop:
         if as_json and stop.summary is not None:  # otherwise the object of the release is already printed
             print_json(stop.summary)
         print_error(stop, as_json=False)
         return 2
     except InternalError as error:
-        return _internal(error, error, as_json)
+        return _exit_code_of_internal_error(error, error, as_json)
     except CellguardError as error:
         print_error(error, as_json=as_json, internal="--internal" in words)
         return 1
     except (OSError, MemoryError) as error:
-        print_error(_outside(error), as_json=as_json)
+        print_error(_system_error_for_terminal(error), as_json=as_json)
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: no traceback, no value, exit code 3
         if was_interrupted():  # an import that Ctrl-C cut short calls itself an ImportError
-            return interrupted()
-        return _internal(InternalError(where_it_happened(error)), error, as_json)
+            return exit_code_of_interrupt()
+        return _exit_code_of_internal_error(InternalError(place_of_error(error)), error, as_json)
     return 0
 
 
-def _app(verb: str | None) -> typer.Typer:
+def _command_line_app(verb: str | None) -> typer.Typer:
     """Build the application with the module of one verb loaded; the others are lines of the help."""
     app = typer.Typer(name="cellguard", add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    app.callback(epilog=_EPILOG)(_cellguard)
+    app.callback(epilog=_EPILOG)(_bare_command)
     for name, (panel, summary) in VERBS.items():
-        function = _load(name) if name == verb else _not_loaded
+        function = _load_command(name) if name == verb else _command_not_loaded
         app.command(name, short_help=summary, rich_help_panel=panel)(function)
     return app
 
 
-def _load(verb: str) -> Callable[..., Any]:
+def _load_command(verb: str) -> Callable[..., Any]:
     if verb in METHODS:
-        from cellguard.cli._method import command_of
+        from cellguard.cli._method import command_of_method
 
-        return command_of(METHODS[verb])
+        return command_of_method(METHODS[verb])
     function: Callable[..., Any] = import_module(f"cellguard.cli.{verb}").command
     return function
 
 
-def _not_loaded() -> None:
+def _command_not_loaded() -> None:
     """Stand for a verb that was not called."""
 
 
@@ -122,7 +122,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _cellguard(
+def _bare_command(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
@@ -130,7 +130,7 @@ def _cellguard(
     """Make statistical tables safe to publish, and prove it."""
 
 
-def _outside(error: OSError | MemoryError) -> CellguardError:
+def _system_error_for_terminal(error: OSError | MemoryError) -> CellguardError:
     """Say in our words what the operating system refused."""
     if isinstance(error, MemoryError):
         return CellguardError("the memory of this machine is not enough for this table.")
@@ -138,7 +138,7 @@ def _outside(error: OSError | MemoryError) -> CellguardError:
     return CellguardError(f"{name}{error.strerror or type(error).__name__}.")
 
 
-def _internal(error: InternalError, cause: BaseException, as_json: bool) -> int:
+def _exit_code_of_internal_error(error: InternalError, cause: BaseException, as_json: bool) -> int:
     print_error(error, as_json=as_json)
     if os.environ.get("CELLGUARD_DEBUG"):  # may show confidential values: never on by itself
         import traceback

@@ -18,8 +18,8 @@ from cellguard._engine.threads import all_cores
 from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._options import TableAsked, with_parameters
-from cellguard.cli._printing import NoSafeReleaseError, note
+from cellguard.cli._options import TableAsked, command_with_options
+from cellguard.cli._printing import NoSafeReleaseError, print_note
 from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S
 from cellguard.methods.method import SAME, Method, Option
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.release import Release
     from cellguard.nouns.table import Table
 
-__all__ = ["Wanted", "command_of", "run_method"]
+__all__ = ["Wanted", "command_of_method", "run_on_command_line"]
 
 _MarkPrimary = Annotated[
     bool, typer.Option("--mark-primary", help="Tell in the file which withheld cells are sensitive themselves.")
@@ -39,9 +39,9 @@ _InternalFile = Annotated[
 ]
 
 
-def command_of(method: Method) -> Callable[..., None]:
+def command_of_method(method: Method) -> Callable[..., None]:
     """Return the function behind ``cellguard NAME``: the options of the method, then those that all methods have."""
-    own = {option.name: (_typed_option(option), option.default) for option in method.options if option.flag}
+    own = {option.name: (_command_line_option(option), option.default) for option in method.options if option.flag}
     named = {option.name for option in method.options}
     listed = {
         "table": (options.TableFile, Parameter.empty),
@@ -65,20 +65,20 @@ def command_of(method: Method) -> Callable[..., None]:
         Parameter(name, Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
         for name, (annotation, default) in listed.items()
     )
-    return with_parameters(lambda **given: _run_verb(method, given), parameters, method.help)
+    return command_with_options(lambda **given: _run_command_of_method(method, given), parameters, method.help)
 
 
-def _typed_option(option: Option) -> Any:
+def _command_line_option(option: Option) -> Any:
     flag = f"--{option.name.replace('_', '-')}" if option.flag is SAME else option.flag
     kind = option.kind if option.default is not None else option.kind | None
     return Annotated[kind, typer.Option(flag, metavar=option.metavar, min=option.least, help=option.help)]
 
 
-def _run_verb(method: Method, given: dict[str, Any]) -> None:
+def _run_command_of_method(method: Method, given: dict[str, Any]) -> None:
     own = {option.name: option.typed(given.pop(option.name)) for option in method.options if option.flag}
     given["threads"] = given["threads"] or all_cores()
     limits = {"time_limit_s": given.pop("time_limit"), "seed": given.pop("seed"), "threads": given["threads"]}
-    limits["progress"] = printing.progress_lines(internal=given["internal"], quiet=given["quiet"])
+    limits["progress"] = printing.printed_progress(internal=given["internal"], quiet=given["quiet"])
     internal_file = given.pop("internal_file", None)
 
     def protect(table: Table) -> Release:
@@ -88,7 +88,7 @@ def _run_verb(method: Method, given: dict[str, Any]) -> None:
         return release
 
     about_table = {name: given.pop(name) for name in ("weights", "levels", "insiders", "whole") if name in given}
-    run_method(protect, TableAsked(path=given.pop("table"), **about_table), Wanted(**given))
+    run_on_command_line(protect, TableAsked(path=given.pop("table"), **about_table), Wanted(**given))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class Wanted:
     """Tell primary from secondary suppressions in the file, after a warning."""
 
 
-def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wanted) -> None:
+def run_on_command_line(method: Callable[[Table], Release], asked: TableAsked, wanted: Wanted) -> None:
     """Read a table, protect it, audit the release, print it, and write it if it is safe.
 
     `method` makes a release of a table; its ``seconds`` say how long reducing and solving took.
@@ -125,23 +125,23 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
 
     start = time.perf_counter()
     if wanted.out is not None:
-        _check_out(wanted.out, asked.path)
+        _check_out_option(wanted.out, asked.path)
     with printing.only_json_on_stdout(wanted.as_json):
         table = asked.load()
         read = time.perf_counter()
-        note(f"{asked.path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=wanted.quiet)
+        print_note(f"{asked.path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=wanted.quiet)
         release = method(table)
         if was_interrupted() and release.published:
-            note(f"{BEST_KEPT}.", quiet=wanted.quiet)
+            print_note(f"{BEST_KEPT}.", quiet=wanted.quiet)
         solved = time.perf_counter()
         audit = release.audit(jobs=wanted.threads) if release.published else None
         audited = time.perf_counter()
         if release.published and release.explanation:
-            note(f"note: {release.explanation}", quiet=wanted.quiet)
+            print_note(f"note: {release.explanation}", quiet=wanted.quiet)
         accepted = audit is not None and (audit.safe or (wanted.allow_nothing_sensitive and audit.checked == 0))
         if accepted and wanted.out is not None:
             if wanted.mark_primary:
-                note(PRIMARY_TOLD)
+                print_note(PRIMARY_TOLD)
             unchecked = wanted.allow_nothing_sensitive
             release.save(wanted.out, allow_unchecked=unchecked, mark_primary=wanted.mark_primary)
     # as they are listed: the whole, its parts, and what the method measured besides
@@ -154,14 +154,14 @@ def run_method(method: Callable[[Table], Release], asked: TableAsked, wanted: Wa
         printing.print_json(summary)
     else:
         shown = {k: v for k, v in summary.items() if k not in ("method", "loss")}
-        printing.print_pairs(f"{asked.path.name}: {release.method}", printing.in_words(shown))
+        printing.print_pairs(f"{asked.path.name}: {release.method}", printing.printed_in_words(shown))
     if not accepted:
-        raise _refusal_of_release(release, audit)
+        raise _refusal_for_terminal(release, audit)
     if wanted.out is not None:
-        note(f"written: {wanted.out}", quiet=wanted.quiet)
+        print_note(f"written: {wanted.out}", quiet=wanted.quiet)
 
 
-def _check_out(out: Path, path: Path) -> None:
+def _check_out_option(out: Path, path: Path) -> None:
     """Refuse, before any work is done, a place where the release cannot go."""
     from cellguard.nouns.sheets import refuse_ending_of_release
 
@@ -177,7 +177,7 @@ def _check_out(out: Path, path: Path) -> None:
         raise InputError(f"--out {out}: is the table itself.", hint="give the release another name.")
 
 
-def _refusal_of_release(release: Release, audit: Audit | None) -> NoSafeReleaseError:
+def _refusal_for_terminal(release: Release, audit: Audit | None) -> NoSafeReleaseError:
     if audit is None:
         return NoSafeReleaseError(
             f"no release: {release.status}. {release.explanation}".strip(),

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "Insiders", "Internal", "Json", "Levels", "NothingSensitive", "Out", "Quiet", "ReleaseAsked", "Seed", "TableAsked",
-    "TableFile", "Threads", "TimeLimit", "Weights", "Whole", "asking_of_release", "with_bounds", "with_parameters",
+    "Insiders", "Internal", "Json", "Levels", "NothingSensitive", "Out", "Quiet", "ReleaseAsked", "Seed",
+    "TableAsked", "TableFile", "Threads", "TimeLimit", "Weights", "Whole", "command_with_options",
+    "with_bounds_option", "with_release_options",
 ]  # fmt: skip
 
 TableFile = Annotated[
@@ -80,9 +81,9 @@ class TableAsked:
 
     def load(self) -> Table:
         """Read the table and apply what is asked."""
-        table = _read_table_file(self.path)
+        table = _read_table_argument(self.path)
         if self.levels is not None:
-            shares = _two_numbers(self.levels)
+            shares = _two_numbers_of_option(self.levels)
             if shares is None:
                 wrong = f"--levels {self.levels!r}: two numbers with a comma are needed."
                 raise InputError(wrong, hint="as in 0.05,0.20.")
@@ -95,7 +96,7 @@ class TableAsked:
         if not self.insiders:
             table = table.with_(insiders=False)
         table = table.with_weights(self.weights)
-        return table if self.bounds is None else with_bounds(table, self.bounds)
+        return table if self.bounds is None else with_bounds_option(table, self.bounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +162,7 @@ class ReleaseAsked:
         )
 
 
-def asking_of_release(**behind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_release_options(**behind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let a verb that takes `asked`, a :class:`ReleaseAsked`, have an option for each of its fields.
 
     `behind` are options of the verb's own that the help lists among them, each behind the field that is named.
@@ -176,12 +177,14 @@ def asking_of_release(**behind: str) -> Callable[[Callable[..., None]], Callable
         among = [[field, *(own[name] for name in behind if behind[name] == field.name)] for field in noun.values()]
         listed = {name: [parameter] for name, parameter in own.items() if name not in behind}
         listed["asked"] = [parameter for some in among for parameter in some]
-        return with_parameters(verb, (parameter for some in listed.values() for parameter in some), command.__doc__)
+        return command_with_options(
+            verb, (parameter for some in listed.values() for parameter in some), command.__doc__
+        )
 
     return decorate
 
 
-def with_parameters(
+def command_with_options(
     verb: Callable[..., None], parameters: Iterable[Parameter], about: str | None
 ) -> Callable[..., None]:
     """Let a function that takes anything be a verb with these parameters."""
@@ -192,7 +195,7 @@ def with_parameters(
     return verb
 
 
-def _read_table_file(path: Path) -> Table:
+def _read_table_argument(path: Path) -> Table:
     from cellguard.nouns.table import Table
 
     known = (".jj", ".jj.gz", ".csv", ".csv.gz", ".parquet", ".arb", ".toml")
@@ -213,7 +216,7 @@ def _read_table_file(path: Path) -> Table:
     return Table.read(path)
 
 
-def _two_numbers(text: str) -> tuple[float, float] | None:
+def _two_numbers_of_option(text: str) -> tuple[float, float] | None:
     try:
         first, second = (float(part) for part in text.split(","))
     except ValueError:
@@ -221,11 +224,11 @@ def _two_numbers(text: str) -> tuple[float, float] | None:
     return first, second
 
 
-def with_bounds(table: Table, text: str) -> Table:
+def with_bounds_option(table: Table, text: str) -> Table:
     """Return the table with what attackers know as shares of each value: ``1,inf`` is from 0 to anything."""
     import numpy as np
 
-    shares = _two_numbers(text)
+    shares = _two_numbers_of_option(text)
     if shares is None or not all(share >= 0 for share in shares):
         raise InputError(f"--bounds {text!r}: two shares of at least 0 with a comma are needed.", hint="as in 0.5,inf.")
     size = np.abs(table.values)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from cellguard.nouns.attacker import Attacker
 
 __all__ = [
-    "NoSafeReleaseError", "in_short", "in_words", "note", "only_json_on_stdout", "print_error", "print_json",
-    "print_pairs", "progress_lines", "show",
+    "NoSafeReleaseError", "only_json_on_stdout", "print_error", "print_json", "print_note", "print_pairs",
+    "print_summary", "printed_attackers", "printed_in_words", "printed_progress",
 ]  # fmt: skip
 
 
@@ -48,13 +48,13 @@ def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name.replace("_", " "), _printed_seconds(value) if name == "seconds" else _figure(value))
+        grid.add_row(name.replace("_", " "), _printed_seconds(value) if name == "seconds" else _printed_figure(value))
     console = Console(highlight=False)
     console.print(escape(title), style="bold")
     console.print(grid)
 
 
-def show(title: str, summary: Mapping[str, Any], *, as_json: bool, **instead: Any) -> None:
+def print_summary(title: str, summary: Mapping[str, Any], *, as_json: bool, **instead: Any) -> None:
     """Print what a verb found: an object for programs, pairs for people, who are told `instead` what they can read."""
     if as_json:
         print_json(summary)
@@ -62,7 +62,7 @@ def show(title: str, summary: Mapping[str, Any], *, as_json: bool, **instead: An
         print_pairs(title, {**summary, **instead})
 
 
-def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
+def printed_in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return a summary for people: a gap in per cent, or that there is none to tell."""
     from cellguard.nouns.figures import percentage
 
@@ -74,7 +74,7 @@ def in_words(summary: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
-def in_short(attackers: Sequence[Attacker]) -> list[str]:
+def printed_attackers(attackers: Sequence[Attacker]) -> list[str]:
     """Return the names of attackers for people: respondents, of whom there may be thousands, by their number."""
     respondents = sum(attacker.derived for attacker in attackers)
     people = f"{respondents:,} respondent{'' if respondents == 1 else 's'}"
@@ -87,7 +87,7 @@ def _printed_seconds(value: Any) -> str:
     return ", ".join(f"{name} {seconds:.2f}".strip().replace("_", " ") for name, seconds in parts.items())
 
 
-def _figure(value: Any) -> str:
+def _printed_figure(value: Any) -> str:
     from rich.markup import escape
 
     value = plain(value)
@@ -98,13 +98,13 @@ def _figure(value: Any) -> str:
 
         return figure(value, 6)
     if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_figure(item)}" for key, item in value.items())
+        return ", ".join(f"{key.replace('_', ' ')} {_printed_figure(item)}" for key, item in value.items())
     if isinstance(value, list):
-        return "\n".join(_figure(item) for item in value)
+        return "\n".join(_printed_figure(item) for item in value)
     return escape(str(value))
 
 
-def note(text: str, *, quiet: bool = False) -> None:
+def print_note(text: str, *, quiet: bool = False) -> None:
     """Print a line of progress on standard error."""
     if not quiet:
         print(text, file=sys.stderr, flush=True)
@@ -136,12 +136,12 @@ def only_json_on_stdout(wanted: bool) -> Iterator[None]:
         os.close(kept)
 
 
-def progress_lines(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
+def printed_progress(*, internal: bool, quiet: bool) -> Callable[[float, float], None]:
     """Return what a method tells its objective and bound; without `internal` only how far they are apart."""
 
     def tell(objective: float, bound: float) -> None:
         near = 0 < bound <= objective
         words = f"within {100 * (objective - bound) / objective:.1f}% of the best" if near else "a better one"
-        note(f"objective {objective:,.6g}, at least {bound:,.6g}" if internal else words, quiet=quiet)
+        print_note(f"objective {objective:,.6g}, at least {bound:,.6g}" if internal else words, quiet=quiet)
 
     return tell

@@ -11,7 +11,7 @@ from importlib.util import LazyLoader, find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["put_off", "stand_in", "start_quickly", "uncollected"]
+__all__ = ["put_off_at_start", "stand_in_at_start", "start_quickly", "uncollected_start"]
 
 _UNUSED = ("numpy.f2py", "numpy.testing", "numpy.polynomial")
 """What scipy has numpy load by looking at all its names; other libraries load as much again."""
@@ -20,14 +20,14 @@ _UNUSED = ("numpy.f2py", "numpy.testing", "numpy.polynomial")
 def start_quickly(*, asks_for_help: bool, verb: bool) -> None:
     """Leave out what the help, or a verb, has others load for nothing."""
     if asks_for_help:
-        stand_in("rich.markdown", "Markdown")
-        stand_in("rich.traceback", "Traceback")
+        stand_in_at_start("rich.markdown", "Markdown")
+        stand_in_at_start("rich.traceback", "Traceback")
     elif verb:
         for name in _UNUSED:
-            put_off(name)
+            put_off_at_start(name)
 
 
-def put_off(name: str) -> None:
+def put_off_at_start(name: str) -> None:
     """Let a module be loaded when something of it is asked for, not when it is imported.
 
     scipy looks at every name of numpy once, and so imports numpy's compiler of Fortran and its tests: a third of the
@@ -44,7 +44,7 @@ def put_off(name: str) -> None:
     setattr(sys.modules[parent], own, module)
 
 
-def stand_in(module: str, name: str) -> None:
+def stand_in_at_start(module: str, name: str) -> None:
     """Let a class of a module be imported without the module, which is loaded when one is made.
 
     Help in rich text needs neither Markdown nor tracebacks, whose parsers are most of what it would load.
@@ -63,7 +63,7 @@ def stand_in(module: str, name: str) -> None:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected_start() -> Iterator[None]:
     """Load libraries without looking for garbage among what they define: a third of the time, and none is found."""
     gc.disable()
     try:

@@ -29,7 +29,7 @@ def command(
     from cellguard.argus import run_batch
 
     with printing.only_json_on_stdout(as_json):
-        outcome = run_batch(job, out=out, say=lambda line: printing.note(line, quiet=quiet))
+        outcome = run_batch(job, out=out, say=lambda line: printing.print_note(line, quiet=quiet))
     tables = [result.summary() for result in outcome.results]
     written = [str(path) for path in outcome.written]
     if as_json:
@@ -38,7 +38,7 @@ def command(
     else:
         for number, facts in enumerate(tables, 1):
             facts.pop("status_of_cells", None)
-            printing.print_pairs(f"table {number}", printing.in_words(facts))
+            printing.print_pairs(f"table {number}", printing.printed_in_words(facts))
         for name in written:
             print(f"written: {name}")
     if not outcome.safe:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cellguard.cli._options import Json, Levels, Quiet, Seed, TableAsked, TableFile
-from cellguard.cli._printing import note, only_json_on_stdout, show
+from cellguard.cli._printing import only_json_on_stdout, print_note, print_summary
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
@@ -58,14 +58,14 @@ def command(
     with only_json_on_stdout(as_json):
         table = TableAsked(path=path, levels=levels).load()
         if release is None:
-            note(f"{path}: adjusting with {norm} ...", quiet=quiet)
-        adjusted = _adjusted(table, release, made, {"integer": False if real else None, "seed": seed + 1})
+            print_note(f"{path}: adjusting with {norm} ...", quiet=quiet)
+        adjusted = _adjusted_by_options(table, release, made, {"integer": False if real else None, "seed": seed + 1})
         told = {} if scenario == "decimals" else knows
         found = attack(adjusted, scenario, replications=replications, seed=seed, n_jobs=jobs, **told)
-    show(f"{path.name}: scenario {scenario}", found.summary(), as_json=as_json)
+    print_summary(f"{path.name}: scenario {scenario}", found.summary(), as_json=as_json)
 
 
-def _adjusted(table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]) -> Release:
+def _adjusted_by_options(table: Table, path: Path | None, made: dict[str, Any], drawn: dict[str, Any]) -> Release:
     """Return the adjusted table of a file, or one that is made here."""
     from dataclasses import replace
 

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from cellguard._engine.threads import all_cores
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._options import ReleaseAsked, asking_of_release
+from cellguard.cli._options import ReleaseAsked, with_release_options
 from cellguard.methods.registry import METHODS
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@asking_of_release(exact="levels")
+@with_release_options(exact="levels")
 def command(
     path: options.TableFile,
     release_path: Annotated[
@@ -59,16 +59,16 @@ def command(
     with printing.only_json_on_stdout(as_json):
         release = asked.read(path, release_path)
         read = time.perf_counter()
-        printing.note(f"{release_path}: {release.method}, {release.table.n_cells} cells", quiet=quiet)
+        printing.print_note(f"{release_path}: {release.method}, {release.table.n_cells} cells", quiet=quiet)
         found = audit(release, exact=exact, jobs=threads or all_cores(), time_limit_s=time_limit)
         if ranges is not None:
-            _write_ranges(found, ranges)
+            _write_ranges_option(found, ranges)
         if witnesses is not None:
             found.save_witnesses(witnesses)
     seconds = {"total": time.perf_counter() - start, "read": read - start, "audit": found.seconds}
-    summary = _audit_summary(found, release.method, seconds)
-    people = printing.in_short([f.attacker for f in found.findings])
-    printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json, attackers=people)
+    summary = _printed_audit(found, release.method, seconds)
+    people = printing.printed_attackers([f.attacker for f in found.findings])
+    printing.print_summary(f"{release_path.name}: {release.method}", summary, as_json=as_json, attackers=people)
     if found.checked == 0 and not asked.allow_nothing_sensitive:
         raise printing.NoSafeReleaseError(
             "nothing was checked: no cell of the table is sensitive.",
@@ -79,7 +79,7 @@ def command(
         raise printing.NoSafeReleaseError("the release is not safe.", hint=hint)
 
 
-def _audit_summary(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
+def _printed_audit(found: Audit, method: str, seconds: dict[str, float]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "method": method,
         "verdict": found.verdict,
@@ -96,7 +96,7 @@ def _audit_summary(found: Audit, method: str, seconds: dict[str, float]) -> dict
     return out
 
 
-def _write_ranges(found: Audit, path: Path) -> None:
+def _write_ranges_option(found: Audit, path: Path) -> None:
     import numpy as np
 
     from cellguard._io.frames import beside, write_csv

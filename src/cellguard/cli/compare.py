@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from typer import Option
 
 from cellguard.cli._options import Internal, Json, Levels, Quiet, Seed, TableAsked, TableFile, Weights
-from cellguard.cli._printing import note, only_json_on_stdout, print_json
+from cellguard.cli._printing import only_json_on_stdout, print_json, print_note
 from cellguard.methods.registry import METHODS
 
-__all__ = ["command", "show_comparison"]
+__all__ = ["command", "print_comparison"]
 
 _FROM_TRUTH = ("deviation_pct", "interval_pct", "range_pct", "range_to_level")
 """Computed from true values: of a single sensitive cell the width of its range, relative to its value, tells it."""
@@ -46,7 +46,7 @@ def command(
             norm=norm,
             time_limit_s=time_limit,
             seed=seed,
-            progress=lambda name: note(f"{name} ...", quiet=quiet),
+            progress=lambda name: print_note(f"{name} ...", quiet=quiet),
         )
     rows = found.rows
     if not internal:
@@ -54,10 +54,10 @@ def command(
     if as_json:
         print_json({"table": table.sizes, "methods": list(rows)})
     else:
-        show_comparison(path.name, rows)
+        print_comparison(path.name, rows)
 
 
-def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
+def print_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     """Print the comparison as a table that a person can read."""
     from rich.console import Console
     from rich.table import Table as Grid
@@ -72,7 +72,7 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     shown = {name: heading for name, heading in HEADINGS.items() if name in rows[0]}
     for name, heading in shown.items():
         values = (100.0 * row["gap"] if name == "gap" else row[name] for row in rows)
-        grid.add_row(heading, *(_compared_text(value) for value in values))
+        grid.add_row(heading, *(_printed_comparison_figure(value) for value in values))
     console = Console(highlight=False)
     console.print(grid)
     text = "untouched: published with the true value. "
@@ -87,7 +87,7 @@ def show_comparison(title: str, rows: tuple[dict[str, Any], ...]) -> None:
     console.print(text, style="dim")
 
 
-def _compared_text(value: Any) -> str:
+def _printed_comparison_figure(value: Any) -> str:
     from rich.markup import escape
 
     if isinstance(value, bool):

@@ -10,7 +10,7 @@ from typer import Option
 
 from cellguard.cli._options import Json, Quiet
 from cellguard.cli._printing import only_json_on_stdout, print_json
-from cellguard.cli.protect import run_job
+from cellguard.cli.protect import run_job_on_terminal
 
 if TYPE_CHECKING:
     from cellguard.publish.run import Outcome
@@ -39,17 +39,17 @@ def command(
     with only_json_on_stdout(as_json):
         job = JOB if compare else JOB.partition("[compare]")[0] + "[output]" + JOB.partition("[output]")[2]
         path = write_survey(out, n=enterprises, job=job)
-        outcome = run_job(read_job(path), quiet=quiet)
+        outcome = run_job_on_terminal(read_job(path), quiet=quiet)
     if as_json:
         print_json(outcome.summary())
     else:
-        _show_outcome(outcome)
+        _print_demo(outcome)
 
 
-def _show_outcome(outcome: Outcome) -> None:
+def _print_demo(outcome: Outcome) -> None:
     from rich.console import Console
 
-    from cellguard.cli.compare import show_comparison
+    from cellguard.cli.compare import print_comparison
 
     release, audit = outcome.release, outcome.audit
     table = release.table
@@ -58,7 +58,7 @@ def _show_outcome(outcome: Outcome) -> None:
         f"\n[bold]Turnover of enterprises[/]: {table.n_cells} cells, of which {int(table.sensitive.sum())} would give "
         "an enterprise away. What cellguard publishes, for one region:\n"
     )
-    console.print(_corner_of_table(outcome))
+    console.print(_printed_corner_of_demo(outcome))
     console.print(
         "\n[bold red]x[/] sensitive, withheld (primary)   [yellow]x[/] withheld to protect those (secondary)\n"
     )
@@ -66,14 +66,14 @@ def _show_outcome(outcome: Outcome) -> None:
     console.print(f"The audit, which knows nothing of the method, says: {verdict}.")
     if outcome.comparison is not None:
         console.print()
-        show_comparison("this table", outcome.comparison.rows)
+        print_comparison("this table", outcome.comparison.rows)
     total = sum(outcome.seconds.values())
     console.print(f"\n{total:.0f} seconds. The report, for everybody and for the office only:", soft_wrap=True)
     for kind in ("public", "internal"):
         console.print(f"  {outcome.folder / kind / 'report.html'}", soft_wrap=True)
 
 
-def _corner_of_table(outcome: Outcome) -> Any:
+def _printed_corner_of_demo(outcome: Outcome) -> Any:
     """Lay out a corner of the table: activities down, the parts of the first region across."""
     from rich.table import Table as Grid
 

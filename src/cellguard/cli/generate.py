@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from cellguard.cli._options import Json, Quiet
-from cellguard.cli._printing import note, print_json
+from cellguard.cli._printing import print_json, print_note
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -46,7 +46,7 @@ def command(
 
     start = time.perf_counter()
     parameters = inspect.signature(KINDS[kind]).parameters if kind in KINDS else {}
-    sizes = dict(_typed_size(text, parameters) for text in size or [])
+    sizes = dict(_size_option(text, parameters) for text in size or [])
     table = generate(kind, seed, **sizes)
     table.write(out)
     seconds = time.perf_counter() - start
@@ -54,10 +54,10 @@ def command(
         made = {"kind": kind, "seed": seed, "sizes": sizes, "table": table.sizes, "out": str(out)}
         print_json(made | {"seconds": {"total": seconds}})
     else:
-        note(f"written: {out}: {table}", quiet=quiet)
+        print_note(f"written: {out}: {table}", quiet=quiet)
 
 
-def _typed_size(text: str, parameters: Any) -> tuple[str, Any]:
+def _size_option(text: str, parameters: Any) -> tuple[str, Any]:
     """Return the name and the value of ``name=value``, read as the kind's own default is written."""
     name, equals, value = text.partition("=")
     name = name.strip().replace("-", "_")

@@ -12,7 +12,7 @@ from cellguard.cli._printing import only_json_on_stdout, print_json, print_pairs
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["command", "describe"]
+__all__ = ["command", "info_of_table"]
 
 
 def command(table: TableFile, internal: Internal = False, as_json: Json = False) -> None:
@@ -24,7 +24,7 @@ def command(table: TableFile, internal: Internal = False, as_json: Json = False)
     with only_json_on_stdout(as_json):
         loaded = TableAsked(path=table).load()
         read = time.perf_counter()
-        facts = describe(loaded)
+        facts = info_of_table(loaded)
     if not internal:  # which share of the value a level is gives the rule's parameter away
         facts["levels"] = {kind: {"cells": level["cells"]} for kind, level in facts["levels"].items()}
     end = time.perf_counter()
@@ -32,11 +32,11 @@ def command(table: TableFile, internal: Internal = False, as_json: Json = False)
     if as_json:
         print_json({"file": table.name, **facts})
         return
-    facts["levels"] = [_level_in_words(kind, level) for kind, level in facts["levels"].items()]
+    facts["levels"] = [_printed_level(kind, level) for kind, level in facts["levels"].items()]
     print_pairs(table.name, {name: fact for name, fact in facts.items() if fact not in ({}, [])})
 
 
-def _level_in_words(kind: str, level: dict[str, float]) -> str:
+def _printed_level(kind: str, level: dict[str, float]) -> str:
     if not level["cells"]:
         return f"{kind}: none"
     if len(level) == 1:
@@ -45,7 +45,7 @@ def _level_in_words(kind: str, level: dict[str, float]) -> str:
     return f"{kind}: {level['cells']:,} cells, {shares} of the value"
 
 
-def describe(table: Table) -> dict[str, Any]:
+def info_of_table(table: Table) -> dict[str, Any]:
     """Return the facts about a table that decide how hard it is to protect."""
     import numpy as np
 
@@ -66,12 +66,12 @@ def describe(table: Table) -> dict[str, Any]:
         "zeros": int(np.count_nonzero(table.values == 0)),
         "dimensions": {name: len(codes) for name, codes in zip(table.dimensions, table.codes, strict=True)},
         "attackers": [attacker.name for attacker in table.attackers],
-        "levels": _levels_described(table),
-        "problems": _probable_mistakes(table, movable.determined),
+        "levels": _levels_in_info(table),
+        "problems": _mistakes_in_info(table, movable.determined),
     }
 
 
-def _levels_described(table: Table) -> dict[str, dict[str, float]]:
+def _levels_in_info(table: Table) -> dict[str, dict[str, float]]:
     """How many sensitive cells have each kind of level, and which shares of the value the levels are."""
     import numpy as np
 
@@ -86,7 +86,7 @@ def _levels_described(table: Table) -> dict[str, dict[str, float]]:
     return out
 
 
-def _probable_mistakes(table: Table, determined: BoolArray) -> list[str]:
+def _mistakes_in_info(table: Table, determined: BoolArray) -> list[str]:
     """Say what is allowed in a table and yet probably a mistake, in words, with the first cell of each kind."""
     import numpy as np
 

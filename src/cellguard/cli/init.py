@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from cellguard.cli._printing import note
+from cellguard.cli._printing import print_note
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -58,7 +58,7 @@ def command(
     write_text(path, made.text)
     print(path)
     for line in made.told:
-        note(f"  {line}")
+        print_note(f"  {line}")
     if made.unconfirmed:
-        note(f"to be confirmed in the file: {', '.join(made.unconfirmed)}")
-    note(f"look through it, then:  cellguard protect {path} --dry-run")
+        print_note(f"to be confirmed in the file: {', '.join(made.unconfirmed)}")
+    print_note(f"look through it, then:  cellguard protect {path} --dry-run")

@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from cellguard._types import BoolArray
 from cellguard.cli._options import Json, Quiet, TableAsked, TableFile
-from cellguard.cli._printing import NoSafeReleaseError, note, only_json_on_stdout, show
+from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_note, print_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,9 +61,9 @@ def command(
 
     with only_json_on_stdout(as_json):
         table = TableAsked(path=path).load()
-        rule = _count_rule(table, minimum, width, zeros=zeros, loss=loss, order=order)
-        note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
-        suppression, algorithm = _suppression(table, rule, release, resist, seed)
+        rule = _count_rule_of_options(table, minimum, width, zeros=zeros, loss=loss, order=order)
+        print_note(f"{path}: {table.n_cells} cells, {int(table.sensitive.sum())} sensitive", quiet=quiet)
+        suppression, algorithm = _suppression_of_options(table, rule, release, resist, seed)
         if not suppression.published:
             raise NoSafeReleaseError(f"nothing to attack: {suppression.explanation}", hint="lower the width.")
         algorithm = algorithm if knows in (None, "algorithm") and not resist else None
@@ -71,29 +71,29 @@ def command(
             suppression, rule, knows=knows, limit=limit, algorithm=algorithm, samples=samples, seed=seed, secret=secret
         )
         if out is not None:
-            _write_intervals(found, out)
+            _write_out_option(found, out)
     summary = {**found.summary(), "table": {"cells": table.n_cells, "sensitive": int(table.sensitive.sum())}}
     if resist:
         summary["release"] = {name: suppression.details[name] for name in ("draws", "decoys", "price", "certificate")}
-    show(f"{path.name}: matching attack", summary, as_json=as_json)
+    print_summary(f"{path.name}: matching attack", summary, as_json=as_json)
 
 
-def _count_rule(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
+def _count_rule_of_options(table: Table, minimum: int | None, width: int | None, **options: Any) -> CountRule:
     from cellguard.check.attack import CountRule
-    from cellguard.check.attack.counts import require_counts, rule_of
+    from cellguard.check.attack.counts import require_counts_for_matching, rule_attacker_knows
 
-    require_counts(table)
+    require_counts_for_matching(table)
     if minimum is None or width is None:
-        shown = rule_of(table)
+        shown = rule_attacker_knows(table)
         minimum, width = minimum or shown.minimum, width or shown.width
     return CountRule(minimum=minimum, width=width, **options)
 
 
-def _suppression(
+def _suppression_of_options(
     table: Table, rule: CountRule, release: Path | None, resist: bool, seed: int
 ) -> tuple[Suppression, Callable[[Table], BoolArray] | None]:
     """Return the release to attack, and the algorithm where the rule does not say it: cg.suppress without its clock."""
-    from cellguard.check.attack.counts import grid_of
+    from cellguard.check.attack.counts import matching_grid_of
     from cellguard.check.read_release import read_release
     from cellguard.methods.suppress.resist import optimal_counts, resist_matching
     from cellguard.methods.suppress.verb import suppress
@@ -105,7 +105,7 @@ def _suppression(
         return given, None
     if resist:
         return resist_matching(table, rule, seed=seed or None), None
-    if grid_of(table, table.sensitive) is not None:
+    if matching_grid_of(table, table.sensitive) is not None:
         return optimal_counts(table, rule), None
 
     def algorithm(candidate: Table) -> Any:
@@ -114,7 +114,7 @@ def _suppression(
     return suppress(table, method="heuristic", rounds=0, seed=seed, time_limit_s=3600.0), algorithm
 
 
-def _write_intervals(found: Any, out: Path) -> None:
+def _write_out_option(found: Any, out: Path) -> None:
     from cellguard._io.frames import beside, write_csv
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")

@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from cellguard.cli._options import Internal, Json, Quiet
-from cellguard.cli._printing import NoSafeReleaseError, in_words, note, only_json_on_stdout, print_json, print_pairs
+from cellguard.cli._printing import (
+    NoSafeReleaseError,
+    only_json_on_stdout,
+    print_json,
+    print_note,
+    print_pairs,
+    printed_in_words,
+)
 
 if TYPE_CHECKING:
     from cellguard.publish.model import Job
     from cellguard.publish.read import JobFile
     from cellguard.publish.run import Outcome
 
-__all__ = ["command", "run_job"]
+__all__ = ["command", "run_job_on_terminal"]
 
 _SHOWN = (
     *("status", "explanation", "gap", "table", "primary", "secondary", "base", "audit"),
@@ -52,26 +59,26 @@ def command(
     with only_json_on_stdout(as_json):
         file = read_job(job)
         if report is not None and not dry_run:
-            _check_report(file.job, report)
+            _check_report_option(file.job, report)
         if dry_run:
             shown = plan(file)
         else:
-            outcome = run_job(file, quiet=quiet, allow_unsafe=allow_unsafe, fresh=fresh, folder=out)
+            outcome = run_job_on_terminal(file, quiet=quiet, allow_unsafe=allow_unsafe, fresh=fresh, folder=out)
             shown = outcome.summary(internal=internal)
             if report is not None:
-                _copy_report(outcome, report)
+                _copy_to_report_option(outcome, report)
     if as_json:
         print_json(shown)
     elif dry_run:
         for text in shown.pop("warnings", ()):
-            note(f"warning: {text}", quiet=quiet)
+            print_note(f"warning: {text}", quiet=quiet)
         print_pairs(f"{job.name}: the plan", shown)
     else:
-        print_pairs(f"{file.job.name}: {outcome.release.method}", _essentials(outcome))
-        note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)
+        print_pairs(f"{file.job.name}: {outcome.release.method}", _printed_essentials(outcome))
+        print_note("written, and safe" if not outcome.unsafe else "written, and NOT SAFE", quiet=quiet)
 
 
-def run_job(file: JobFile, *, quiet: bool, **options: Any) -> Outcome:
+def run_job_on_terminal(file: JobFile, *, quiet: bool, **options: Any) -> Outcome:
     """Run a job, telling its progress; what is not safe is refused as the verbs do."""
     from cellguard.publish.progress import Progress
     from cellguard.publish.run import UnsafeReleaseError, run
@@ -83,17 +90,17 @@ def run_job(file: JobFile, *, quiet: bool, **options: Any) -> Outcome:
         raise NoSafeReleaseError(error.message, hint=error.hint, summary=error.summary) from None
 
 
-def _essentials(outcome: Outcome) -> dict[str, Any]:
+def _printed_essentials(outcome: Outcome) -> dict[str, Any]:
     """Return what somebody at a terminal wants to know first; the reports have the rest."""
     shown = outcome.summary()
     if "attack" in shown:
         wanted = ("scenario", "knows", "primary", "unsafe", "undecided", "disclosed", "hits", "verdict")
         shown["attack"] = {k: shown["attack"][k] for k in wanted if k in shown["attack"]}
     shown["seconds"] = {step: round(seconds, 2) for step, seconds in shown["seconds"].items()}
-    return in_words({k: shown[k] for k in _SHOWN if k in shown})
+    return printed_in_words({k: shown[k] for k in _SHOWN if k in shown})
 
 
-def _check_report(job: Job, path: Path) -> None:
+def _check_report_option(job: Job, path: Path) -> None:
     """Refuse, before any work is done, a report that cannot be written."""
     from cellguard.exceptions import InputError
 
@@ -103,7 +110,7 @@ def _check_report(job: Job, path: Path) -> None:
         raise InputError(f"--report {path}: there is no folder {path.parent}.", hint="make the folder first.")
 
 
-def _copy_report(outcome: Outcome, path: Path) -> None:
+def _copy_to_report_option(outcome: Outcome, path: Path) -> None:
     from cellguard._io.files import atomic_writer
 
     if outcome.report is None:  # the check before the run has seen that one is asked for

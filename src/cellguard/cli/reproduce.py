@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from cellguard.cli._options import Json, Quiet, Seed
-from cellguard.cli._printing import note, only_json_on_stdout, print_json
+from cellguard.cli._printing import only_json_on_stdout, print_json, print_note
 
 __all__ = ["command"]
 
@@ -42,17 +42,17 @@ def command(
         replications=replications,
         seed=seed,
         time_limit_s=time_limit,
-        options=_chosen_options(option or []),
+        options=_options_on_command_line(option or []),
     )
     with only_json_on_stdout(as_json):
-        report = _with_progress(experiment(name), settings, out, quiet)
+        report = _reproduce_on_terminal(experiment(name), settings, out, quiet)
     if as_json:
         print_json(report.summary())
     else:
-        _show_report(report)
+        _print_reproduction(report)
 
 
-def _every_experiment() -> str:
+def _help_on_experiments() -> str:
     """Return the help: every experiment, what it shows, and about how long all of it takes on one core."""
     from cellguard.experiments import EXPERIMENTS
 
@@ -62,10 +62,10 @@ def _every_experiment() -> str:
     return "\n\n".join([command.__doc__ or "", where, what, *lines])
 
 
-command.__doc__ = _every_experiment()
+command.__doc__ = _help_on_experiments()
 
 
-def _chosen_options(given: list[str]) -> dict[str, str]:
+def _options_on_command_line(given: list[str]) -> dict[str, str]:
     from cellguard.exceptions import InputError
 
     pairs = [text.partition("=") for text in given]
@@ -75,7 +75,7 @@ def _chosen_options(given: list[str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _with_progress(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:
+def _reproduce_on_terminal(chosen: Any, settings: Any, out: Path, quiet: bool) -> Any:
     """Run, and tell on standard error how long it will still take: a bar on a terminal, lines elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -106,10 +106,10 @@ class _Lines:
             return
         self.told = now
         left = f", about {(now - self.begin) / done * (total - done):.0f} s left" if done else ""
-        note(f"{self.name}: {done} of {total} done{left}; now {unit}")
+        print_note(f"{self.name}: {done} of {total} done{left}; now {unit}")
 
 
-def _show_report(report: Any) -> None:
+def _print_reproduction(report: Any) -> None:
     from rich.console import Console
     from rich.table import Table as Grid
 
@@ -120,7 +120,7 @@ def _show_report(report: Any) -> None:
         for name in names:
             grid.add_column(name, justify="right" if name in ("ours", "paper", "difference") else "left")
         for row in report.rows:
-            grid.add_row(*(_figure_text(row.get(name)) for name in names))
+            grid.add_row(*(_printed_experiment_figure(row.get(name)) for name in names))
         console.print(grid)
     for line in report.skipped:
         console.print(line, style="yellow")
@@ -128,7 +128,7 @@ def _show_report(report: Any) -> None:
         console.print(report.remark, style="dim")
 
 
-def _figure_text(value: Any) -> str:
+def _printed_experiment_figure(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):

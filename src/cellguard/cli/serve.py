@@ -8,8 +8,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from cellguard.cli._printing import note
-from cellguard.cli._start import uncollected
+from cellguard.cli._printing import print_note
+from cellguard.cli._start import uncollected_start
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
@@ -39,7 +39,7 @@ def command(
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder.", hint="make the folder first.")
     try:
-        with uncollected():
+        with uncollected_start():
             import uvicorn
 
             from cellguard.web import create_app
@@ -48,11 +48,11 @@ def command(
         raise InputError(
             f"the page needs {error.name}, which is not installed.", hint="pip install 'cellguard[web]'"
         ) from None
-    with _loopback_socket(port) as listener:
+    with _loopback_socket_to_serve(port) as listener:
         keys = Keys(port=listener.getsockname()[1])
         link = f"http://127.0.0.1:{keys.port}/enter?token={keys.token}"
         print(link, flush=True)
-        note(f"The page sees {folder.resolve()} and nothing else. Ctrl-C ends it.")
+        print_note(f"The page sees {folder.resolve()} and nothing else. Ctrl-C ends it.")
         app = create_app(folder, keys, max_upload=max_upload << 20)
         # no log of requests: addresses hold the names of projects and files
         config = uvicorn.Config(
@@ -64,11 +64,11 @@ def command(
             timeout_graceful_shutdown=1,
         )
         if open_page:
-            _open_browser(link)
+            _open_served_page(link)
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _loopback_socket(port: int | None) -> socket.socket:
+def _loopback_socket_to_serve(port: int | None) -> socket.socket:
     """Return a socket of the loopback interface; the usual port makes addresses that can be kept."""
     for wanted in [port] if port is not None else [*range(_PORT, _PORT + _TRIED), 0]:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -83,7 +83,7 @@ def _loopback_socket(port: int | None) -> socket.socket:
     raise InputError(f"--port {port}: is taken.", hint="leave the option out, or name another port.")
 
 
-def _open_browser(link: str) -> None:
+def _open_served_page(link: str) -> None:
     """Open the browser, once the server listens; a machine without one shows the link only."""
     import threading
     import webbrowser

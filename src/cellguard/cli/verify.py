@@ -10,13 +10,13 @@ from typer import Argument
 
 from cellguard.cli import _options as options
 from cellguard.cli import _printing as printing
-from cellguard.cli._options import ReleaseAsked, asking_of_release
+from cellguard.cli._options import ReleaseAsked, with_release_options
 from cellguard.exceptions import InputError
 
 __all__ = ["command"]
 
 
-@asking_of_release()
+@with_release_options()
 def command(
     path: Annotated[
         Path, Argument(metavar="TABLE|MANIFEST", show_default=False, help="The true table; or a manifest.json.")
@@ -42,16 +42,16 @@ def command(
     a millionth of them. An adjusted table is its own witness. Give the options with which the release was audited.
     """
     if path.suffix.lower() == ".json" and release_path is None:
-        _verify_manifest(path, as_json=as_json)
+        _print_verified_manifest(path, as_json=as_json)
         return
     if release_path is None:
         raise InputError("a table was given, and no release.", hint="cellguard verify TABLE RELEASE WITNESSES")
-    from cellguard.check.witnesses import read_proofs, verify
+    from cellguard.check.witnesses import read_witnesses, verify
 
     start = time.perf_counter()
     with printing.only_json_on_stdout(as_json):
         release = asked.read(path, release_path)
-        proofs, whole = ([], False) if witnesses is None else read_proofs(witnesses, n_cells=release.table.n_cells)
+        proofs, whole = ([], False) if witnesses is None else read_witnesses(witnesses, n_cells=release.table.n_cells)
         found = verify(release, proofs, integer=whole)
     accepted = found.accepted or (asked.allow_nothing_sensitive and not found.problems)
     summary = {
@@ -62,9 +62,9 @@ def command(
         "more_problems": max(0, len(found.problems) - 20),
         "seconds": {"total": time.perf_counter() - start},
     }
-    printing.show(f"{release_path.name}: {release.method}", summary, as_json=as_json)
+    printing.print_summary(f"{release_path.name}: {release.method}", summary, as_json=as_json)
     proven = "accepted: the release is proven safe" if found.checked else "accepted: no cell is sensitive"
-    printing.note(proven if accepted else "refused", quiet=quiet)
+    printing.print_note(proven if accepted else "refused", quiet=quiet)
     if not found.problems and not accepted:
         raise printing.NoSafeReleaseError(
             "nothing was proven: no cell of the table is sensitive.",
@@ -74,10 +74,10 @@ def command(
         raise printing.NoSafeReleaseError("the witnesses do not prove this release safe.")
 
 
-def _verify_manifest(path: Path, *, as_json: bool) -> None:
+def _print_verified_manifest(path: Path, *, as_json: bool) -> None:
     from cellguard.publish.manifest import check_manifest
 
     found = check_manifest(path)
-    printing.show(f"{path.name}: the files it lists", found, as_json=as_json)
+    printing.print_summary(f"{path.name}: the files it lists", found, as_json=as_json)
     if not found["accepted"]:
         raise printing.NoSafeReleaseError("the manifest and the files do not agree, or the release is not safe.")

@@ -442,7 +442,7 @@ def generate(kind: str, seed: int = 0, **sizes: Any) -> Table:
     >>> generate("cube", seed=3, sides=(4, 4))
     Table(25 cells, 10 relations, 0 sensitive)
     """
-    require_there("kind", [kind], KINDS)
+    raise_if_missing("kind", [kind], KINDS)
     known = [name for name in inspect.signature(KINDS[kind]).parameters if name != "seed"]
-    require_there("size", sizes, known, place=f"kind {kind!r}: ")
+    raise_if_missing("size", sizes, known, place=f"kind {kind!r}: ")
     return KINDS[kind](seed, **sizes)

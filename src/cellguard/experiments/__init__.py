@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import NamedTuple
 
-from cellguard.exceptions import UnknownCodeError, require_known
+from cellguard.exceptions import UnknownCodeError, raise_if_unknown
 from cellguard.experiments._framework import Experiment, Report, Settings, reproduce
 
 __all__ = ["EXPERIMENTS", "Entry", "Experiment", "Report", "Settings", "experiment", "reproduce"]
@@ -69,7 +69,7 @@ EXPERIMENTS = {
 
 def experiment(name: str) -> Experiment:
     """Return an experiment by its name."""
-    require_known("experiment", name, EXPERIMENTS, UnknownCodeError)
+    raise_if_unknown("experiment", name, EXPERIMENTS, UnknownCodeError)
     module, _, called = name.partition("-")
     found: Experiment = getattr(import_module(f"cellguard.experiments.{module}"), called.upper())
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from cellguard._engine.counts import twoway
 from cellguard._types import BoolArray, IntArray
 from cellguard.check.attack import CountRule, matching_attack, weighing_attack
-from cellguard.check.attack.counts import grid_of
+from cellguard.check.attack.counts import matching_grid_of
 from cellguard.data.generate import frequency
 from cellguard.exceptions import InputError
 from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
@@ -76,7 +76,7 @@ def _attacked(release: Suppression) -> Figures:
     begin = time.process_time()
     attack = matching_attack(release, _RULE, limit=_LIMIT)
     seconds = time.process_time() - begin
-    grid = grid_of(release.table, release.suppressed)
+    grid = matching_grid_of(release.table, release.suppressed)
     assert grid is not None  # noqa: S101 - generated tables are two-way
     return {
         "widths": attack.width[attack.primary].astype(int).tolist(),
@@ -107,7 +107,7 @@ def _attacked_by_data(release: Suppression) -> Figures | None:
     So it is with a solver that ends at whichever optimum it meets first. None when there are too many
     candidates to list.
     """
-    grid = grid_of(release.table, np.zeros(release.table.n_cells, bool))
+    grid = matching_grid_of(release.table, np.zeros(release.table.n_cells, bool))
     assert grid is not None  # noqa: S101 - generated tables are two-way
     law, shape = _RULE.law(grid), grid.counts.shape
 
@@ -273,7 +273,7 @@ def _run7(work: Figures) -> Figures:
     found: dict[str, list[int]] = {}
     for k in range(work["tables"]):
         release = optimal_counts(_square_table(work["cells"], work["seed"] + k), _RULE)
-        grid = grid_of(release.table, release.suppressed) if release.published else None
+        grid = matching_grid_of(release.table, release.suppressed) if release.published else None
         if grid is not None:
             pattern = grid.pattern(release.suppressed)
             dimension = str(twoway.degrees_of_freedom(pattern))

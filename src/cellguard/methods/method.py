@@ -12,7 +12,7 @@ from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from cellguard.exceptions import CellguardError, InputError, require_known
+from cellguard.exceptions import CellguardError, InputError, raise_if_unknown
 
 if TYPE_CHECKING:
     from cellguard.nouns.release import Release
@@ -159,7 +159,7 @@ class Method:
         """Refuse a word that its option does not offer, by an error of this kind."""
         for option in self.options:
             if option.name in given:
-                require_known(option.name, given[option.name], option.choices, kind)
+                raise_if_unknown(option.name, given[option.name], option.choices, kind)
 
     def filled(self, options: Mapping[str, Any], table: Table) -> dict[str, Any]:
         """Return the options with those that follow from the table, where none are given."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cellguard.exceptions import UnknownCodeError, require_known
+from cellguard.exceptions import UnknownCodeError, raise_if_unknown
 from cellguard.methods.adjust import METHOD as ADJUST
 from cellguard.methods.intervals import METHOD as INTERVALS
 from cellguard.methods.method import Method
@@ -18,5 +18,5 @@ METHODS: dict[str, Method] = {method.name: method for method in (SUPPRESS, ADJUS
 
 def method_called(name: str) -> Method:
     """Return the method of this name, or say which there are."""
-    require_known("method", name.lower(), METHODS, UnknownCodeError)
+    raise_if_unknown("method", name.lower(), METHODS, UnknownCodeError)
     return METHODS[name.lower()]

@@ -58,7 +58,7 @@ def _codes_of_crossing(
     hierarchies: Mapping[str, Hierarchy], crossing: str | Iterable[str] | Mapping[str, int]
 ) -> list[IntArray]:
     named = [crossing] if isinstance(crossing, str) else list(crossing)
-    require_there("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
+    raise_if_missing("dimension", named, hierarchies, place=f"crossing {tuple(named)}: ")
     deepest = crossing if isinstance(crossing, Mapping) else {}
     block = []
     for name, h in hierarchies.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cellguard._types import IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
 from cellguard.nouns import trees
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Hierarchy:
         from cellguard._io.frames import columns_of, texts
 
         columns = columns_of(frame)
-        require_there("column", (code, parent, *([label] if label else [])), columns)
+        raise_if_missing("column", (code, parent, *([label] if label else [])), columns)
         codes, above = texts(columns[code]), texts(columns[parent])
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
@@ -186,7 +186,7 @@ class Hierarchy:
 
         columns = columns_of(frame)
         names = list(columns) if levels is None else list(levels)
-        require_there("column", names, columns)
+        raise_if_missing("column", names, columns)
         pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")

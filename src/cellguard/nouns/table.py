@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import LevelError, UnknownCodeError, did_you_mean, raise_if_missing
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.checks import check_table
 from cellguard.nouns.equations import equations_as_csr, levels_of_cells, mask_of_table_cells
@@ -493,7 +493,7 @@ class Table:
         >>> t.label(t.cell({"region": "S"}))
         '(region=S, sex=Total)'
         """
-        require_there("dimension", codes, self.dimensions)
+        raise_if_missing("dimension", codes, self.dimensions)
         match = np.ones(self.n_cells, dtype=bool)
         for d, dimension in enumerate(self.dimensions):
             code = codes.get(dimension, self.codes[d][0])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cellguard._types import FloatArray
-from cellguard.exceptions import UnknownCodeError, require_known
+from cellguard.exceptions import UnknownCodeError, raise_if_unknown
 
 __all__ = ["WEIGHTS", "weights_by_value"]
 
@@ -36,5 +36,5 @@ def weights_by_value(kind: str, values: FloatArray) -> FloatArray:
     array([0.25, 1.  , 0.5 ])
     """
     if kind not in WEIGHTS:
-        require_known("kind of weights", kind, ["table", *WEIGHTS], UnknownCodeError)
+        raise_if_unknown("kind of weights", kind, ["table", *WEIGHTS], UnknownCodeError)
     return WEIGHTS[kind](np.abs(values))

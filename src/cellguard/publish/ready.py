@@ -18,7 +18,7 @@ from cellguard.exceptions import (
     PublicationError,
     UnknownCodeError,
     did_you_mean,
-    not_there,
+    errors_of_missing,
 )
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part

@@ -14,11 +14,11 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from cellguard.exceptions import InputError
 from cellguard.web.bodies import CellDecision, Chosen, Files, Limit, NewProject, Sections
 from cellguard.web.decisions import decide
-from cellguard.web.places import free_name
-from cellguard.web.projects import Project, mistake_facts
+from cellguard.web.places import free_name_in_project
+from cellguard.web.projects import Project, mistakes_for_browser
 from cellguard.web.solves import Solve
-from cellguard.web.state import HasProject, HasState, State, load
-from cellguard.web.tables import rule_counts
+from cellguard.web.state import HasProject, HasState, State, load_for_server
+from cellguard.web.tables import rule_counts_for_browser
 
 if TYPE_CHECKING:
     from cellguard.publish.check import Mistake
@@ -35,7 +35,7 @@ _ALIVE_S = 15.0
 @router.get("/choices")
 def list_choices() -> dict[str, Any]:
     """What can be chosen: methods with their options, rules with their figures, files, attacks."""
-    load()
+    load_for_server()
     from cellguard.web.choices import choices
 
     return choices()
@@ -61,7 +61,7 @@ def list_projects(state: HasState) -> list[dict[str, Any]]:
 @router.post("/projects", status_code=201)
 def new_project(state: HasState, body: NewProject) -> dict[str, Any]:
     """Make an empty project."""
-    load()
+    load_for_server()
     return {"id": state.projects.new(body.name.strip()).id}
 
 
@@ -84,7 +84,7 @@ def read_project(state: HasState, project: HasProject) -> dict[str, Any]:
         "id": project.id,
         "job": raw,
         "text": project.text(),
-        "mistakes": mistake_facts(mistakes),
+        "mistakes": mistakes_for_browser(mistakes),
         "files": [
             {"name": name, "relative": project.relative(state.root.folder / name)} for name in state.root.listed()
         ],
@@ -92,7 +92,7 @@ def read_project(state: HasState, project: HasProject) -> dict[str, Any]:
         "path": str(project.folder),
         "uploads": project.uploads(),
         "releases": [path.relative_to(project.folder).as_posix() for path in project.releases()],
-        "next_folder": free_name(project.folder, "release"),
+        "next_folder": free_name_in_project(project.folder, "release"),
     }
 
 
@@ -116,9 +116,9 @@ def remove_file(project: HasProject, name: str) -> dict[str, Any]:
 @router.post("/projects/{project}/data")
 def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, Any]:
     """Begin with data: a job is drafted from the columns as `cellguard init` does; several files make a publication."""
-    paths = [_data_file(state, name) for name in dict.fromkeys(body.files)]
+    paths = [_data_file_of_request(state, name) for name in dict.fromkeys(body.files)]
     if len(paths) == 1 and paths[0].name.lower().endswith((".jj", ".jj.gz")):
-        project.write({**_job_without_data(project), "data": {"table": project.relative(paths[0])}})
+        project.write({**_project_job_without_data(project), "data": {"table": project.relative(paths[0])}})
         return {"told": [], "unconfirmed": []}
     from cellguard.publish.init import draft_job
     from cellguard.publish.propose import propose
@@ -128,12 +128,12 @@ def choose_data(state: HasState, project: HasProject, body: Files) -> dict[str, 
     return {"told": list(made.told), "unconfirmed": list(made.unconfirmed)}
 
 
-def _job_without_data(project: Project) -> dict[str, Any]:
+def _project_job_without_data(project: Project) -> dict[str, Any]:
     """Return what a job says that is not about its data."""
     return {k: v for k, v in project.raw().items() if k not in ("data", "dimensions", "tables", "unconfirmed")}
 
 
-def _data_file(state: State, name: str) -> Path:
+def _data_file_of_request(state: State, name: str) -> Path:
     path = state.root.inside(name)
     if not path.is_file():
         raise InputError(f"{name}: no such file.", hint="choose one from the list, or upload it.")
@@ -143,17 +143,17 @@ def _data_file(state: State, name: str) -> Path:
 @router.post("/projects/{project}/columns")
 def columns(state: HasState, project: HasProject, body: Chosen) -> dict[str, Any]:
     """The columns of a data file, with examples of codes; never an amount, and never who answered."""
-    from cellguard.web.columns import column_facts
+    from cellguard.web.columns import columns_for_browser
 
     del project
-    return column_facts(_data_file(state, body.file))
+    return columns_for_browser(_data_file_of_request(state, body.file))
 
 
 # ---------------------------------------------------------------- the job
 
 
-def _refused(mistakes: list[Mistake]) -> JSONResponse:
-    return JSONResponse({"mistakes": mistake_facts(mistakes)}, status_code=422)
+def _response_with_mistakes(mistakes: list[Mistake]) -> JSONResponse:
+    return JSONResponse({"mistakes": mistakes_for_browser(mistakes)}, status_code=422)
 
 
 @router.put("/projects/{project}/job/{part}")
@@ -161,9 +161,9 @@ def change_job(project: HasProject, part: Part, body: Sections) -> Any:
     """Change sections of the job; with a mistake in them nothing is changed, and every mistake is told."""
     wrong = project.change(part, body.sections)
     if wrong:
-        return _refused(wrong)
+        return _response_with_mistakes(wrong)
     _, left = project.examined(project.raw())
-    return {"mistakes": mistake_facts(left), "text": project.text()}
+    return {"mistakes": mistakes_for_browser(left), "text": project.text()}
 
 
 @router.post("/projects/{project}/counts")
@@ -174,8 +174,10 @@ def counts(state: HasState, project: HasProject, body: Sections) -> Any:
     raw = {**project.raw(), **body.sections}
     job, mistakes = project.examined({k: v for k, v in raw.items() if v is not None})
     if job is None or mistakes:
-        return _refused(mistakes)
-    return rule_counts(state.tables.flagged(JobFile(path=project.path, text="", job=job, facts=project.facts)))
+        return _response_with_mistakes(mistakes)
+    return rule_counts_for_browser(
+        state.tables.flagged(JobFile(path=project.path, text="", job=job, facts=project.facts))
+    )
 
 
 @router.post("/projects/{project}/decisions")
@@ -183,7 +185,7 @@ def decide_cell(state: HasState, project: HasProject, body: CellDecision) -> Any
     """Decide of one cell by hand: protect it, publish it, let it be withheld, or nothing of that."""
     wrong = decide(project, lambda: state.tables.flagged(project.job_file()), body.codes, body.decision)
     if wrong:
-        return _refused(wrong)
+        return _response_with_mistakes(wrong)
     return {"codes": body.codes, "decision": body.decision}
 
 
@@ -199,7 +201,7 @@ def begin(state: HasState, project: HasProject, kind: Kind, body: Limit | None =
         from cellguard.publish.check import Mistake
 
         wrong = Mistake(("compare", "time_limit_s"), "a number of seconds is needed, at least 0.")
-        return _refused([wrong])
+        return _response_with_mistakes([wrong])
     if file.job.unconfirmed:
         raise InputError(
             f"guesses that nobody has confirmed: {', '.join(file.job.unconfirmed)}.",

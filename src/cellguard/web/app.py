@@ -13,13 +13,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from cellguard import __version__
-from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, where_it_happened
+from cellguard.exceptions import CellguardError, InternalError, UnknownCodeError, place_of_error
 from cellguard.web import api, results, views
 from cellguard.web.places import Root
 from cellguard.web.projects import Projects
 from cellguard.web.security import TOO_LARGE, Guard, Keys, TooLargeError
 from cellguard.web.solves import Solves
-from cellguard.web.state import State, load
+from cellguard.web.state import State, load_for_server
 from cellguard.web.tables import Tables
 
 __all__ = ["MAX_UPLOAD", "create_app"]
@@ -47,7 +47,7 @@ def create_app(folder: Path, keys: Keys, *, max_upload: int = MAX_UPLOAD) -> Gua
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        later = threading.Timer(_FIRST_PAGE_S, load)
+        later = threading.Timer(_FIRST_PAGE_S, load_for_server)
         later.daemon = True
         later.start()
         yield
@@ -66,33 +66,33 @@ def create_app(folder: Path, keys: Keys, *, max_upload: int = MAX_UPLOAD) -> Gua
     app.include_router(api.router)
     app.include_router(results.router)
     app.include_router(views.router)
-    app.add_exception_handler(CellguardError, _error_of_ours)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(TooLargeError, _too_large)
-    app.add_exception_handler(Exception, _internal_fault)
+    app.add_exception_handler(CellguardError, _response_to_our_error)
+    app.add_exception_handler(RequestValidationError, _response_to_malformed_request)
+    app.add_exception_handler(TooLargeError, _response_to_large_upload)
+    app.add_exception_handler(Exception, _response_to_internal_fault)
     return Guard(app, keys, max_upload=max_upload)
 
 
-def _error_of_ours(_: Request, error: Exception) -> JSONResponse:
+def _response_to_our_error(_: Request, error: Exception) -> JSONResponse:
     """Answer with the message and the hint of an error of ours."""
     assert isinstance(error, CellguardError)  # noqa: S101 - for the type checker
     status = 404 if isinstance(error, UnknownCodeError) else 422
     return JSONResponse({"message": error.message, "hint": error.hint}, status_code=status)
 
 
-def _malformed(_: Request, error: Exception) -> JSONResponse:
+def _response_to_malformed_request(_: Request, error: Exception) -> JSONResponse:
     """Answer to a request of the wrong shape; what it held is not repeated."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     places: list[Any] = [".".join(str(part) for part in entry["loc"]) for entry in error.errors()]
     return JSONResponse({"message": f"malformed: {', '.join(places)}", "hint": None}, status_code=400)
 
 
-def _too_large(_: Request, __: Exception) -> JSONResponse:
+def _response_to_large_upload(_: Request, __: Exception) -> JSONResponse:
     """Answer to a request that grew beyond its limit."""
     return JSONResponse({"message": TOO_LARGE, "hint": "copy the file into the folder instead."}, status_code=413)
 
 
-def _internal_fault(_: Request, error: Exception) -> JSONResponse:
+def _response_to_internal_fault(_: Request, error: Exception) -> JSONResponse:
     """Answer to a fault of ours: its kind and place, never its text, which could hold a value."""
-    told = InternalError(where_it_happened(error))
+    told = InternalError(place_of_error(error))
     return JSONResponse({"message": told.message, "hint": told.hint}, status_code=500)

@@ -27,17 +27,17 @@ def choices() -> dict[str, Any]:
     scenarios = get_args(AttackSection.model_fields["scenario"].annotation)
     (formats,) = get_args(OutputSection.model_fields["formats"].annotation)
     return {
-        "methods": [_method_facts(method) for method in METHODS.values()],
+        "methods": [_choices_of_method(method) for method in METHODS.values()],
         "weights": list(get_args(MethodSection.model_fields["weights"].annotation)),
-        "rules": _rule_facts(),
+        "rules": _choices_of_rules(),
         "formats": list(get_args(formats)),
         "time_limit_s": LimitsSection().time_limit_s,
         "attacks": [{"scenario": name, "method": method_for_attack_section(name)} for name in scenarios],
     }
 
 
-def _method_facts(method: Method) -> dict[str, Any]:
-    options = [_option_facts(o) for o in method.options if o.job_key is not None and o.job_key not in _LISTS]
+def _choices_of_method(method: Method) -> dict[str, Any]:
+    options = [_choices_of_option(o) for o in method.options if o.job_key is not None and o.job_key not in _LISTS]
     return {
         "name": method.name,
         "title": method.title,
@@ -47,7 +47,7 @@ def _method_facts(method: Method) -> dict[str, Any]:
     }
 
 
-def _option_facts(option: Option) -> dict[str, Any]:
+def _choices_of_option(option: Option) -> dict[str, Any]:
     default = option.job_value(lambda _: None)
     kind = "tick" if option.kind is bool else "choice" if option.choices else "number"
     return {
@@ -59,7 +59,7 @@ def _option_facts(option: Option) -> dict[str, Any]:
     }
 
 
-def _rule_facts() -> list[dict[str, Any]]:
+def _choices_of_rules() -> list[dict[str, Any]]:
     """Return each rule with what it asks for: the figures of its section in the job."""
     from cellguard.publish.rule_sections import RULE_SECTIONS, RuleSection
 

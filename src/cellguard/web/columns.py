@@ -8,21 +8,21 @@ from typing import Any
 from cellguard.publish.columns import Column, columns_to_guess_from
 from cellguard.publish.guess import Guess, guess
 
-__all__ = ["column_facts"]
+__all__ = ["columns_for_browser"]
 
 _EXAMPLES = 6
 _MOST_CODES = 400
 """Codes of a hierarchy that somebody may want to draw by hand."""
 
 
-def column_facts(path: Path) -> dict[str, Any]:
+def columns_for_browser(path: Path) -> dict[str, Any]:
     """Return what can be said of the columns of a file; never an entry of an amount or of who answered."""
     columns, rows = columns_to_guess_from(path)
     found = guess(columns)
-    return {"rows": rows, "columns": [_facts_of_column(c, found) for c in columns], "added_up": found.added_up}
+    return {"rows": rows, "columns": [_column_for_browser(c, found) for c in columns], "added_up": found.added_up}
 
 
-def _facts_of_column(column: Column, found: Guess) -> dict[str, Any]:
+def _column_for_browser(column: Column, found: Guess) -> dict[str, Any]:
     nested = next((d for d in found.dimensions if column.name in d.levels), None)
     shared = nested is not None or any(d.column.name == column.name for d in found.dimensions)
     # other numbers may be amounts, even where they nest in one column, as employees do in classes of size

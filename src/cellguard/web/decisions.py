@@ -24,7 +24,7 @@ _CHEAP = 0.0
 def decision_of(project: Project, table: Table, cell: int) -> str:
     """Return what was decided of a cell by hand; "none" where nothing was."""
     whole = table.codes_of(cell)
-    totals = _codes_of_totals(table)
+    totals = _totals_in_decision(table)
     try:
         raw, lines = project.raw(), _decision_lines(project, len(table.dimensions))
     except CellguardError:
@@ -68,14 +68,16 @@ def decide(project: Project, flagged: Callable[[], Table], codes: Mapping[str, s
 def _write_decision(
     project: Project, table: Table, whole: dict[str, str], decision: str, before: list[Decision]
 ) -> list[Mistake]:
-    totals = _codes_of_totals(table)
+    totals = _totals_in_decision(table)
     rules = [
-        left for rule in project.raw().get("rules", []) if (left := _rule_without_cell(rule, whole, totals)) is not None
+        left
+        for rule in project.raw().get("rules", [])
+        if (left := _rule_without_decision(rule, whole, totals)) is not None
     ]
     lines = [line for line in before if line.codes != tuple(whole.values())]
     if decision == "protect":
         # tables of a publication have only some of the dimensions: what is left out is at its total
-        rules = _rules_with_cell(rules, {d: code for d, code in whole.items() if code != totals[d]} or whole)
+        rules = _rules_with_decision(rules, {d: code for d, code in whole.items() if code != totals[d]} or whole)
     elif decision in _ACTIONS:
         costs = (_CHEAP,) if decision == "withhold" else ()
         lines.append(Decision(codes=tuple(whole.values()), action=_ACTIONS[decision], numbers=costs))
@@ -88,7 +90,7 @@ def _write_decision(
     return project.change("rules", {"rules": rules})
 
 
-def _codes_of_totals(table: Table) -> dict[str, str]:
+def _totals_in_decision(table: Table) -> dict[str, str]:
     return {d: codes[0] for d, codes in zip(table.dimensions, table.codes, strict=True)}
 
 
@@ -96,7 +98,9 @@ def _is_decided_by_hand(rule: Any) -> bool:
     return isinstance(rule, dict) and rule.get("rule") == "manual"
 
 
-def _rule_without_cell(rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]) -> dict[str, Any] | None:
+def _rule_without_decision(
+    rule: dict[str, Any], whole: dict[str, str], totals: dict[str, str]
+) -> dict[str, Any] | None:
     """Take a cell out of a rule by hand; the rule goes with its last cell."""
     if not _is_decided_by_hand(rule):
         return rule
@@ -104,7 +108,7 @@ def _rule_without_cell(rule: dict[str, Any], whole: dict[str, str], totals: dict
     return {**rule, "cells": left} if left else None
 
 
-def _rules_with_cell(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rules_with_decision(rules: list[dict[str, Any]], codes: Mapping[str, str]) -> list[dict[str, Any]]:
     for k, rule in enumerate(rules):
         if _is_decided_by_hand(rule):
             return [*rules[:k], {**rule, "cells": [*rule.get("cells", []), dict(codes)]}, *rules[k + 1 :]]

@@ -24,7 +24,13 @@ from cellguard.publish.audit_file import ranges_in_audit_file
 from cellguard.publish.model import Job
 from cellguard.web.bodies import Window
 from cellguard.web.projects import Project
-from cellguard.web.released import KINDS, job_of, json_of_file, published_cells, texts_with_no_data
+from cellguard.web.released import (
+    KINDS,
+    browser_texts_of_numbers,
+    job_of_released_folder,
+    json_of_released_file,
+    released_cells,
+)
 from cellguard.web.tables import Tables
 
 __all__ = ["Look", "look_at"]
@@ -76,7 +82,7 @@ class View:
         else:
             h = self.table.hierarchies[d]
             parent, labels = h.parents[0], h.labels
-        order, depth = _order_of_tree(parent)
+        order, depth = _tree_order_for_browser(parent)
         place = {code: k for k, code in enumerate(order)}
         return {
             "name": self.table.dimensions[d],
@@ -89,7 +95,7 @@ class View:
         }
 
 
-def _order_of_tree(parent: Any) -> tuple[list[int], dict[int, int]]:
+def _tree_order_for_browser(parent: Any) -> tuple[list[int], dict[int, int]]:
     """Return the codes of a tree with every code behind its parent and its elder sisters, and their depths."""
     children: dict[int, list[int]] = {}
     for i, up in enumerate(parent.tolist()):
@@ -241,13 +247,13 @@ class Look:
         found = replace(release, table=asked).audit(exact=True, time_limit_s=_LOOK_S)
         return {
             "ranges": [
-                {"attacker": name, "lowest": _finite_end(low[0]), "highest": _finite_end(high[0])}
+                {"attacker": name, "lowest": _end_for_browser(low[0]), "highest": _end_for_browser(high[0])}
                 for name, (_, low, high) in found.ranges.items()
             ]
         }
 
 
-def _finite_end(value: float) -> float | None:
+def _end_for_browser(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
@@ -258,23 +264,23 @@ def look_at(project: Project, tables: Tables, release: str | None) -> Look:
         table = tables.flagged(file)
         kinds = np.where(table.sensitive, KINDS.index("sensitive"), KINDS.index("published"))
         kinds = np.where(table.fixed & ~table.sensitive & (table.values != 0), KINDS.index("fixed"), kinds)
-        return Look(table, _views_of_table(table, file.job), texts_with_no_data(table, table.values), kinds)
+        return Look(table, _views_to_look_at(table, file.job), browser_texts_of_numbers(table, table.values), kinds)
     folder = project.release(release)
-    manifest = json_of_file(folder / "internal" / "manifest.json")
-    file = job_of(project, folder)
+    manifest = json_of_released_file(folder / "internal" / "manifest.json")
+    file = job_of_released_folder(project, folder)
     table = tables.flagged(file)
-    shown, kinds = published_cells(table, folder / "public", file.job)
+    shown, kinds = released_cells(table, folder / "public", file.job)
     audit = folder / "internal" / "audit.json"
-    return Look(table, _views_of_table(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
+    return Look(table, _views_to_look_at(table, file.job), shown, kinds, str(manifest.get("method", "")), audit)
 
 
-def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
+def _views_to_look_at(table: Table, job: Job) -> tuple[View, ...]:
     if table.parts:
         return tuple(
             View(part.name, part.table, part.cells, tuple(range(len(part.table.dimensions)))) for part in table.parts
         )
     if not table.dimensions:
-        return (_view_of_numbered_cells(table),)
+        return (_look_at_numbered_cells(table),)
     everything = np.arange(table.n_cells)
     own: list[tuple[str, Sequence[str]]] = [(entry.title, entry.dimensions) for entry in job.tables]
     return tuple(
@@ -283,7 +289,7 @@ def _views_of_table(table: Table, job: Job) -> tuple[View, ...]:
     )
 
 
-def _view_of_numbered_cells(table: Table) -> View:
+def _look_at_numbered_cells(table: Table) -> View:
     """Show a table of raw equations as a list of cells."""
     n = table.n_cells
     listed = Table.from_equations(

@@ -13,7 +13,7 @@ from cellguard.exceptions import InputError
 if TYPE_CHECKING:
     from cellguard.publish.check import Mistake
 
-__all__ = ["DATA_ENDINGS", "Root", "confined", "free_name"]
+__all__ = ["DATA_ENDINGS", "Root", "files_server_may_not_see", "free_name_in_project"]
 
 DATA_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx", ".jj", ".jj.gz", ".tsv", ".txt", ".hrc", ".hst", ".toml")
 """What may lie in a project: data, hierarchies, decisions, descriptions."""
@@ -61,25 +61,25 @@ class Root:
             yield from (place / name for name in files if not name.startswith("."))
 
 
-def confined(raw: Any, root: Root, folder: Path) -> list[Mistake]:
+def files_server_may_not_see(raw: Any, root: Root, folder: Path) -> list[Mistake]:
     """Return a mistake for every file that a job names and that lies outside of the folder."""
     from cellguard.publish.check import Mistake
 
     found = []
-    for path, name in _files_named_in_job(raw):
-        fixed = PurePosixPath(*_before_wildcard(name))
+    for path, name in _project_files_named_in_job(raw):
+        fixed = PurePosixPath(*_project_path_before_wildcard(name))
         wild = PurePosixPath(name).parts[len(fixed.parts) :]
         inside = "\0" not in name and ".." not in wild and root.holds(folder / fixed)
-        if not inside or (wild and not all(root.holds(Path(p)) for p in _files_matching(folder, name))):
+        if not inside or (wild and not all(root.holds(Path(p)) for p in _project_files_matching(folder, name))):
             found.append(Mistake(path, f"{name}: {_OUTSIDE}", "copy the file into it, or upload it."))
     return found
 
 
-def _files_matching(folder: Path, name: str) -> list[str]:
+def _project_files_matching(folder: Path, name: str) -> list[str]:
     return glob.glob(str(folder / name), recursive=True)  # noqa: PTH207 - as the job itself looks for them
 
 
-def _before_wildcard(name: str) -> list[str]:
+def _project_path_before_wildcard(name: str) -> list[str]:
     parts: list[str] = []
     for part in PurePosixPath(name).parts:
         if any(sign in part for sign in "*?["):
@@ -88,7 +88,7 @@ def _before_wildcard(name: str) -> list[str]:
     return parts
 
 
-def _files_named_in_job(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _project_files_named_in_job(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield every name of a file in the content of a job, whatever its shape."""
     if not isinstance(raw, dict):
         return
@@ -107,10 +107,10 @@ def _files_named_in_job(raw: Any) -> Iterator[tuple[tuple[str | int, ...], str]]
                 yield (section, k, "file"), entry["file"]
 
 
-def free_name(folder: Path, wanted: str) -> str:
+def free_name_in_project(folder: Path, wanted: str) -> str:
     """Return a name that is not taken in a folder: the wanted one, or with a number behind it.
 
-    >>> free_name(Path("/nowhere"), "release")
+    >>> free_name_in_project(Path("/nowhere"), "release")
     'release'
     """
     name, number = wanted, 1

@@ -16,14 +16,14 @@ from cellguard._io.facts import ReadOnce
 from cellguard._io.files import atomic_writer, read_bytes, write_text
 from cellguard._io.toml import parse_toml, read_toml_text, toml_document
 from cellguard.exceptions import CellguardError, FormatError, InputError, UnknownCodeError
-from cellguard.web.places import DATA_ENDINGS, Root, confined
+from cellguard.web.places import DATA_ENDINGS, Root, files_server_may_not_see
 
 if TYPE_CHECKING:
     from cellguard.publish.check import Mistake
     from cellguard.publish.model import Job
     from cellguard.publish.read import JobFile
 
-__all__ = ["PARTS", "Project", "Projects", "mistake_facts"]
+__all__ = ["PARTS", "Project", "Projects", "mistakes_for_browser"]
 
 PARTS = {
     "data": ("name", "title", "unconfirmed", "data", "dimensions", "tables", "indicators", "equations", "tolerance"),
@@ -88,7 +88,7 @@ class Project:
         """Return the job, if its shape is right, and every mistake; nothing outside of the folder is touched."""
         from cellguard.publish.read import examine_job
 
-        outside = confined(raw, self.root, self.folder)
+        outside = files_server_may_not_see(raw, self.root, self.folder)
         if outside:
             return None, outside
         job, mistakes = examine_job(dict(raw), self.folder, self.facts)
@@ -130,7 +130,7 @@ class Project:
                 raise UnknownCodeError(f"{name!r} is no section of the page {part!r}.")
         raw = self.raw()
         changed = {k: v for k, v in {**raw, **sections}.items() if v not in (None, {}, [])}
-        changed = {k: _without_nothing(v) for k, v in changed.items()}
+        changed = {k: _browser_values_without_null(v) for k, v in changed.items()}
         _, mistakes = self.examined(changed)
         wrong = [m for m in mistakes if m.path[:1] and m.path[0] in sections]
         if not wrong:
@@ -167,7 +167,7 @@ class Project:
             async for chunk in content:
                 stream.write(chunk)
         try:
-            _refuse_bomb(path)
+            _refuse_upload_bomb(path)
         except BaseException:
             path.unlink()
             raise
@@ -266,21 +266,21 @@ class Projects:
         shutil.rmtree(project.folder)
 
 
-def mistake_facts(mistakes: list[Mistake]) -> list[dict[str, Any]]:
+def mistakes_for_browser(mistakes: list[Mistake]) -> list[dict[str, Any]]:
     """Return mistakes as JSON holds them."""
     return [{"path": list(m.path), "text": m.text, "hint": m.hint} for m in mistakes]
 
 
-def _without_nothing(value: Any) -> Any:
+def _browser_values_without_null(value: Any) -> Any:
     """Leave out what is null: TOML has no word for it, and the page uses it for "as usual"."""
     if isinstance(value, dict):
-        return {k: _without_nothing(v) for k, v in value.items() if v is not None}
+        return {k: _browser_values_without_null(v) for k, v in value.items() if v is not None}
     if isinstance(value, list):
-        return [_without_nothing(item) for item in value if item is not None]
+        return [_browser_values_without_null(item) for item in value if item is not None]
     return value
 
 
-def _refuse_bomb(path: Path) -> None:
+def _refuse_upload_bomb(path: Path) -> None:
     """Refuse a small file that unpacks to a huge one; of Parquet files the reader does."""
     name = path.name.lower()
     if name.endswith(".gz"):

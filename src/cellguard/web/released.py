@@ -18,16 +18,16 @@ from cellguard.nouns.sheets import file_name_of_sheet, sheets_of_parts
 from cellguard.nouns.table import Table
 from cellguard.publish.model import Job
 from cellguard.publish.read import JobFile
-from cellguard.web.places import confined
+from cellguard.web.places import files_server_may_not_see
 from cellguard.web.projects import Project
 
-__all__ = ["KINDS", "job_of", "json_of_file", "published_cells", "texts_with_no_data"]
+__all__ = ["KINDS", "browser_texts_of_numbers", "job_of_released_folder", "json_of_released_file", "released_cells"]
 
 KINDS = ("published", "sensitive", "primary", "secondary", "interval", "changed", "fixed", "nothing")
 """What can be said of a cell; windows name them by their place here."""
 
 
-def json_of_file(path: Path) -> dict[str, Any]:
+def json_of_released_file(path: Path) -> dict[str, Any]:
     """Return what a file of a release says; raises where it is damaged."""
     try:
         found = json.loads(read_bytes(path, max_bytes=1 << 30))
@@ -38,18 +38,18 @@ def json_of_file(path: Path) -> dict[str, Any]:
     return found
 
 
-def job_of(project: Project, folder: Path) -> JobFile:
+def job_of_released_folder(project: Project, folder: Path) -> JobFile:
     """Return the job that a release was made by."""
     path = folder / "internal" / "job.toml"
     text = read_toml_text(path, path.name)
     raw = parse_toml(text, path.name)
-    outside = confined(raw, project.root, project.folder)
+    outside = files_server_may_not_see(raw, project.root, project.folder)
     if outside:
         raise InputError(outside[0].text, hint=outside[0].hint)
     return JobFile(path=project.path, text=text, job=Job.model_validate(raw))
 
 
-def texts_with_no_data(table: Table, values: FloatArray) -> tuple[str, ...]:
+def browser_texts_of_numbers(table: Table, values: FloatArray) -> tuple[str, ...]:
     """Return numbers as the report shows them: "no data" apart from zero."""
     empty = empty_cells_of_table(table) & (values == 0)
     return tuple(
@@ -57,7 +57,7 @@ def texts_with_no_data(table: Table, values: FloatArray) -> tuple[str, ...]:
     )
 
 
-def published_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
+def released_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...], IntArray]:
     """Read what was published, in the order of the system's cells."""
     names = job.method.method.columns
     if not table.parts:
@@ -99,14 +99,14 @@ def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int, 
     raise InputError("this release has no CSV or Parquet file to look at.", hint="ask for csv on the page Protect.")
 
 
-def _texts_and_kinds(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
+def _released_texts_and_kinds(table: Table, columns: dict[str, Any]) -> tuple[tuple[str, ...], IntArray]:
     """Return the texts and kinds of what is published."""
     kinds = np.full(table.n_cells, KINDS.index("published"))
     if "lower" in columns:
-        low, high = texts_with_no_data(table, columns["lower"]), texts_with_no_data(table, columns["upper"])
+        low, high = browser_texts_of_numbers(table, columns["lower"]), browser_texts_of_numbers(table, columns["upper"])
         kinds[columns["lower"] != columns["upper"]] = KINDS.index("interval")
         return tuple(a if a == b else f"{a} – {b}" for a, b in zip(low, high, strict=True)), kinds
-    shown = texts_with_no_data(table, columns["value"])
+    shown = browser_texts_of_numbers(table, columns["value"])
     if "status" not in columns:
         kinds[:] = KINDS.index("changed")
         return shown, kinds

@@ -90,10 +90,10 @@ def _look_at_table(state: HasState, project: Project, body: Window | OneCell) ->
 @router.get("/releases")
 def releases(project: HasProject) -> list[dict[str, Any]]:
     """What was made before, the newest first."""
-    return [_release_facts(project, path) for path in project.releases()]
+    return [_project_release_facts(project, path) for path in project.releases()]
 
 
-def _release_facts(project: Project, folder: Path) -> dict[str, Any]:
+def _project_release_facts(project: Project, folder: Path) -> dict[str, Any]:
     path = folder / "internal" / "manifest.json"
     try:
         manifest = json.loads(path.read_bytes())
@@ -103,14 +103,16 @@ def _release_facts(project: Project, folder: Path) -> dict[str, Any]:
         "name": folder.relative_to(project.folder).as_posix(),
         "made": path.stat().st_mtime,
         **{key: manifest.get(key) for key in ("method", "status", "safe", "repeatable", "audit", "seed")},
-        "signed": _signature_of(folder),
-        "same_job": _same_job(project, folder),
+        "signed": _signature_in_project(folder),
+        "same_job": _made_by_project_job(project, folder),
         "cellguard": manifest.get("versions", {}).get("cellguard"),
-        "files": {part: _files_in(folder / part) for part in ("public", "internal") if (folder / part).is_dir()},
+        "files": {
+            part: _files_to_download(folder / part) for part in ("public", "internal") if (folder / part).is_dir()
+        },
     }
 
 
-def _same_job(project: Project, folder: Path) -> bool:
+def _made_by_project_job(project: Project, folder: Path) -> bool:
     """Say whether the job is still the one that made a release."""
     path = folder / "internal" / "job.toml"
     return not path.is_symlink() and path.is_file() and path.read_bytes() == project.path.read_bytes()
@@ -131,13 +133,13 @@ def sign_release(project: HasProject, body: Signing) -> dict[str, Any]:
     """Sign a release that is safe and unchanged: name, time and fingerprint are written beside it."""
     from cellguard.publish import ledger
 
-    signed = _sign(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
+    signed = _sign_project_release(project.release(body.release), who=body.who, remark=body.remark, read=body.read)
     told = {key: signed[key] for key in ("who", "remark", "manifest")}
     ledger.add_to_ledger(project.folder, "signed", {"release": body.release, **told})
     return signed
 
 
-def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
+def _sign_project_release(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
     """Sign a release; raises where it is not safe, not as it was written, or nobody signs."""
     from cellguard.publish.manifest import check_manifest, hash_for_manifest
 
@@ -159,7 +161,7 @@ def _sign(folder: Path, *, who: str, remark: str, read: bool) -> dict[str, Any]:
     return signed | {"unchanged": True}
 
 
-def _signature_of(folder: Path) -> dict[str, Any] | None:
+def _signature_in_project(folder: Path) -> dict[str, Any] | None:
     """Return who signed a release, and whether it is still what was signed."""
     from cellguard.publish.manifest import hash_for_manifest
 
@@ -189,22 +191,22 @@ def read_ledger(project: HasProject) -> dict[str, Any]:
 @router.get("/files/{part}/{name}")
 def download(project: HasProject, part: Literal["public", "internal"], name: str, release: str) -> FileResponse:
     """A file of a release, to be saved."""
-    return FileResponse(_file_of_release(project, release, part, name), filename=name)
+    return FileResponse(_file_to_download(project, release, part, name), filename=name)
 
 
 @router.get("/report/{part}")
 def report(project: HasProject, part: Literal["public", "internal"], release: str) -> FileResponse:
     """A report, to be read in the browser."""
-    path = _file_of_release(project, release, part, "report.html")
+    path = _file_to_download(project, release, part, "report.html")
     return FileResponse(path, media_type="text/html", headers={"content-security-policy": _REPORT})
 
 
-def _file_of_release(project: Project, release: str, part: str, name: str) -> Path:
+def _file_to_download(project: Project, release: str, part: str, name: str) -> Path:
     folder = project.release(release) / part
-    if folder.is_dir() and name in _files_in(folder):
+    if folder.is_dir() and name in _files_to_download(folder):
         return folder / name
     raise UnknownCodeError(f"there is no file {name[:80]!r} in this release.")
 
 
-def _files_in(folder: Path) -> list[str]:
+def _files_to_download(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if file.is_file() and not file.is_symlink())

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
-from cellguard.exceptions import where_it_happened
+from cellguard.exceptions import place_of_error
 
 __all__ = ["HEADERS", "TOO_LARGE", "Guard", "Keys", "TooLargeError"]
 
@@ -111,7 +111,7 @@ class Guard:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._refusal(scope, headers)
         if refused is not None:
-            await _answer(send, *refused)
+            await _send_http_answer(send, *refused)
             return
         await self._let_in(scope, receive, send)
 
@@ -163,10 +163,10 @@ class Guard:
             await self.app(scope, counted, marked)
         except Exception as error:  # noqa: BLE001 - the application has answered; no traceback and no value in a log
             if not started:
-                await _answer(send, 500, f"internal error: {where_it_happened(error)}")
+                await _send_http_answer(send, 500, f"internal error: {place_of_error(error)}")
 
 
-async def _answer(send: Send, status: int, text: str) -> None:
+async def _send_http_answer(send: Send, status: int, text: str) -> None:
     headers = {**HEADERS, "content-type": "text/plain; charset=utf-8"}
     start = {
         "type": "http.response.start",

@@ -112,7 +112,7 @@ class Solves:
                     self._last[project.id, kind] = running
                 return
             solve.state = "stopping"
-        _tell_to_stop(solve.process)
+        _tell_worker_to_stop(solve.process)
 
     def close(self) -> None:
         """End everything: what is half done leaves nothing behind but its checkpoints."""
@@ -152,7 +152,7 @@ class Solves:
             solve.process = process
             state = "failed"
             for line in process.stdout or ():
-                state = _note_event(solve, line) or state
+                state = _note_worker_event(solve, line) or state
             process.wait()
         if state == "failed" and not any("error" in event for event in solve.events):
             state = "stopped" if solve.state == "stopping" else "failed"
@@ -165,7 +165,7 @@ class Solves:
         self._start_what_can()
 
 
-def _note_event(solve: Solve, line: str) -> str | None:
+def _note_worker_event(solve: Solve, line: str) -> str | None:
     """Note what the process told; returns how it ended, if it did."""
     try:
         event = json.loads(line)
@@ -179,7 +179,7 @@ def _note_event(solve: Solve, line: str) -> str | None:
     return ended if isinstance(ended, str) else None
 
 
-def _tell_to_stop(process: subprocess.Popen[str] | None) -> None:
+def _tell_worker_to_stop(process: subprocess.Popen[str] | None) -> None:
     if process is not None and process.stdin is not None:
         with suppress(OSError, ValueError):  # it has just ended
             process.stdin.write("stop\n")

@@ -16,7 +16,7 @@ from cellguard.web.security import Keys
 from cellguard.web.solves import Solves
 from cellguard.web.tables import Tables
 
-__all__ = ["HasProject", "HasState", "State", "load"]
+__all__ = ["HasProject", "HasState", "State", "load_for_server"]
 
 _loading = threading.Lock()
 
@@ -32,7 +32,7 @@ class State:
     keys: Keys
 
 
-def load() -> None:
+def load_for_server() -> None:
     """Load the model of jobs and all that looks at tables, which takes longer than the first page may.
 
     One request at a time does it: modules that import each other must not be loaded by two threads at once.
@@ -47,17 +47,19 @@ def load() -> None:
             import_module(name)
 
 
-def _state(request: Request) -> State:
+def _state_of_request(request: Request) -> State:
     state: State = request.app.state.cellguard
     return state
 
 
-HasState = Annotated[State, Depends(_state)]
+HasState = Annotated[State, Depends(_state_of_request)]
 
 
-def _project(state: HasState, project: Annotated[str, InPath(description="Name of the project.")]) -> Project:
-    load()
+def _project_of_request(
+    state: HasState, project: Annotated[str, InPath(description="Name of the project.")]
+) -> Project:
+    load_for_server()
     return state.projects.get(project)
 
 
-HasProject = Annotated[Project, Depends(_project)]
+HasProject = Annotated[Project, Depends(_project_of_request)]

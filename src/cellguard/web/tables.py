@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cellguard.nouns.table import Table
     from cellguard.publish.read import JobFile
 
-__all__ = ["Tables", "rule_counts"]
+__all__ = ["Tables", "rule_counts_for_browser"]
 
 _KEPT = 3
 """Tables kept: the one of the page that is open, and two releases side by side."""
@@ -65,19 +65,19 @@ class Tables:
         return made
 
 
-def rule_counts(table: Table) -> dict[str, Any]:
+def rule_counts_for_browser(table: Table) -> dict[str, Any]:
     """Return how many cells each rule flags, and where the sensitive cells are."""
-    found = _flagged_by_rules(table)
+    found = _flags_shown_in_browser(table)
     return {
         "cells": table.n_cells,
         "relations": table.n_relations,
         "sensitive": int(table.sensitive.sum()),
         "rules": [{"name": name, "reason": reason, "cells": len(cells)} for name, reason, cells in found],
-        "dimensions": [_sensitive_by_code(table, d, found) for d in range(len(table.dimensions))],
+        "dimensions": [_sensitive_codes_for_browser(table, d, found) for d in range(len(table.dimensions))],
     }
 
 
-def _flagged_by_rules(table: Table) -> list[tuple[str, str, IntArray]]:
+def _flags_shown_in_browser(table: Table) -> list[tuple[str, str, IntArray]]:
     """Return each rule with its reason and the cells it flags; a cell that tables share is flagged once."""
     import numpy as np
 
@@ -92,7 +92,7 @@ def _flagged_by_rules(table: Table) -> list[tuple[str, str, IntArray]]:
     return [(name, reason, np.unique(np.concatenate(cells))) for (name, reason), cells in found.items()]
 
 
-def _sensitive_by_code(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
+def _sensitive_codes_for_browser(table: Table, d: int, found: list[tuple[str, str, IntArray]]) -> dict[str, Any]:
     """Count the sensitive cells of each code of a dimension, all and by rule, the fullest first; without its total."""
     import numpy as np
 

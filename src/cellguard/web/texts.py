@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["LANGUAGES", "chosen", "texts_for_page", "texts_of"]
+__all__ = ["LANGUAGES", "language_of_request", "texts_for_page", "texts_of"]
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """Code -> how the language calls itself; each has a file in the folder ``texts``."""
@@ -34,11 +34,13 @@ def _flat_texts(before: str, entries: dict[str, Any]) -> list[tuple[str, str]]:
     return out
 
 
-def chosen(cookie: str | None, accepted: str) -> str:
+def language_of_request(cookie: str | None, accepted: str) -> str:
     """Return the language of a request: the one that was chosen, or the first that the browser asks for.
 
-    >>> chosen(None, "fr,de-CH;q=0.8,en;q=0.5"), chosen("en", "de"), chosen("xx", "")
-    ('de', 'en', 'en')
+    >>> language_of_request(None, "fr,de-CH;q=0.8,en;q=0.5"), language_of_request("en", "de")
+    ('de', 'en')
+    >>> language_of_request("xx", "")
+    'en'
     """
     if cookie in LANGUAGES:
         return str(cookie)

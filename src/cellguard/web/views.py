@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse,
 
 from cellguard.exceptions import UnknownCodeError
 from cellguard.web.state import HasState
-from cellguard.web.texts import LANGUAGES, chosen, texts_for_page, texts_of
+from cellguard.web.texts import LANGUAGES, language_of_request, texts_for_page, texts_of
 
 __all__ = ["STEPS", "router"]
 
@@ -27,7 +27,7 @@ Accepted = Annotated[str, Header(alias="accept-language")]
 
 
 @cache
-def _templates() -> Any:
+def _html_templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -39,14 +39,14 @@ def _templates() -> Any:
     )
 
 
-def _page(name: str, language: str, **facts: Any) -> HTMLResponse:
+def _html_page(name: str, language: str, **facts: Any) -> HTMLResponse:
     texts = texts_of(language)
     content = {"t": texts, "language": language, "languages": LANGUAGES, "steps": STEPS, "project": None, "step": None}
-    return HTMLResponse(_templates().get_template(name).render(content | facts))
+    return HTMLResponse(_html_templates().get_template(name).render(content | facts))
 
 
 @router.get("/enter")
-def enter(state: HasState, token: str = "") -> Response:
+def enter_with_token(state: HasState, token: str = "") -> Response:
     """Take the token of the link, give the cookie, and go on to an address without a secret.
 
     The way on is a page of its own, not a redirection: a strict cookie is not sent on a way that began elsewhere.
@@ -59,9 +59,9 @@ def enter(state: HasState, token: str = "") -> Response:
 
 
 @router.get("/")
-def home(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
+def home_page(state: HasState, language: Language = None, accepted: Accepted = "") -> HTMLResponse:
     """List the projects."""
-    return _page("home.html", chosen(language, accepted), folder=state.root.folder.name)
+    return _html_page("home.html", language_of_request(language, accepted), folder=state.root.folder.name)
 
 
 @router.get("/language/{code}")
@@ -76,24 +76,24 @@ def choose_language(code: str, request: Request) -> Response:
 
 
 @router.get("/p/{project}")
-def begin(state: HasState, project: str) -> Response:
+def first_page_of_project(state: HasState, project: str) -> Response:
     """Go to the first page of a project."""
     return RedirectResponse(f"/p/{state.projects.get(project).id}/data", status_code=303)
 
 
 @router.get("/p/{project}/{step}")
-def step_page(
+def page_of_project(
     state: HasState, project: str, step: str, language: Language = None, accepted: Accepted = ""
 ) -> HTMLResponse:
     """Show a page of a project."""
     if step not in STEPS:
         raise UnknownCodeError("there is no such page.")
     found = state.projects.get(project)
-    return _page("step.html", chosen(language, accepted), project=found.id, step=step)
+    return _html_page("step.html", language_of_request(language, accepted), project=found.id, step=step)
 
 
 @router.get("/texts/{code}.json")
-def texts(code: str) -> dict[str, str]:
+def texts_for_browser(code: str) -> dict[str, str]:
     """Return every text of a language, for the modules in the browser."""
     if code not in LANGUAGES:
         raise UnknownCodeError("there is no such language.")
@@ -101,7 +101,7 @@ def texts(code: str) -> dict[str, str]:
 
 
 @router.get("/static/{name}")
-def static(name: str) -> Response:
+def static_file(name: str) -> Response:
     """Serve a file of the package."""
     folder = resources.files("cellguard.web") / "static"
     known = {entry.name: entry for entry in folder.iterdir()}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.plain import plain
-from cellguard.exceptions import CellguardError, where_it_happened
+from cellguard.exceptions import CellguardError, place_of_error
 from cellguard.publish.progress import Progress
 
 __all__ = ["main"]
@@ -67,9 +67,13 @@ def main(kind: str, path: str, limit_s: float) -> int:
     """Do the work; what is told last says how it ended. `limit_s` is for each method of a comparison."""
     lines = Lines()
     sys.stdout = sys.stderr  # nothing else may write between the lines
-    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
+    threading.Thread(target=_listen_to_server, args=(lines,), daemon=True).start()
     try:
-        made = _protect_job(Path(path), lines) if kind == "protect" else _compare_methods(Path(path), lines, limit_s)
+        made = (
+            _protect_in_worker(Path(path), lines)
+            if kind == "protect"
+            else _compare_in_worker(Path(path), lines, limit_s)
+        )
         lines.say(ended="done", result=made)
     except KeyboardInterrupt:
         lines.say(ended="stopped")
@@ -80,11 +84,11 @@ def main(kind: str, path: str, limit_s: float) -> int:
     except MemoryError:
         lines.say(ended="failed", error={"message": "the memory of this machine is not enough.", "hint": None})
     except Exception as error:  # noqa: BLE001 - its text could hold a value
-        lines.say(ended="failed", error={"message": f"internal error: {where_it_happened(error)}", "hint": None})
+        lines.say(ended="failed", error={"message": f"internal error: {place_of_error(error)}", "hint": None})
     return 0
 
 
-def _listen(lines: Lines) -> None:
+def _listen_to_server(lines: Lines) -> None:
     """Wait for the word to stop; the end of the stream means that the server is gone."""
     for line in sys.stdin:
         if line.strip() == "stop":
@@ -93,7 +97,7 @@ def _listen(lines: Lines) -> None:
     os._exit(1)
 
 
-def _protect_job(path: Path, lines: Lines) -> dict[str, Any]:
+def _protect_in_worker(path: Path, lines: Lines) -> dict[str, Any]:
     from cellguard.publish import read_job
     from cellguard.publish.run import run
 
@@ -101,7 +105,7 @@ def _protect_job(path: Path, lines: Lines) -> dict[str, Any]:
     return outcome.summary(internal=True) | {"folder": os.path.relpath(outcome.folder, path.parent)}
 
 
-def _compare_methods(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
+def _compare_in_worker(path: Path, lines: Lines, limit_s: float) -> dict[str, Any]:
     from cellguard.methods.compare import compare
     from cellguard.publish import read_job
     from cellguard.publish.flags import flagged_by_job

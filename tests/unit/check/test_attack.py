@@ -10,7 +10,7 @@ import pytest
 import cellguard as cg
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard.check.attack.scenarios import CLASSES, _distribution
+from cellguard.check.attack.scenarios import CLASSES, _distribution_of_intruder_errors
 from cellguard.cli import main
 from cellguard.exceptions import ReleaseError, UnknownCodeError
 from cellguard.methods.adjust.verb import PLAIN
@@ -66,7 +66,7 @@ def test_soft_bounds_that_fit_are_met_at_the_least_distance() -> None:
 
 
 def test_classes_are_closed_on_the_right() -> None:
-    shares = _distribution(np.array([0.0, 1e-9, 5.0, 5.1, 10.0, 20.0, 100.0, 101.0]))
+    shares = _distribution_of_intruder_errors(np.array([0.0, 1e-9, 5.0, 5.1, 10.0, 20.0, 100.0, 101.0]))
     assert [shares[c] * 8 / 100 for c in CLASSES] == [2, 1, 2, 1, 0, 0, 1, 1]
 
 

@@ -33,7 +33,7 @@ def publication() -> cg.Publication:
 
 def whole_audit(release: cg.Release, monkeypatch: pytest.MonkeyPatch, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(module, "several_clusters", lambda _: [])
+        patch.setattr(module, "clusters_to_audit", lambda _: [])
         return module.audit(release, **options)
 
 

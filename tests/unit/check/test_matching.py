@@ -8,7 +8,7 @@ import pytest
 
 import cellguard as cg
 from cellguard import examples, generate
-from cellguard.check.attack.counts import grid_of, rule_of
+from cellguard.check.attack.counts import matching_grid_of, rule_attacker_knows
 from cellguard.check.attack.weighing import weighing_attack
 from cellguard.exceptions import InputError, ReleaseError
 from cellguard.methods.suppress.resist import optimal_counts, resist_matching
@@ -127,9 +127,9 @@ def test_rule_is_taken_from_the_release_or_the_table():
     table = some_tables(4, 1)[0]
     rule = cg.CountRule(minimum=5, width=8, order=3)
     assert cg.matching_attack(optimal_counts(table, rule)).rule == rule
-    assert rule_of(table) == RULE
+    assert rule_attacker_knows(table) == RULE
     with pytest.raises(InputError, match="cannot be told"):
-        rule_of(table.with_(sliding=np.zeros(table.n_cells)))
+        rule_attacker_knows(table.with_(sliding=np.zeros(table.n_cells)))
 
 
 def test_summary_counts_cells_and_shows_no_value():
@@ -196,7 +196,7 @@ def test_release_of_another_kind():
 
 def test_grid_is_found_whatever_the_order_of_the_cells():
     table = generate.frequency(seed=2, rows=3, columns=4)
-    grid = grid_of(table, np.zeros(table.n_cells, bool))
+    grid = matching_grid_of(table, np.zeros(table.n_cells, bool))
     assert grid.cells.shape == (3, 4)
     assert np.array_equal(grid.counts.ravel(), table.values[~table.fixed])
     shuffle = np.random.default_rng(0).permutation(table.n_cells)
@@ -205,7 +205,7 @@ def test_grid_is_found_whatever_the_order_of_the_cells():
         weights=table.weights, fixed=table.fixed[shuffle], sensitive=table.sensitive[shuffle], lower=table.lower,
         upper=table.upper, sliding=table.sliding[shuffle],
     )  # fmt: skip
-    found = grid_of(mixed, np.zeros(table.n_cells, bool))
+    found = matching_grid_of(mixed, np.zeros(table.n_cells, bool))
     assert sorted(found.cells.shape) == [3, 4]
     assert sorted(found.counts.sum(axis=1)) in (sorted(grid.counts.sum(axis=1)), sorted(grid.counts.sum(axis=0)))
 
@@ -213,11 +213,11 @@ def test_grid_is_found_whatever_the_order_of_the_cells():
 def test_no_grid():
     nothing = np.zeros
     cube = generate.cube(sides=(2, 3, 2))
-    assert grid_of(cube, nothing(cube.n_cells, bool)) is None
+    assert matching_grid_of(cube, nothing(cube.n_cells, bool)) is None
     tree = generate.onehier(seed=1)
-    assert grid_of(tree, nothing(tree.n_cells, bool)) is None
+    assert matching_grid_of(tree, nothing(tree.n_cells, bool)) is None
     table = generate.frequency(seed=2)
-    assert grid_of(table, table.fixed) is None  # a suppressed margin
+    assert matching_grid_of(table, table.fixed) is None  # a suppressed margin
 
 
 # ---------------------------------------------------------------- the suppression that resists

@@ -9,7 +9,7 @@ import pytest
 
 import cellguard as cg
 from cellguard.check.audit import audit
-from cellguard.check.witnesses import Proof, read_proofs, verify, write_proofs
+from cellguard.check.witnesses import Proof, read_witnesses, verify, write_witnesses
 from cellguard.data.examples import minami2019_figure2
 from cellguard.exceptions import FormatError
 from cellguard.nouns.levels import required_levels
@@ -87,7 +87,7 @@ def test_a_published_cell_may_not_move(release):
 def test_files_bring_back_what_was_written(release, tmp_path):
     for name in ("w.json", "w.json.gz"):
         audit(release).save_witnesses(tmp_path / name)
-        proofs, integer = read_proofs(tmp_path / name, n_cells=release.table.n_cells)
+        proofs, integer = read_witnesses(tmp_path / name, n_cells=release.table.n_cells)
         assert not integer
         assert verify(release, proofs).accepted
         assert proofs[0].tables == proofs_of(release)[0].tables
@@ -105,7 +105,7 @@ def test_one_digit_of_the_file_changed_is_refused(release, tmp_path):
     digit = table[cell][0]
     table[cell] = ("2" if digit == "1" else "1") + table[cell][1:]
     path.write_text(json.dumps(content))
-    proofs, _ = read_proofs(path)
+    proofs, _ = read_witnesses(path)
     assert not verify(release, proofs).accepted
 
 
@@ -135,20 +135,20 @@ def test_a_damaged_file_is_refused(content, tmp_path):
     path = tmp_path / "w.json"
     path.write_text(content)
     with pytest.raises(FormatError):
-        read_proofs(path)
+        read_witnesses(path)
 
 
 def test_a_file_for_another_table_is_refused(release, tmp_path):
     audit(release).save_witnesses(tmp_path / "w.json")
     with pytest.raises(FormatError, match="64 cells, not of 5"):
-        read_proofs(tmp_path / "w.json", n_cells=5)
+        read_witnesses(tmp_path / "w.json", n_cells=5)
 
 
 def test_whole_number_witnesses_must_be_whole(tmp_path):
     release = minami2019_figure2()
     found = audit(release, integer=True)
     found.save_witnesses(tmp_path / "w.json")
-    proofs, integer = read_proofs(tmp_path / "w.json")
+    proofs, integer = read_witnesses(tmp_path / "w.json")
     assert integer
     assert verify(release, proofs, integer=True).accepted
     half = [
@@ -175,7 +175,7 @@ def test_a_sensitive_cell_without_levels_must_not_be_a_point():
 
 def test_nothing_is_left_when_writing_fails(release, tmp_path):
     with pytest.raises(cg.CellguardError):
-        write_proofs(tmp_path / "no" / "w.json", release, [])
+        write_witnesses(tmp_path / "no" / "w.json", release, [])
     assert list(tmp_path.iterdir()) == []
 
 

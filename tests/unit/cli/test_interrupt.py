@@ -27,7 +27,7 @@ def _cut_short():
 @pytest.fixture
 def verb(monkeypatch):
     monkeypatch.setitem(VERBS, "trial", cli.Verb("Start", "Try."))
-    return lambda load: monkeypatch.setattr(cli, "_load", load)
+    return lambda load: monkeypatch.setattr(cli, "_load_command", load)
 
 
 def test_in_a_verb(verb, capsys):
@@ -80,7 +80,7 @@ def work():
     ],
 )
 def test_as_a_process(work):
-    process = _process(f"{work}\ncli._load = lambda name: work")
+    process = _process(f"{work}\ncli._load_command = lambda name: work")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=50)  # its work would take 60 s
@@ -96,7 +96,7 @@ def work():
     records = DuckRecords.from_frame({"a": [1]}, ["a"])
     print("ready", flush=True)
     records._run("SELECT sum(x.range * y.range % 7) FROM range(10000000) x, range(10000000) y")
-cli._load = lambda name: work"""
+cli._load_command = lambda name: work"""
     process = _process(work)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)

@@ -16,7 +16,7 @@ def verb(monkeypatch):
 
     def register(function):
         monkeypatch.setitem(VERBS, "trial", cli.Verb("Start", "Try."))
-        monkeypatch.setattr(cli, "_load", lambda _name: function)
+        monkeypatch.setattr(cli, "_load_command", lambda _name: function)
 
     return register
 

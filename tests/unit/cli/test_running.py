@@ -6,7 +6,7 @@ import pytest
 
 from cellguard._io.plain import plain
 from cellguard.cli import _printing
-from cellguard.cli._method import Wanted, run_method
+from cellguard.cli._method import Wanted, run_on_command_line
 from cellguard.cli._options import TableAsked
 from cellguard.cli._printing import NoSafeReleaseError, only_json_on_stdout, print_json
 from cellguard.exceptions import InputError, LevelError, UnknownCodeError
@@ -102,7 +102,7 @@ def test_unknown_kind_of_file(tmp_path):
 
 def test_run_method_prints_and_writes(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
-    run_method(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(out=out, as_json=True))
+    run_on_command_line(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(out=out, as_json=True))
     captured = capsys.readouterr()
     shown = json.loads(captured.out)
     assert shown["audit"] == {"safe": True, "checked": 1, "exact": 0, "unsafe": 0}
@@ -115,7 +115,7 @@ def test_run_method_prints_and_writes(table_file, tmp_path, monkeypatch, capsys)
 
 
 def test_run_method_in_words(table_file, monkeypatch, capsys):
-    run_method(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(quiet=True))
+    run_on_command_line(suppressing(monkeypatch), TableAsked(path=table_file), Wanted(quiet=True))
     captured = capsys.readouterr()
     assert "optimal" in captured.out
     assert captured.err == ""
@@ -124,7 +124,9 @@ def test_run_method_in_words(table_file, monkeypatch, capsys):
 def test_an_unsafe_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
     with pytest.raises(NoSafeReleaseError, match="audit refuses"):
-        run_method(suppressing(monkeypatch, safe=False), TableAsked(path=table_file), Wanted(out=out, as_json=True))
+        run_on_command_line(
+            suppressing(monkeypatch, safe=False), TableAsked(path=table_file), Wanted(out=out, as_json=True)
+        )
     assert json.loads(capsys.readouterr().out)["audit"]["safe"] is False
     assert not out.exists()
 
@@ -132,7 +134,7 @@ def test_an_unsafe_release_is_not_written(table_file, tmp_path, monkeypatch, cap
 def test_no_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
     out = tmp_path / "release.csv"
     with pytest.raises(NoSafeReleaseError, match="contradict"):
-        run_method(
+        run_on_command_line(
             suppressing(monkeypatch, status=Status.INFEASIBLE),
             TableAsked(path=table_file),
             Wanted(out=out, as_json=True),
@@ -145,7 +147,7 @@ def test_no_release_is_not_written(table_file, tmp_path, monkeypatch, capsys):
 
 def test_figures_for_people():
     shown = {"a": 1234567, "b": 0.123456789, "c": None, "d": True, "e": {"x_y": 1}, "f": "[x]"}
-    texts = [_printing._figure(v) for v in shown.values()]
+    texts = [_printing._printed_figure(v) for v in shown.values()]
     assert texts == ["1,234,567", "0.123457", "-", "yes", "x y 1", r"\[x]"]
 
 
@@ -160,7 +162,7 @@ def test_a_place_where_nothing_can_go_is_refused_first(table_file, tmp_path, out
         pytest.fail("the work was begun")
 
     with pytest.raises(InputError, match=text):
-        run_method(method, TableAsked(path=table_file), Wanted(out=tmp_path / out))
+        run_on_command_line(method, TableAsked(path=table_file), Wanted(out=tmp_path / out))
 
 
 def test_a_release_does_not_overwrite_its_table(tmp_path, monkeypatch):
@@ -168,5 +170,5 @@ def test_a_release_does_not_overwrite_its_table(tmp_path, monkeypatch):
     Table.from_leaves({"region": ["N", "S"]}, [20, 50], sensitive=[1], lower=4, upper=4).write(path)
     before = path.read_bytes()
     with pytest.raises(InputError, match="the table itself"):
-        run_method(suppressing(monkeypatch), TableAsked(path=path), Wanted(out=tmp_path / "." / "table.csv"))
+        run_on_command_line(suppressing(monkeypatch), TableAsked(path=path), Wanted(out=tmp_path / "." / "table.csv"))
     assert path.read_bytes() == before

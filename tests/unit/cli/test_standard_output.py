@@ -14,7 +14,7 @@ def work():
     libc.printf(b"an upper bound of 349.729\\n")
     libc.fflush(None)
     print("ours")
-cli._load = lambda name: work
+cli._load_command = lambda name: work
 sys.argv = ["cellguard", "info"]
 __main__.console()
 """

@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 
-from cellguard.cli._start import uncollected
+from cellguard.cli._start import uncollected_start
 
 CODE = """
 import sys
@@ -41,18 +41,18 @@ def test_help_loads_no_parsers():
 
 
 def test_a_module_that_is_not_there_or_loaded_already_is_left_alone():
-    from cellguard.cli._start import put_off
+    from cellguard.cli._start import put_off_at_start
 
-    put_off("json")
+    put_off_at_start("json")
     import json
 
     assert json.loads("1") == 1
-    put_off("cellguard.no_such_module")
+    put_off_at_start("cellguard.no_such_module")
     assert "cellguard.no_such_module" not in sys.modules
 
 
 def test_garbage_is_collected_again_after_loading():
-    with uncollected():
+    with uncollected_start():
         assert not gc.isenabled()
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0

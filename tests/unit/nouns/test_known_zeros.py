@@ -158,6 +158,6 @@ def test_a_job_may_say_otherwise(tmp_path):
 
 
 def test_what_is_known_stays_known_when_bounds_are_given(tmp_path):
-    from cellguard.cli._options import with_bounds
+    from cellguard.cli._options import with_bounds_option
 
-    assert known(with_bounds(from_counts(tmp_path), "1,inf")) == EMPTY
+    assert known(with_bounds_option(from_counts(tmp_path), "1,inf")) == EMPTY

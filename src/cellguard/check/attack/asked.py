@@ -14,7 +14,7 @@ from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
 from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.release import Release
 
-__all__ = ["Asked", "MethodKnowledge", "asked_cells"]
+__all__ = ["Asked", "MethodKnowledge", "cells_under_attack"]
 
 
 class Asked(NamedTuple):
@@ -55,12 +55,12 @@ class MethodKnowledge:
         return 100.0 * float(which.sum()) / max(1, len(self.cells))
 
 
-def asked_cells(
+def cells_under_attack(
     release: Release, knowledge: str, known: Sequence[str], *, most: int, seed: int, positive: bool = False
 ) -> Asked:
     """Choose the cells of an attack: at most so many, drawn by the seed; `positive` leaves out the others."""
     begin = time.perf_counter()
-    require_known("knowledge", knowledge, known, UnknownCodeError)
+    raise_if_unknown("knowledge", knowledge, known, UnknownCodeError)
     if not release.published:
         raise ReleaseError("there is no release to attack.")
     need = required_levels(release.table, attackers_of_table(release.table)[0])

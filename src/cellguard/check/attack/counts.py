@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from cellguard._engine.counts import twoway
 from cellguard._engine.counts.twoway import MAX_LINES, UNIT, CountLaw
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import InputError, require_known
+from cellguard.exceptions import InputError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
 __all__ = [
-    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "fitting_rule", "grid_of", "over_all_parameters",
-    "require_counts", "rule_of", "rules_of_pattern",
+    "KNOWLEDGE", "CountAttack", "CountRule", "Grid", "matching_grid_of", "matching_over_all_rules",
+    "require_counts_for_matching", "rule_attacker_knows", "rule_attacker_may_guess", "rules_attacker_infers",
 ]  # fmt: skip
 
 KNOWLEDGE = ("rule", "mechanism", "algorithm")
@@ -61,7 +61,7 @@ class CountRule:
             if isinstance(value, bool) or value != int(value) or value < least:
                 raise InputError(f"{name} {value!r}: a whole number of at least {least} is needed.")
             object.__setattr__(self, name, int(value))
-        require_known("loss", self.loss, _LOSSES)
+        raise_if_unknown("loss", self.loss, _LOSSES)
 
     def sensitive(self, counts: FloatArray) -> BoolArray:
         """Return which counts are sensitive."""
@@ -134,7 +134,7 @@ class CountAttack:
         return np.asarray(self.primary & (self.width < self.rule.width))
 
 
-def require_counts(table: Table) -> None:
+def require_counts_for_matching(table: Table) -> None:
     """Refuse a table whose cells are not counts."""
     a = table.values
     bad = (a < 0) | (a != np.rint(a)) | (table.lb != np.rint(table.lb))
@@ -146,25 +146,25 @@ def require_counts(table: Table) -> None:
         )
 
 
-def rule_of(table: Table) -> CountRule:
+def rule_attacker_knows(table: Table) -> CountRule:
     """Return the rule that the table's sensitive cells and levels show, where they leave no doubt.
 
     The width is the sliding level that all sensitive cells share; the minimum frequency is 5 when
     that separates sensitive cells from the others, or the only number that does; cells are lost by
     their counts when those are the table's weights.
     """
-    rule, most = _smallest_rule(table)
+    rule, most = _smallest_rule_to_guess(table)
     if not rule.minimum <= 5 <= most and rule.minimum != most:
         raise InputError(f"{table.name}: the minimum frequency cannot be told from the table.", hint=_GIVE_IT)
     return replace(rule, minimum=5) if rule.minimum <= 5 <= most else rule
 
 
-def fitting_rule(table: Table) -> CountRule:
+def rule_attacker_may_guess(table: Table) -> CountRule:
     """Return one of the rules by which the table's sensitive cells may have been chosen, be there doubt or not."""
-    return _smallest_rule(table)[0]
+    return _smallest_rule_to_guess(table)[0]
 
 
-def _smallest_rule(table: Table) -> tuple[CountRule, float]:
+def _smallest_rule_to_guess(table: Table) -> tuple[CountRule, float]:
     """Return the rule of the smallest minimum that fits the table, and the largest minimum that does."""
     s, inner = table.sensitive, ~table.fixed
     widths = np.unique(table.sliding[s])
@@ -180,7 +180,7 @@ def _smallest_rule(table: Table) -> tuple[CountRule, float]:
     return CountRule(minimum=int(least), width=int(np.ceil(widths[0])), zeros=zeros, loss=loss), float(most)
 
 
-def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
+def matching_grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     """Return the inner cells of a two-way table with published margins; None for any other table.
 
     Inner cells are those that nothing adds up to. They form a grid when each lies in two relations
@@ -197,14 +197,14 @@ def grid_of(table: Table, suppressed: BoolArray) -> Grid | None:
     lines = [line for line in lines if inner[line].any()]
     if not all(inner[line].all() and len(line) > 1 for line in lines):
         return None
-    cells = _rows_by_columns(lines, np.flatnonzero(inner))
+    cells = _matching_grid_cells(lines, np.flatnonzero(inner))
     if cells is None or max(cells.shape) > MAX_LINES or min(cells.shape) < 2:
         return None
     start = int(least[0])
     return Grid(cells=cells, counts=table.values[cells].astype(np.int64) - start, least=start)
 
 
-def _rows_by_columns(lines: list[IntArray], inner: IntArray) -> IntArray | None:
+def _matching_grid_cells(lines: list[IntArray], inner: IntArray) -> IntArray | None:
     """Arrange the inner cells by row and column, or return None when they do not form a grid."""
     rows = [line for line in lines if not np.isin(line, lines[0]).any() or line is lines[0]]
     columns = [line for line in lines if np.isin(line, lines[0]).any() and line is not lines[0]]
@@ -225,7 +225,7 @@ def _rows_by_columns(lines: list[IntArray], inner: IntArray) -> IntArray | None:
 # ---------------------------------------------------------------- secret parameters
 
 
-def over_all_parameters(
+def matching_over_all_rules(
     grid: Grid, pattern: BoolArray, rule: CountRule, how: str, limit: int
 ) -> tuple[list[CountRule], twoway.Effective]:
     """Return the rules that could have led to the pattern, and the hull of their survivors.
@@ -237,25 +237,25 @@ def over_all_parameters(
     wanted = np.flatnonzero(pattern)
     possible: list[CountRule] = []
     total: twoway.Effective | None = None
-    for candidate in _rules_to_try(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
+    for candidate in _rules_attacker_tries(grid, pattern, rule, int((high - low)[pattern].max(initial=1))):
         law = candidate.law(grid)
         found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
         nobody = (found.inner_low > found.inner_high)[pattern].all()
         if nobody and found.finished:
             continue
         possible.append(candidate)
-        total = found if total is None else _hull(total, found)
+        total = found if total is None else _hull_of_matchings(total, found)
     assert total is not None  # noqa: S101 - the true rule is among them
     return possible, total
 
 
-def _rules_to_try(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
+def _rules_attacker_tries(grid: Grid, pattern: BoolArray, rule: CountRule, widest: int) -> list[CountRule]:
     """Return the rule with every minimum that no published count is below, and every width that a cell has."""
-    widths, minima = range(1, widest + 1), range(1, _largest_minimum(grid, pattern, zeros=rule.zeros) + 1)
+    widths, minima = range(1, widest + 1), range(1, _largest_minimum_guessed(grid, pattern, zeros=rule.zeros) + 1)
     return [replace(rule, minimum=minimum, width=width) for minimum in minima for width in widths]
 
 
-def rules_of_pattern(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[CountRule]:
+def rules_attacker_infers(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[CountRule]:
     """Return every rule of the same width by which the sensitive cells of a release may have been chosen.
 
     What is published decides, so that the list tells nothing: a minimum that no published count is below, beyond
@@ -267,13 +267,14 @@ def rules_of_pattern(grid: Grid, pattern: BoolArray, rule: CountRule) -> list[Co
         replace(rule, minimum=minimum, zeros=zeros)
         for zeros in (True, False)
         for minimum in range(
-            max(grid.least, 0 if zeros else 1) + 1, min(all_small, _largest_minimum(grid, pattern, zeros=zeros)) + 1
+            max(grid.least, 0 if zeros else 1) + 1,
+            min(all_small, _largest_minimum_guessed(grid, pattern, zeros=zeros)) + 1,
         )
         if grid.least == 0 or zeros  # no cell is zero otherwise
     ]
 
 
-def _largest_minimum(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
+def _largest_minimum_guessed(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
     """Return the largest minimum that no published count is below; where nothing is published, one beyond all."""
     shown = grid.counts[~pattern] + grid.least
     if not zeros:
@@ -281,7 +282,7 @@ def _largest_minimum(grid: Grid, pattern: BoolArray, *, zeros: bool) -> int:
     return int(shown.min()) if len(shown) else int((grid.counts + grid.least).max()) + 1
 
 
-def _hull(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:
+def _hull_of_matchings(one: twoway.Effective, other: twoway.Effective) -> twoway.Effective:
     """Return the hull of two results."""
     return replace(
         one,

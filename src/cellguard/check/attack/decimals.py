@@ -18,10 +18,10 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.release import Adjustment, Release
 from cellguard.nouns.table import Table
 
-__all__ = ["DecimalIntruder", "usual_shares"]
+__all__ = ["DecimalIntruder", "shares_intruder_expects"]
 
 
-def usual_shares(table: Table) -> tuple[float, float]:
+def shares_intruder_expects(table: Table) -> tuple[float, float]:
     """Return the shares of the value that the lower and upper levels usually are: what a handbook would print."""
     s = table.sensitive_cells[table.values[table.sensitive_cells] > 0]
     lower, upper = (float(np.median(level[s] / table.values[s])) for level in (table.lower, table.upper))
@@ -37,7 +37,7 @@ class DecimalIntruder:
         self.cells = attacked_cells(release)
         assert isinstance(release, Adjustment)  # noqa: S101 - the line above refused the others
         table = release.table
-        self.lower, self.upper = usual_shares(table) if shares is None else shares
+        self.lower, self.upper = shares_intruder_expects(table) if shares is None else shares
         if not (0 <= self.lower < 1 and 0 <= self.upper < np.inf):
             raise InputError(f"shares {shares!r}: a lower share below 1 and an upper share of at least 0 are needed.")
         self.unit = decimal_unit(table.values, table.relations, table.rhs)

@@ -24,7 +24,7 @@ import numpy as np
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard._types import BoolArray, FloatArray
-from cellguard.check.attack.asked import Asked, MethodKnowledge, asked_cells
+from cellguard.check.attack.asked import Asked, MethodKnowledge, cells_under_attack
 from cellguard.exceptions import ReleaseError
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Intervals
@@ -115,18 +115,18 @@ def interval_attack(
     >>> bool(found.kept.all())
     True
     """
-    asked = asked_cells(release, knowledge, INTERVAL_KNOWLEDGE, most=cells, seed=seed, positive=True)
-    lo, hi = _narrowed_intervals(release, asked.need, knowledge)
+    asked = cells_under_attack(release, knowledge, INTERVAL_KNOWLEDGE, most=cells, seed=seed, positive=True)
+    lo, hi = _intervals_narrowed_by_attacker(release, asked.need, knowledge)
     s = asked.attacked.cells
     if knowledge == "formulas":
         low, high = lo[s], hi[s]
     else:
         found = ranges(Sight(release.table.relations, lo, hi, release.table.values), AskedRanges(s), exact=True)
         low, high = found.low, found.high
-    return _judged_intervals(release, asked, low, high)
+    return _judged_interval_attack(release, asked, low, high)
 
 
-def _narrowed_intervals(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatArray, FloatArray]:
+def _intervals_narrowed_by_attacker(release: Intervals, need: Levels, knowledge: str) -> tuple[FloatArray, FloatArray]:
     """Return what the attacker starts from: the published intervals, narrowed by what he knows besides."""
     t = release.table
     lo, hi = release.published_bounds()
@@ -153,7 +153,7 @@ def _narrowed_intervals(release: Intervals, need: Levels, knowledge: str) -> tup
     return low, high
 
 
-def _judged_intervals(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) -> IntervalAttack:
+def _judged_interval_attack(release: Intervals, of: Asked, low: FloatArray, high: FloatArray) -> IntervalAttack:
     t, need = release.table, of.attacked
     a = t.values[need.cells]
     p, q = need.lower / a, need.upper / a

@@ -30,13 +30,13 @@ from cellguard.check.attack.counts import (
     CountAttack,
     CountRule,
     Grid,
-    grid_of,
-    over_all_parameters,
-    require_counts,
-    rule_of,
+    matching_grid_of,
+    matching_over_all_rules,
+    require_counts_for_matching,
+    rule_attacker_knows,
 )
-from cellguard.check.attack.sampling import sample
-from cellguard.exceptions import InputError, ReleaseError, require_known
+from cellguard.check.attack.sampling import sample_matching_candidates
+from cellguard.exceptions import InputError, ReleaseError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
@@ -112,13 +112,13 @@ class MatchingAttack(CountAttack):
 
         At most `limit`; of a table that is not two-way, an error.
         """
-        grid = _require_grid(self.suppression)
+        grid = _require_matching_grid(self.suppression)
         hidden = grid.pattern(self.suppression.suppressed)
         return grid.of_table(twoway.candidates(grid.counts, hidden, limit), hidden)
 
     def count_candidates(self, limit: int = 10**12) -> int:
         """Return how many candidates there are; what reaches `limit` is a lower bound."""
-        grid = _require_grid(self.suppression)
+        grid = _require_matching_grid(self.suppression)
         return twoway.count_candidates(grid.counts, grid.pattern(self.suppression.suppressed), limit)
 
 
@@ -178,17 +178,17 @@ def matching_attack(
     begin = time.perf_counter()
     rule = _rule_of_attack(suppression, rule)
     knows = ("mechanism" if "resist" in suppression.options else "algorithm") if knows is None else knows
-    require_known("knows", knows, KNOWLEDGE)
-    require_known("cells", cells, ("all", "primary"))
-    _check_pattern(suppression, rule)
-    grid = None if algorithm is not None else grid_of(suppression.table, suppression.suppressed)
+    raise_if_unknown("knows", knows, KNOWLEDGE)
+    raise_if_unknown("cells", cells, ("all", "primary"))
+    _check_attacked_pattern(suppression, rule)
+    grid = None if algorithm is not None else matching_grid_of(suppression.table, suppression.suppressed)
     if grid is None and secret:
         raise InputError("secret parameters are tried for two-way tables with published margins, by their rule only.")
     if grid is None:
-        intervals = _intervals_of_tried(suppression, rule, knows, algorithm, samples, seed)
+        intervals = _matching_tried_candidates(suppression, rule, knows, algorithm, samples, seed)
     else:
-        _check_rule(suppression, rule, grid, knows, limit)
-        intervals = _intervals_of_all(suppression, rule, grid, _Listing(knows, cells, limit, secret))
+        _check_rule_of_attack(suppression, rule, grid, knows, limit)
+        intervals = _matching_all_candidates(suppression, rule, grid, _Listing(knows, cells, limit, secret))
     return MatchingAttack(
         suppression=suppression,
         rule=rule,
@@ -208,7 +208,7 @@ class _Listing(NamedTuple):
     secret: bool
 
 
-def _intervals_of_all(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
+def _matching_all_candidates(suppression: Suppression, rule: CountRule, grid: Grid, asked: _Listing) -> dict[str, Any]:
     """Intervals over all candidates of a two-way table."""
     knows, cells, limit, secret = asked
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
@@ -217,7 +217,7 @@ def _intervals_of_all(suppression: Suppression, rule: CountRule, grid: Grid, ask
     how = {"rule": "safe", "mechanism": "minimal", "algorithm": "optimal"}[knows]
     rules: list[CountRule] = []
     if secret:
-        rules, found = over_all_parameters(grid, pattern, rule, how, limit)
+        rules, found = matching_over_all_rules(grid, pattern, rule, how, limit)
     else:
         found = twoway.effective_intervals(grid.counts, pattern, law, survive=how, limit=limit, cells=wanted)
     ends = {
@@ -235,7 +235,7 @@ def _intervals_of_all(suppression: Suppression, rule: CountRule, grid: Grid, ask
     }
 
 
-def _intervals_of_tried(
+def _matching_tried_candidates(
     suppression: Suppression,
     rule: CountRule,
     knows: str,
@@ -252,9 +252,9 @@ def _intervals_of_tried(
         )
     if samples < 1:
         raise InputError(f"samples {samples}: at least 1 is needed.")
-    found = sample(suppression, rule, knows, algorithm, samples=samples, seed=seed)
+    found = sample_matching_candidates(suppression, rule, knows, algorithm, samples=samples, seed=seed)
     if not found.survived:
-        raise _not_reproduced(suppression, rule, knows)
+        raise _pattern_not_matched(suppression, rule, knows)
     return {
         "feasible_lower": found.low,
         "feasible_upper": found.high,
@@ -278,17 +278,17 @@ def _rule_of_attack(suppression: Suppression, rule: CountRule | None) -> CountRu
             hint="cg.attack has the scenarios against adjusted tables.",
         )
     suppression._require_published()
-    require_counts(suppression.table)
+    require_counts_for_matching(suppression.table)
     if rule is not None:
         if not isinstance(rule, CountRule):
             raise InputError(f"rule: a CountRule is needed, not {type(rule).__name__}.")
         return rule
     made_with = suppression.options.get("rule")
-    return CountRule(**made_with) if isinstance(made_with, dict) else rule_of(suppression.table)
+    return CountRule(**made_with) if isinstance(made_with, dict) else rule_attacker_knows(suppression.table)
 
 
-def _require_grid(suppression: Suppression) -> Grid:
-    grid = grid_of(suppression.table, suppression.suppressed)
+def _require_matching_grid(suppression: Suppression) -> Grid:
+    grid = matching_grid_of(suppression.table, suppression.suppressed)
     if grid is None:
         raise InputError(
             f"{suppression.table.name}: not a two-way table with published margins.",
@@ -297,7 +297,7 @@ def _require_grid(suppression: Suppression) -> Grid:
     return grid
 
 
-def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
+def _check_attacked_pattern(suppression: Suppression, rule: CountRule) -> None:
     """Refuse a pattern that shows a sensitive cell, and a rule that makes others sensitive than the table."""
     table = suppression.table
     judged = table.inner & ~table.fixed
@@ -316,7 +316,7 @@ def _check_pattern(suppression: Suppression, rule: CountRule) -> None:
         )
 
 
-def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: str, limit: int) -> None:
+def _check_rule_of_attack(suppression: Suppression, rule: CountRule, grid: Grid, knows: str, limit: int) -> None:
     """Refuse a rule by which the table would not have been suppressed like this."""
     if knows == "mechanism" and suppression.details.get("decoys"):
         return  # more than the sensitive cells was protected, so a part of the pattern may suffice
@@ -328,10 +328,10 @@ def _check_rule(suppression: Suppression, rule: CountRule, grid: Grid, knows: st
         same = twoway.is_safe(grid.counts, pattern, law)
         same = same and (knows == "rule" or twoway.is_minimal(grid.counts, pattern, law))
     if not same:
-        raise _not_reproduced(suppression, rule, knows)
+        raise _pattern_not_matched(suppression, rule, knows)
 
 
-def _not_reproduced(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
+def _pattern_not_matched(suppression: Suppression, rule: CountRule, knows: str) -> InputError:
     hints = {
         "rule": f"a sensitive cell is narrower than {rule.width}: was another width asked for?",
         "mechanism": "a part of the pattern would do: it is not the cheapest under any weights.",

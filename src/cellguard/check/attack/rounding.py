@@ -35,7 +35,7 @@ from cellguard._engine.numbers.multiples import off_base
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.attack.asked import Asked, MethodKnowledge, asked_cells
+from cellguard.check.attack.asked import Asked, MethodKnowledge, cells_under_attack
 from cellguard.nouns.levels import Levels
 from cellguard.nouns.release import Perturbation, Rounding
 
@@ -126,12 +126,14 @@ def method_attack(
     >>> found.low.tolist(), found.high.tolist(), found.held.tolist()
     ([16.25], [23.75], [True])
     """
-    asked = asked_cells(release, knowledge, KNOWLEDGE, most=cells, seed=seed)
+    asked = cells_under_attack(release, knowledge, KNOWLEDGE, most=cells, seed=seed)
     low, high = _Belief(release, asked.need, knowledge).ranges(asked.attacked.cells)
-    return _judged_beliefs(release, asked, low, high)
+    return _judged_method_attack(release, asked, low, high)
 
 
-def _judged_beliefs(release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray) -> MethodAttack:
+def _judged_method_attack(
+    release: Rounding | Perturbation, of: Asked, low: FloatArray, high: FloatArray
+) -> MethodAttack:
     t, need = release.table, of.attacked
     s, a = need.cells, t.values[need.cells]
     lo, hi = (x[s] for x in release.published_bounds())
@@ -163,7 +165,7 @@ class _Belief:
         low, high = lo - v, hi - v
         T = t.relations
         if knowledge == "levels":
-            low, high = _no_nearer_than_levels(t.values, v, need, low, high)
+            low, high = _errors_narrowed_by_attacker(t.values, v, need, low, high)
         elif isinstance(release, Perturbation):
             near = ~off_base(v, release.base) & ~t.fixed if release.base is not None else np.zeros(t.n_cells, bool)
             half = release.distance / 2
@@ -198,7 +200,7 @@ class _Belief:
         return ends[0], ends[1]
 
 
-def _no_nearer_than_levels(
+def _errors_narrowed_by_attacker(
     values: FloatArray, v: FloatArray, need: Levels, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Narrow the errors of sensitive cells by their levels, as shares of the value that the attacker knows.

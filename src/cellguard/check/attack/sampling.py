@@ -26,7 +26,7 @@ from cellguard.check.attack.counts import CountRule
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["Sampled", "sample"]
+__all__ = ["Sampled", "sample_matching_candidates"]
 
 _TRIES = 3
 """Candidates that are tried on the way to a cell's extreme."""
@@ -50,7 +50,7 @@ class Sampled:
     """Whether all candidates were tried: then the intervals are exact."""
 
 
-def _as_counted(table: Table, rule: CountRule, counts: FloatArray) -> Table:
+def _matching_candidate_table(table: Table, rule: CountRule, counts: FloatArray) -> Table:
     """Return the table as it would be with other counts: what the rule makes sensitive, at its width."""
     sensitive = table.inner & rule.sensitive(counts) & ~table.fixed
     none = np.zeros(table.n_cells)
@@ -66,7 +66,7 @@ def _as_counted(table: Table, rule: CountRule, counts: FloatArray) -> Table:
     )
 
 
-def sample(
+def sample_matching_candidates(
     suppression: Suppression,
     rule: CountRule,
     knows: str,
@@ -88,7 +88,7 @@ def sample(
     hunt = _Hunt(CandidateLattice.of(table.relations, hidden, lo, hi), test.survives, cells, samples)
     rng = np.random.default_rng(seed)
     truth = np.rint(table.values).astype(np.int64)
-    listed = _list_candidates(suppression, low, high, samples)
+    listed = _list_matching_candidates(suppression, low, high, samples)
     if not hunt.try_one(truth):
         listed = None
     elif listed is not None:
@@ -118,7 +118,7 @@ class _Test(NamedTuple):
     def survives(self, x: IntArray) -> bool:
         """Judge a candidate by what the attacker knows."""
         hidden = self.suppression.suppressed
-        candidate = _as_counted(self.suppression.table, self.rule, x.astype(np.float64))
+        candidate = _matching_candidate_table(self.suppression.table, self.rule, x.astype(np.float64))
         if candidate.sensitive[self.weak].any() or (candidate.sensitive & ~hidden).any():
             return False
         if self.knows == "algorithm":
@@ -180,7 +180,9 @@ class _Hunt:
                 return
 
 
-def _list_candidates(suppression: Suppression, low: FloatArray, high: FloatArray, limit: int) -> IntArray | None:
+def _list_matching_candidates(
+    suppression: Suppression, low: FloatArray, high: FloatArray, limit: int
+) -> IntArray | None:
     """Return all candidates, one row of all cells each; None when there are more than `limit`, or too many on the way.
 
     Parameters

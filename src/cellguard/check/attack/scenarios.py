@@ -30,10 +30,10 @@ import numpy as np
 from cellguard._types import FloatArray, IntArray
 from cellguard.check.attack.decimals import DecimalIntruder
 from cellguard.check.attack.intruder import Knowledge, ProgramIntruder
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_known
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_unknown
 from cellguard.nouns.release import Release
 
-__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of"]
+__all__ = ["CLASSES", "SCENARIOS", "Attack", "attack", "check_attack", "knowledge_of_intruder"]
 
 SCENARIOS = ("B1", "B2", "B3", "C", "decimals")
 """What the intruder knows: castro2012's, from little to nearly everything, and the percentage of the levels alone."""
@@ -71,11 +71,11 @@ class Attack:
     @property
     def distribution(self) -> dict[str, float]:
         """Share of all estimates in each class, in per cent."""
-        return _distribution(self.distances.ravel())
+        return _distribution_of_intruder_errors(self.distances.ravel())
 
     def per_cell(self) -> dict[int, dict[str, float]]:
         """Return the distribution of each cell's estimates."""
-        return {int(c): _distribution(self.distances[:, k]) for k, c in enumerate(self.cells)}
+        return {int(c): _distribution_of_intruder_errors(self.distances[:, k]) for k, c in enumerate(self.cells)}
 
     @property
     def hits(self) -> int:
@@ -115,7 +115,7 @@ class Attack:
         } | counted
 
 
-def _distribution(distance: FloatArray) -> dict[str, float]:
+def _distribution_of_intruder_errors(distance: FloatArray) -> dict[str, float]:
     count = np.zeros(len(CLASSES), np.int64)
     hit = distance <= _HIT
     count[0] = hit.sum()
@@ -172,7 +172,7 @@ def attack(
             raise InputError(f"scenario decimals has no option {next(iter(knows))!r}.")
         intruder = DecimalIntruder(release, shares)
     else:
-        intruder = ProgramIntruder(release, scenario, knowledge_of(knows))
+        intruder = ProgramIntruder(release, scenario, knowledge_of_intruder(knows))
     seeds = np.random.SeedSequence(seed).spawn(replications)
     if n_jobs == 1:
         found = [intruder.guess(s) for s in seeds]
@@ -195,7 +195,7 @@ def attack(
     )
 
 
-def knowledge_of(options: Mapping[str, Any]) -> Knowledge:
+def knowledge_of_intruder(options: Mapping[str, Any]) -> Knowledge:
     """Return the knowledge that the options describe; refuse what is no option."""
     known = [f.name for f in fields(Knowledge)]
     for name in options:
@@ -206,6 +206,6 @@ def knowledge_of(options: Mapping[str, Any]) -> Knowledge:
 
 def check_attack(scenario: str, replications: int) -> None:
     """Refuse a scenario that does not exist, and fewer than one replication."""
-    require_known("scenario", scenario, SCENARIOS, UnknownCodeError)
+    raise_if_unknown("scenario", scenario, SCENARIOS, UnknownCodeError)
     if replications < 1:
         raise InputError(f"replications {replications}: at least 1 is needed.")

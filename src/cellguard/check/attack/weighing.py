@@ -15,8 +15,16 @@ import numpy as np
 from cellguard._engine.counts import twoway
 from cellguard._engine.space.lattice import CandidateLattice
 from cellguard._types import FloatArray, IntArray
-from cellguard.check.attack.counts import KNOWLEDGE, CountAttack, CountRule, Grid, grid_of, require_counts, rule_of
-from cellguard.exceptions import InputError, require_known
+from cellguard.check.attack.counts import (
+    KNOWLEDGE,
+    CountAttack,
+    CountRule,
+    Grid,
+    matching_grid_of,
+    require_counts_for_matching,
+    rule_attacker_knows,
+)
+from cellguard.exceptions import InputError, raise_if_unknown
 from cellguard.nouns.release import Suppression
 
 __all__ = ["WeighingAttack", "weighing_attack"]
@@ -71,19 +79,19 @@ def weighing_attack(
     seed
         Of the sample and the draws.
     """
-    require_counts(suppression.table)
-    rule = rule_of(suppression.table) if rule is None else rule
+    require_counts_for_matching(suppression.table)
+    rule = rule_attacker_knows(suppression.table) if rule is None else rule
     if rule.loss != "cells":
         raise InputError(f"loss {rule.loss!r}: weighing is for a loss by cells.")
-    require_known("knows", knows, KNOWLEDGE)
+    raise_if_unknown("knows", knows, KNOWLEDGE)
     if not 0 < share < 1:
         raise InputError(f"share {share!r}: a number between 0 and 1 is needed.")
-    grid = grid_of(suppression.table, suppression.suppressed)
+    grid = matching_grid_of(suppression.table, suppression.suppressed)
     if grid is None:
         raise InputError(f"{suppression.table.name}: not a two-way table with published margins.")
     pattern, law = grid.pattern(suppression.suppressed), rule.law(grid)
     rng = np.random.default_rng(seed)
-    tables = _candidates(suppression, grid, sample, rng)
+    tables = _candidates_to_weigh(suppression, grid, sample, rng)
     low, high = twoway.feasibility_intervals(grid.counts, pattern)
     weak = pattern & (high - low < rule.width)
     weight = 1.0 - (law.sensitive(tables) & weak).any(axis=(1, 2))  # there the pattern would not be safe
@@ -99,7 +107,7 @@ def weighing_attack(
         weight = weight + 1.0
     weight = weight / weight.sum()
     values = grid.of_table(tables, pattern)
-    ends = np.array([_shortest(values[:, k], weight, share) for k in range(values.shape[1])]).reshape(-1, 2)
+    ends = np.array([_shortest_weighed(values[:, k], weight, share) for k in range(values.shape[1])]).reshape(-1, 2)
     return WeighingAttack(
         suppression=suppression,
         rule=rule,
@@ -111,7 +119,7 @@ def weighing_attack(
     )
 
 
-def _candidates(suppression: Suppression, grid: Grid, sample: int, rng: np.random.Generator) -> IntArray:
+def _candidates_to_weigh(suppression: Suppression, grid: Grid, sample: int, rng: np.random.Generator) -> IntArray:
     """Return candidates, all alike: all of them when they are few, otherwise a sample."""
     pattern = grid.pattern(suppression.suppressed)
     if twoway.count_candidates(grid.counts, pattern, _LISTED) < _LISTED:
@@ -128,7 +136,7 @@ def _candidates(suppression: Suppression, grid: Grid, sample: int, rng: np.rando
     return np.array(out)
 
 
-def _shortest(values: IntArray, weight: FloatArray, share: float) -> tuple[float, float]:
+def _shortest_weighed(values: IntArray, weight: FloatArray, share: float) -> tuple[float, float]:
     """Return the shortest interval of values that holds the share of the weight."""
     points, where = np.unique(values, return_inverse=True)
     total = np.concatenate([[0.0], np.cumsum(np.bincount(where, weight))])

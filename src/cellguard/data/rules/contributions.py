@@ -9,7 +9,7 @@ import numpy as np
 
 from cellguard._types import FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, require_there
+from cellguard.exceptions import InputError, raise_if_missing
 from cellguard.nouns.checks import refuse_cells
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def with_contributions(
     from cellguard._io.frames import columns_of, numbers
 
     columns = columns_of(frame)
-    require_there("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
+    raise_if_missing("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
     cell = _rows(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:

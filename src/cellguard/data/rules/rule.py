@@ -10,13 +10,14 @@ import numpy as np
 
 from cellguard._types import BoolArray, FloatArray
 from cellguard.data.rules.statistics import CellStatistics
-from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import InputError, LevelError, UnknownCodeError, did_you_mean, raise_if_missing
 
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
 __all__ = [
-    "Custom", "Dominance", "Manual", "MinFrequency", "PPercent", "PriorPosterior", "Request", "Rule", "Verdict", "Zero",
+    "Custom", "Dominance", "Manual", "MinFrequency", "PPercent", "PriorPosterior", "Request", "Rule", "Verdict",
+    "Zero",
 ]  # fmt: skip
 
 DEFAULT_PERCENT = 10.0
@@ -81,7 +82,7 @@ class Rule:
         """Return which cells of the table the rule looks at."""
         covered = np.ones(table.n_cells, dtype=bool)
         for dimension, wanted, inside in self.places:
-            require_there("dimension", [dimension], table.dimensions, place=f"{self.name}: ")
+            raise_if_missing("dimension", [dimension], table.dimensions, place=f"{self.name}: ")
             d = table.dimensions.index(dimension)
             unknown = sorted(wanted - set(table.codes[d]))
             if unknown:

@@ -94,7 +94,7 @@ def _made_parts(
     columns = _columns_needed(by, asked, indicators, options)
     failures: list[Failure] = []
     with closing(Opened(data, columns, **limits)) as records:
-        PublicationError.refuse(list(not_there("column", columns, records.columns(), place="the records: ")))
+        PublicationError.refuse(list(errors_of_missing("column", columns, records.columns(), place="the records: ")))
         batches = []
         for indicator, column in indicators.items():
             for group in _made_together(asked, indicator):
@@ -134,8 +134,8 @@ def _told_of_tables(failures: Sequence[Failure], asked: Sequence[AskedTable]) ->
 def _unknown_names(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
     """Yield indicators and dimensions of a table that nobody has described."""
     place = f"table {table.name!r}: "
-    yield from not_there("indicator", table.indicators, indicators, place=place)
-    yield from not_there("dimension", table.dimensions, by, place=place)
+    yield from errors_of_missing("indicator", table.indicators, indicators, place=place)
+    yield from errors_of_missing("dimension", table.dimensions, by, place=place)
 
 
 def _columns_needed(

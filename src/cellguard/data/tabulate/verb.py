@@ -16,7 +16,7 @@ from cellguard.data.tabulate.margins import CrossingMargins, in_table_order, mar
 from cellguard.data.tabulate.opened import library, open_records
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
-from cellguard.exceptions import InputError, require_there
+from cellguard.exceptions import InputError, raise_if_missing
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
 
@@ -213,7 +213,7 @@ def published(
     out: dict[frozenset[str], tuple[str, ...]] = {}
     for table in tables:
         names = (table,) if isinstance(table, str) else tuple(table)
-        require_there("dimension", names, dims, place="tables: ")
+        raise_if_missing("dimension", names, dims, place="tables: ")
         for subset in chain.from_iterable(combinations(names, k) for k in range(len(names) + 1)):
             out.setdefault(frozenset(subset), subset)
     return list(out.values())
@@ -225,7 +225,7 @@ def largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[
         return [tuple(dims)]
     sets = [frozenset([c] if isinstance(c, str) else c) for c in crossings]
     for names in sets:
-        require_there("dimension", names, dims, place="crossings: ")
+        raise_if_missing("dimension", names, dims, place="crossings: ")
     most = [s for s in dict.fromkeys(sets) if not any(s < other for other in sets)]
     return [tuple(d for d in dims if d in names) for names in most]
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.numbers.decimals import decimal_unit
 from cellguard._engine.threads import on_one_blas_thread
-from cellguard.exceptions import InputError, UnknownCodeError, require_known
+from cellguard.exceptions import InputError, UnknownCodeError, raise_if_unknown
 from cellguard.methods.adjust import METHOD
 from cellguard.methods.adjust.norms import distance_of
 from cellguard.methods.adjust.senses import needs, with_secret
@@ -128,7 +128,7 @@ def adjust(
     [15.0, 10.0, 25.0]
     """
     if repair is not None:
-        require_known("repair", repair, ("senses", "relations"), UnknownCodeError)
+        raise_if_unknown("repair", repair, ("senses", "relations"), UnknownCodeError)
     secret = int(seed or 0)
     limits = Limits(
         time_limit_s=time_limit_s, gap=_at_least_zero(gap, "gap"), seed=secret, threads=threads, progress=progress

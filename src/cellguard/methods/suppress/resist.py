@@ -24,11 +24,11 @@ from cellguard._types import BoolArray
 from cellguard.check.attack.counts import (
     CountRule,
     Grid,
-    fitting_rule,
-    grid_of,
-    require_counts,
-    rule_of,
-    rules_of_pattern,
+    matching_grid_of,
+    require_counts_for_matching,
+    rule_attacker_knows,
+    rule_attacker_may_guess,
+    rules_attacker_infers,
 )
 from cellguard.exceptions import InputError
 from cellguard.nouns.grid import empty_cells_of_table
@@ -214,7 +214,7 @@ class _PublicTest(NamedTuple):
     """Nodes of the test for one rule."""
 
     def of(self, grid: Grid, pattern: BoolArray, rule: CountRule) -> twoway.Kept:
-        rules = [rule] if self.told else rules_of_pattern(grid, pattern, rule)
+        rules = [rule] if self.told else rules_attacker_infers(grid, pattern, rule)
         whole: twoway.Kept | None = None
         for one in rules:
             found = twoway.keeps_width(grid.counts, pattern, one.law(grid), limit=self.limit)
@@ -289,7 +289,7 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
             "in which any inner cell may be withheld.",
             hint="say known_zeros = false if attackers do not know which cells are empty; zeros may be withheld then.",
         )
-    grid = grid_of(table, np.zeros(table.n_cells, bool))
+    grid = matching_grid_of(table, np.zeros(table.n_cells, bool))
     if grid is None:
         raise InputError(
             f"{table.name}: not a two-way table whose inner cells add up to published margins.",
@@ -308,7 +308,7 @@ def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -
     if rule is None:
         sliding = np.zeros(table.n_cells)
         sliding[need.cells] = need.sliding  # a count without levels asks for the smallest width
-        rule = (fitting_rule if doubtful else rule_of)(table.with_(sliding=sliding))
+        rule = (rule_attacker_may_guess if doubtful else rule_attacker_knows)(table.with_(sliding=sliding))
     _refuse_other_levels(table, need, rule)
     if (inner & table.fixed).any():
         raise InputError(

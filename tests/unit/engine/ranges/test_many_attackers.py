@@ -16,7 +16,7 @@ from cellguard._engine.ranges.implied import Tightened, implied_room, tightened_
 from cellguard._engine.ranges.many import Views, ranges_for
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
 from cellguard.check.audit import audit
-from cellguard.check.witnesses import read_proofs, verify
+from cellguard.check.witnesses import read_witnesses, verify
 from cellguard.nouns.attacker import EXTERNAL, Attacker
 from cellguard.nouns.levels import required_levels
 from cellguard.nouns.release import Status, Suppression
@@ -94,7 +94,7 @@ def test_witnesses_are_shared_and_prove_each_attacker(tmp_path):
     again = audit(careful)
     assert again.safe
     again.save_witnesses(tmp_path / "w.json.gz")
-    proofs, _ = read_proofs(tmp_path / "w.json.gz", n_cells=table.n_cells)
+    proofs, _ = read_witnesses(tmp_path / "w.json.gz", n_cells=table.n_cells)
     checked = verify(careful, proofs)
     assert checked.accepted, checked.problems[:3]
     assert 10 * checked.tables < checked.checked
