@@ -21,7 +21,7 @@ from cellguard._engine.ranges.shown import remembering
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.check.by_clusters import audited_by_clusters, several_clusters
+from cellguard.check.by_clusters import audited_by_clusters, clusters_to_audit
 from cellguard.check.cross import judged_by_the_cross
 from cellguard.check.read_release import check_release
 from cellguard.check.witnesses import Proof, attackers_to_audit, write_witnesses
@@ -319,16 +319,18 @@ def audit(
         "time_limit_s": deadline.left,
     }  # fmt: skip
     if isinstance(release, Adjustment):
-        findings: Sequence[Finding] = [_adjustment_finding(release, attacker) for attacker in attackers_of_table(table)]
-    elif cells_of := several_clusters(table):
-        findings = audited_by_clusters(release, cells_of, _findings, options)
+        findings: Sequence[Finding] = [
+            _audit_of_adjustment(release, attacker) for attacker in attackers_of_table(table)
+        ]
+    elif cells_of := clusters_to_audit(table):
+        findings = audited_by_clusters(release, cells_of, _audit_findings, options)
     else:
         findings = _audit_findings(release, **options)
     return Audit(release=release, findings=tuple(findings), ranges_exact=exact, integer=integer, seconds=now() - begin)
 
 
 @on_one_blas_thread
-def _findings(
+def _audit_findings(
     release: Release,
     *,
     exact: bool,
@@ -353,8 +355,8 @@ def _findings(
         options = {"exact": exact, "jobs": jobs, "time_limit_s": deadline.left}
         findings.append(_audit_of_one_attacker(release, attacker, need, integer, options))
     with remembering():  # what shows a level kept from one group of attackers is tried for the next
-        for group in _groups_of_attackers(many):
-            findings += _findings_of_many(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
+        for group in _attackers_audited_together(many):
+            findings += _audit_of_many_attackers(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return judged_by_the_cross(release, findings, deadline) if cross else findings
 
 

@@ -84,7 +84,9 @@ def _audit_joined_over_clusters(table: Table, found: Sequence[tuple[Sequence[Fin
             start = 0 if f.witnesses is None else movements[id(f.witnesses)][2]
             mine.setdefault(f.attacker.name, []).append(_audit_finding_in_whole(f, cells, start, whole))
     # in the table's order, and whole: a cluster knows what he knows of it
-    return [replace(_joined_findings(mine[a.name]), attacker=a) for a in attackers_of_table(table) if a.name in mine]
+    return [
+        replace(_joined_audit_findings(mine[a.name]), attacker=a) for a in attackers_of_table(table) if a.name in mine
+    ]
 
 
 def _audit_finding_in_whole(f: Finding, cells: IntArray, start: int, whole: ExactMovements | None) -> Finding:

@@ -86,12 +86,12 @@ def read_release(
     how = Told(method=method, base=base, step=step, distance=distance, keep_multiples=keep_multiples, keep=keep)
     if not isinstance(path, Mapping):
         how = how.completed(Path(path))
-    read = partial(_read_file, how=how, ignore=ignore, marks_only=marks_only)
+    read = partial(_read_release_file, how=how, ignore=ignore, marks_only=marks_only)
     if isinstance(path, Mapping) or (table.dimensions and Path(path).is_dir()):
-        from cellguard.check.read_tables import files_of_tables, linked_tables_of_folder, read_tables
+        from cellguard.check.read_tables import linked_tables_of_folder, read_tables, release_files_of_tables
 
         if table.parts or isinstance(path, Mapping):
-            release = read_tables(table, files_of_tables(table.parts or (), path), read)
+            release = read_tables(table, release_files_of_tables(table.parts or (), path), read)
         else:
             release = replace(read_tables(*linked_tables_of_folder(table, Path(path)), read), table=table)
     else:
@@ -99,7 +99,7 @@ def read_release(
     return _read_rounding_with_kept(release, how.keep) if isinstance(release, Rounding) else release
 
 
-def _read_file(
+def _read_release_file(
     table: Table,
     path: Path,
     *,
@@ -115,7 +115,7 @@ def _read_file(
 
         published = read_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, published, marks_only).release(how)
-    return _release_of_method(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
+    return _release_as_read(table, "suppress", suppressed=_read_release_of_solver(table, path) | table.sensitive)
 
 
 def _read_rounding_with_kept(release: Rounding, keep: Iterable[Keep]) -> Rounding:
@@ -393,7 +393,7 @@ def _check_release_multiples(release: Rounding) -> None:
         _refuse_release_sums(table, bad, int(np.argmax(bad)))
 
 
-def _check_additive(table: Table, published: FloatArray) -> None:
+def _check_release_sums(table: Table, published: FloatArray) -> None:
     residual, allowed = additivity_residuals(table.relations, table.rhs, published)
     bad = np.abs(residual) > 100 * allowed
     if bad.any():

@@ -22,7 +22,7 @@ from cellguard.nouns.sheets import file_name_of_sheet
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["files_of_tables", "linked_tables_of_folder", "read_tables"]
+__all__ = ["linked_tables_of_folder", "read_tables", "release_files_of_tables"]
 
 _ENDINGS = (".csv", ".parquet", ".csv.gz", ".tab", ".tsv")
 Pair = tuple[Part, Release]
@@ -137,7 +137,7 @@ def _columns_of_indicator(path: Path, part: Part, beside: Sequence[Part]) -> dic
     }
 
 
-def _withheld_everywhere(table: Table, pairs: Sequence[Pair]) -> Any:
+def _withheld_in_read_tables(table: Table, pairs: Sequence[Pair]) -> Any:
     """Return which cells stand in no table; a sensitive one that a table prints is refused with both places."""
     hidden = np.ones(table.n_cells, bool)
     hides, shows = np.full(table.n_cells, -1), np.full(table.n_cells, -1)

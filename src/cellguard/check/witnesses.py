@@ -143,7 +143,7 @@ def verify(release: Release, proofs: Sequence[Proof], *, integer: bool = False) 
     except ReleaseError as error:
         return Verification(checked=0, tables=0, problems=(error.message,))
     if isinstance(release, Adjustment):
-        return _verify_adjustment(release)
+        return _adjustment_as_own_witness(release)
     release = replace(release, table=with_respondents_as_attackers(release.table))
     table = release.table
     integer = integer or table.integer

@@ -17,7 +17,7 @@ import numpy as np
 
 from cellguard._engine.space.cell_grid import aggregate
 from cellguard._types import Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, require_there
+from cellguard.exceptions import InputError, raise_if_missing
 from cellguard.nouns.assemble import coordinates_from_hierarchies, relations_from_hierarchies
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cellguard._engine.numbers.multiples import without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
-from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
+from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, raise_if_missing
 from cellguard.nouns.cross import with_the_cross
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.reconcile import reconciled_additive_values
@@ -190,7 +190,7 @@ def table_cell_name(codes: Mapping[str, Sequence[str]], row: Iterable[int]) -> s
 
 
 def _column_to_assemble(given: Mapping[str, Any], name: str) -> Any:
-    require_there("column", [name], given)
+    raise_if_missing("column", [name], given)
     return given[name]
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import CellguardError, InputError, PublicationError, not_there
+from cellguard.exceptions import CellguardError, InputError, PublicationError, errors_of_missing
 from cellguard.nouns.meanings import Meanings
 from cellguard.nouns.table import Table
 
@@ -286,7 +286,7 @@ def _checked_equations(
             wrong.append(error)
     known = list(dict.fromkeys(part.indicator for part in parts))
     for equation in found:
-        wrong += not_there("indicator", equation.names, known, place=f"equation {equation}: ")
+        wrong += errors_of_missing("indicator", equation.names, known, place=f"equation {equation}: ")
     return tuple(found), wrong + _refused_periods_of_publication(parts)
 
 

@@ -54,7 +54,7 @@ def parts_of_ready_file(path: Path, entry: TableSection, job: Job, hierarchy: Ca
     about = [*([entry.count] if entry.count else []), *entry.top]
     wanted = [*own.values(), *values.values(), *about]
     wanted += [entry.columns[d] for d in entry.where if d in entry.columns and d not in own]
-    wrong: list[CellguardError] = [*not_there("column", wanted, given, place=f"{path.name}: line 1: ")]
+    wrong: list[CellguardError] = [*errors_of_missing("column", wanted, given, place=f"{path.name}: line 1: ")]
     PublicationError.refuse([*wrong, *wrong_population_keys(path, entry, job, entry.title, given)])
     where = {entry.columns.get(c, c): code for c, code in entry.where.items() if c not in own}
     frame, rows = _ready_rows_of_population(given, where)

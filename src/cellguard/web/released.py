@@ -61,7 +61,7 @@ def released_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...
     """Read what was published, in the order of the system's cells."""
     names = job.method.method.columns
     if not table.parts:
-        return _texts_and_kinds(table, _published_columns(folder, job.name, names, table.n_cells))
+        return _released_texts_and_kinds(table, _columns_released_in_project(folder, job.name, names, table.n_cells))
     nothing = np.where(empty_cells_of_table(table), 0.0, np.nan)  # cells without data may have no row
     columns: dict[str, Any] = {
         name: np.full(table.n_cells, "published", dtype=object) if name == "status" else nothing.copy()
@@ -70,14 +70,16 @@ def released_cells(table: Table, folder: Path, job: Job) -> tuple[tuple[str, ...
     for title, group in sheets_of_parts(table.parts).items():
         for behind, part in enumerate(group[::-1]):
             rows = part.rows()
-            for name, column in _published_columns(
+            for name, column in _columns_released_in_project(
                 folder, file_name_of_sheet(title), names, len(rows), behind=behind
             ).items():
                 columns[name][part.cells[rows]] = column
-    return _texts_and_kinds(table, columns)
+    return _released_texts_and_kinds(table, columns)
 
 
-def _published_columns(folder: Path, stem: str, names: tuple[str, ...], n: int, *, behind: int = 0) -> dict[str, Any]:
+def _columns_released_in_project(
+    folder: Path, stem: str, names: tuple[str, ...], n: int, *, behind: int = 0
+) -> dict[str, Any]:
     """Return what a published file says of its cells: the columns behind the codes, and before so many indicators."""
     for mark in ("", "UNSAFE-"):
         for path in (folder / f"{mark}{stem}.csv", folder / f"{mark}{stem}.parquet"):

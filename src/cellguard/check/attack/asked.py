@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.exceptions import ReleaseError, UnknownCodeError, require_known
+from cellguard.exceptions import ReleaseError, UnknownCodeError, raise_if_unknown
 from cellguard.nouns.levels import Levels, attackers_of_table, required_levels
 from cellguard.nouns.release import Release
 

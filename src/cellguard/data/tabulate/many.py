@@ -17,7 +17,14 @@ from cellguard.data.tabulate.opened import Opened
 from cellguard.data.tabulate.request import NoRecordsError, Roles
 from cellguard.data.tabulate.verb import largest, published, tabulate
 from cellguard.data.template import Template, TemplateTable
-from cellguard.exceptions import CellguardError, InputError, PublicationError, UnknownCodeError, did_you_mean, not_there
+from cellguard.exceptions import (
+    CellguardError,
+    InputError,
+    PublicationError,
+    UnknownCodeError,
+    did_you_mean,
+    errors_of_missing,
+)
 from cellguard.nouns.assemble import relations_from_hierarchies
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.publication import Part

@@ -281,7 +281,7 @@ def check_counts(table: Table, rule: CountRule | None = None) -> None:
 
 def _prepared(table: Table, rule: CountRule | None, *, doubtful: bool = False) -> tuple[CountRule, Grid]:
     """Return the rule and the grid of a table; where the rule is in doubt, one that fits or an error."""
-    require_counts(table)
+    require_counts_for_matching(table)
     empty = empty_cells_of_table(table)
     if empty.any():
         raise InputError(
