@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of, numbers_of, read_columns
+from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.frames import encode
+from cellguard._io.frames import encode_column
 from cellguard.argus.dimensions import Dimension, dimension_of, recoded
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Request
@@ -59,17 +59,20 @@ class Microdata:
         variables = [self.metadata[name] for name in spec.dimensions]
         wanted = [v.name for v in (*variables, *roles.values()) if v.name not in self._columns]
         if wanted:
-            self._columns |= read_columns(self.path, self.metadata, wanted)
+            self._columns |= read_argus_columns(self.path, self.metadata, wanted)
         dimensions = [self._dimension(v, recodes, folder) for v in variables]
         frame: dict[str, Any] = {
-            d.variable.name: _recoded_column(codes_of(self._columns[d.variable.name]), d) for d in dimensions
+            d.variable.name: _recoded_column(codes_of_argus_column(self._columns[d.variable.name]), d)
+            for d in dimensions
         }
         names: dict[str, str] = {}
         for part, variable in roles.items():
             names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
             column = self._columns[variable.name]
             is_code = part in ("holding", "request")
-            frame[names[part]] = codes_of(column) if is_code else numbers_of(column, self.path, variable)
+            frame[names[part]] = (
+                codes_of_argus_column(column) if is_code else numbers_of_argus_column(column, self.path, variable)
+            )
         gaps = int(np.isnan(frame[names["value"]]).sum()) if "value" in names else 0
         notes = [f"{gaps} records have no value of {roles['value'].name!r}: they are left out."] if gaps else []
         holding = names.pop("holding", None)
@@ -113,7 +116,7 @@ class Microdata:
         return roles
 
     def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
-        seen = encode(codes_of(self._columns[variable.name]))[0]
+        seen = encode_column(codes_of_argus_column(self._columns[variable.name]))[0]
         dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
@@ -127,7 +130,7 @@ def _recoded_column(column: pa.Array, dimension: Dimension) -> pa.Array:
         return column
     import pyarrow as pa
 
-    codes, index = encode(column)
+    codes, index = encode_column(column)
     new = np.array([dimension.new_codes.get(code, code) for code in codes], dtype=object)
     return pa.array(new[index])
 

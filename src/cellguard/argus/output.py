@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cellguard._io.argus.data import write_columns
+from cellguard._io.argus.data import write_argus_columns
 from cellguard._io.argus.lists import write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import write_lines
@@ -233,6 +233,6 @@ def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, rel
         add(Variable(name="lower", numeric=True, role="lower"), numbers(table.lower))
         add(Variable(name="upper", numeric=True, role="upper"), numbers(table.upper))
     metadata = Metadata(variables=tuple(variables), separator=";")
-    write_columns(path, metadata, columns)
+    write_argus_columns(path, metadata, columns)
     write_rda(files[0], metadata)
     return files

@@ -98,9 +98,9 @@ def read_release(
 def _read_file(table: Table, path: Path, *, how: Told, ignore: Collection[str], marks_only: bool) -> Release:
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
-        from cellguard._io.release_columns import read_columns
+        from cellguard._io.release_columns import read_release_columns
 
-        columns = read_columns(path, read_frame(path), table.dimensions, ignore=ignore)
+        columns = read_release_columns(path, read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, columns, marks_only).release(how)
     return _release_of_method(table, "suppress", suppressed=_answer_of_a_solver(table, path) | table.sensitive)
 
@@ -285,12 +285,12 @@ def _cells_of_rows(table: Table, path: Path, columns: PublishedColumns) -> IntAr
 
 
 def _cells_by_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
-    from cellguard._io.frames import guarded
+    from cellguard._io.frames import guarded_from_formulas
 
     place = np.zeros((len(codes[0]), len(codes)), np.int64)
     for d, column in enumerate(codes):
         # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
-        index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
+        index = {"": 0} | {guarded_from_formulas(code): i for i, code in enumerate(table.codes[d])}
         if not index.keys() >= set(column):
             index = {"": 0} | {code: i for i, code in enumerate(table.codes[d])}
         unknown = next((c for c in column if c not in index), None)

@@ -115,8 +115,10 @@ def _suppression(
 
 
 def _write_intervals(found: Any, out: Path) -> None:
-    from cellguard._io.frames import beside, write_csv
+    from cellguard._io.frames import columns_beside_codes, write_csv
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
     codes = found.suppression.table.cell_codes(found.cells)
-    write_csv(beside(codes, {name: getattr(found, name) for name in names}), out, guard=True, private=True)
+    write_csv(
+        columns_beside_codes(codes, {name: getattr(found, name) for name in names}), out, guard=True, private=True
+    )

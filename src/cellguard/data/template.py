@@ -102,7 +102,7 @@ class Template:
         PublicationError
             Where the columns are not those of a template.
         """
-        from cellguard._io.frames import encode, read_frame
+        from cellguard._io.frames import encode_column, read_frame
 
         path = Path(path)
         frame = read_frame(path)
@@ -119,7 +119,7 @@ class Template:
         ]
         if wrong or not named:
             raise PublicationError.of(wrong or [InputError(f"{path.name}: there is no column of codes.")])
-        columns = {c: encode(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
+        columns = {c: encode_column(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
         wrong += [
             InputError(f"{path.name}: line {row + 2}: no code in column {c!r}.")
             for c, (_, index) in columns.items()
@@ -142,11 +142,11 @@ def _total_code(codes: Sequence[str], given: str | None) -> str | None:
 
 def _rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
-    from cellguard._io.frames import repeated_rows
+    from cellguard._io.frames import rows_repeated_in_columns
 
     return [
         InputError(f"{path.name}: line {again + 2}: the cell is listed before, in line {first + 2}.")
-        for first, again in repeated_rows(columns, _MOST)
+        for first, again in rows_repeated_in_columns(columns, _MOST)
     ]
 
 

@@ -131,12 +131,12 @@ class FrameReading:
 
 def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: FrameReading, **description: Any) -> Table:
     """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
-    from cellguard._io.frames import columns_of, library_of
+    from cellguard._io.frames import columns_of_frame, library_of_frame
 
     missing, repair = reading.missing, reading.repair
     _require_option("missing", missing, ("zero", "error", "unpublished"))
     _require_option("repair", repair, (None, "leaves"))
-    given = columns_of(frame)
+    given = columns_of_frame(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
     hierarchies, rows = _read_codes(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
@@ -163,7 +163,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
         values = additive(values, T, rhs, reading.tolerance)
-    described = {"library": library_of(frame)} | _fields_of_cells(hierarchies, cells) | description
+    described = {"library": library_of_frame(frame)} | _fields_of_cells(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
     if reading.relations is None:
         refuse_doubled(table)
@@ -191,14 +191,14 @@ def _read_codes(
     given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""
-    from cellguard._io.frames import encode
+    from cellguard._io.frames import encode_column
 
     if not dims:
         raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
     hierarchies: dict[str, Hierarchy] = {}
     columns, indices = {}, []
     for name in dims:
-        columns[name] = encode(_column_named(given, name))
+        columns[name] = encode_column(_column_named(given, name))
         index = columns[name][1]
         if len(index) and index.min() < 0:
             raise InputError(
@@ -220,7 +220,7 @@ def _flat_total(
     given: Mapping[str, Any], columns: Mapping[str, tuple[list[str], IntArray]], name: str, reading: FrameReading
 ) -> str:
     """Return the code of the total of a dimension whose codes simply add up."""
-    from cellguard._io.frames import numbers
+    from cellguard._io.frames import column_as_numbers
 
     codes, declared = columns[name][0], reading.total
     word = total_among(codes, letter=True)
@@ -229,7 +229,7 @@ def _flat_total(
         return declared
     if reading.missing == "unpublished":  # other rows may not be listed; nothing is computed from those that are
         return total_among(codes) or declared
-    values = numbers(_column_named(given, reading.value), reading.value)
+    values = column_as_numbers(_column_named(given, reading.value), reading.value)
     others = [index for other, (_, index) in columns.items() if other != name]
     try:
         return found_total(columns[name], others, values, declared=declared, tolerance=reading.tolerance)
@@ -247,9 +247,9 @@ class _FrameReader:
 
     def numbers(self, name: str, default: float | FloatArray) -> FloatArray:
         """Return a column of numbers; cells without one have the default."""
-        from cellguard._io.frames import numbers
+        from cellguard._io.frames import column_as_numbers
 
-        column = numbers(_column_named(self.given, name), name)
+        column = column_as_numbers(_column_named(self.given, name), name)
         out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
         known = ~np.isnan(column)
         out[self.place[known]] = column[known]
@@ -321,9 +321,9 @@ class _FrameReader:
         return np.asarray(contributors == 0)
 
     def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
-        from cellguard._io.frames import encode
+        from cellguard._io.frames import encode_column
 
-        words, index = encode(_column_named(self.given, name))
+        words, index = encode_column(_column_named(self.given, name))
         known = [word.strip().lower() for word in words]
         unknown = next((k for k, word in enumerate(known) if word not in _STATUS), None)
         if unknown is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import write_lines
-from cellguard._io.frames import beside, written
+from cellguard._io.frames import column_as_csv_texts, columns_beside_codes
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.figures import digits_of
 from cellguard.nouns.grid import known_empty
@@ -102,7 +102,7 @@ def sdmx_columns(
         cells = view.cells
         about = {"OBS_VALUE": shown[cells], "OBS_STATUS": status[cells], "CONF_STATUS": conf[cells].tolist()}
         flow = {"DATAFLOW": [dataflow] * len(cells)}
-        out[title] = beside(flow | view.codes(), about)
+        out[title] = columns_beside_codes(flow | view.codes(), about)
     return out
 
 
@@ -133,7 +133,7 @@ def _lines_of_px(view: TableView, values: FloatArray, title: str) -> Iterator[st
     yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
     yield "DATA="
     grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
-    texts = [text or '".."' for text in written(values)]
+    texts = [text or '".."' for text in column_as_csv_texts(values)]
     empty = known_empty(table)[view.rows] & (values == 0)
     texts = ['"-"' if nothing else text for text, nothing in zip(texts, empty.tolist(), strict=True)]
     grid[tuple(table.coordinates[view.rows][:, list(view.dims)].T)] = np.array(texts, dtype=object)
@@ -166,7 +166,7 @@ def internal_columns(release: Release, protects: Mapping[int, Sequence[int]]) ->
     columns |= {"rules": reasons, "CONF_STATUS": conf_status(release, internal=True).tolist()}
     if isinstance(release, Suppression):
         columns["protects"] = _cells_protected(release.table, protects)
-    return beside(table.cell_codes(), columns)
+    return columns_beside_codes(table.cell_codes(), columns)
 
 
 _NAMED = 5

@@ -153,14 +153,14 @@ class Hierarchy:
         A code without a parent (null or empty) is the total when there is only one; several stand
         below `total` ("Total" unless given). A total that no row lists as a code is found as well.
         """
-        from cellguard._io.frames import columns_of, texts
+        from cellguard._io.frames import column_as_texts, columns_of_frame
 
-        columns = columns_of(frame)
+        columns = columns_of_frame(frame)
         require_there("column", (code, parent, *([label] if label else [])), columns)
-        codes, above = texts(columns[code]), texts(columns[parent])
+        codes, above = column_as_texts(columns[code]), column_as_texts(columns[parent])
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
-        labels = dict(zip(codes, texts(columns[label]), strict=True)) if label else {}
+        labels = dict(zip(codes, column_as_texts(columns[label]), strict=True)) if label else {}
         return cls._of(*trees.rooted(codes, above, total)).with_labels(labels)
 
     @classmethod
@@ -181,13 +181,13 @@ class Hierarchy:
         >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
-        from cellguard._io.frames import columns_of, texts
+        from cellguard._io.frames import column_as_texts, columns_of_frame
         from cellguard._io.nested import pairs_of_levels
 
-        columns = columns_of(frame)
+        columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
         require_there("column", names, columns)
-        pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
+        pairs = pairs_of_levels({name: column_as_texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
         return cls._of(*trees.rooted([code for code, _ in pairs], [parent for _, parent in pairs], total))
@@ -206,9 +206,9 @@ class Hierarchy:
         ... ''').codes
         ('Total', 'North', 'N1', 'N2', 'South')
         """
-        from cellguard._io.outline import parse_indented
+        from cellguard._io.outline import parse_indented_outline
 
-        return cls._outlined(parse_indented(text), total)
+        return cls._outlined(parse_indented_outline(text), total)
 
     @classmethod
     def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
@@ -266,9 +266,9 @@ class Hierarchy:
                     hint="columns `code` and `parent` are needed, or one for each level, the coarsest first.",
                 )
             return cls.from_levels(columns, levels, total=total)
-        from cellguard._io.outline import parse_indented, read_text
+        from cellguard._io.outline import parse_indented_outline, read_text
 
-        return cls._outlined(parse_indented(read_text(path), path), total)
+        return cls._outlined(parse_indented_outline(read_text(path), path), total)
 
     @classmethod
     def of(cls, given: Any, *, codes: Iterable[str] = (), total: str | None = None) -> Hierarchy:

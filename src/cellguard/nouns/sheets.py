@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cellguard._io.frames import beside
+from cellguard._io.frames import columns_beside_codes
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Sheet(NamedTuple):
         """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
         from cellguard.nouns.release import warned
 
-        columns = beside(self.codes, self.published)
+        columns = columns_beside_codes(self.codes, self.published)
         return columns | (warned(columns) if self.unsafe else {})
 
     def rows(self) -> list[list[tuple[Any, str]]]:

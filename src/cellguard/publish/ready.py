@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame, repeated_rows
+from cellguard._io.frames import NUMBERS_ARE, column_as_numbers, encode_column, read_frame, rows_repeated_in_columns
 from cellguard._types import FloatArray, IntArray
 from cellguard.data.template import is_period
 from cellguard.exceptions import (
@@ -104,7 +104,7 @@ def _rows_covered(given: Mapping[str, Any], where: Mapping[str, str]) -> tuple[M
     keep = np.ones(n, bool)
     for column, code in where.items():
         if column in given:
-            seen, index = encode(given[column])
+            seen, index = encode_column(given[column])
             keep &= np.array([c == code for c in seen] + [False])[index]
     rows = np.flatnonzero(keep)
     if len(rows) == n:
@@ -122,7 +122,7 @@ def _trees(
 ) -> tuple[dict[str, Hierarchy], list[CellguardError]]:
     """Return the hierarchy of each column, and which totals could not be told by the values of a column."""
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
-    columns = {column: encode(frame[column]) for column in own.values()}
+    columns = {column: encode_column(frame[column]) for column in own.values()}
     figures = _figures(frame[value], value, [index for _, index in columns.values()])
     dims: dict[str, Hierarchy] = {}
     wrong: list[CellguardError] = []
@@ -151,10 +151,10 @@ def _figures(column: Any, name: str, places: Sequence[IntArray]) -> FloatArray:
     """Return a column of numbers; none where one is wrong or a row is listed twice: no sum of them would be right."""
     nothing = np.full(len(column), np.nan)
     try:
-        found = numbers(column, name)
+        found = column_as_numbers(column, name)
     except InputError:  # told with its line elsewhere
         return nothing
-    return nothing if not np.isfinite(found).all() or list(repeated_rows(places, 1)) else found
+    return nothing if not np.isfinite(found).all() or list(rows_repeated_in_columns(places, 1)) else found
 
 
 def _wrong_codes(
@@ -163,7 +163,7 @@ def _wrong_codes(
     """Yield codes that are missing, not known, or listed twice, with their lines."""
     places = []
     for column, h in dims.items():
-        seen, index = encode(frame[column])
+        seen, index = encode_column(frame[column])
         for row in np.flatnonzero(index < 0)[:_MOST].tolist():
             hint = "write the code of the total in full."
             yield InputError(f"{path.name}: line {lines[row]}: no code in column {column!r}.", hint=hint)
@@ -174,7 +174,7 @@ def _wrong_codes(
             total = "if it is the total, say so in `total` of this table." if called_total(code) else None
             yield UnknownCodeError(text, hint=total or did_you_mean(code, h.codes))
         places.append(index)
-    for first, again in repeated_rows(places, _MOST):
+    for first, again in rows_repeated_in_columns(places, _MOST):
         codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)
         text = f"{path.name}: line {lines[again]}: cell ({codes}) is listed before, in line {lines[first]}."
         yield InputError(text, hint="each cell has one row.")
@@ -186,7 +186,7 @@ def _wrong_numbers(
     """Yield entries that are no finite numbers, with their lines, never what they are; some columns may have blanks."""
     for column in dict.fromkeys([*needed, *blank]):
         try:
-            found = numbers(frame[column], column)
+            found = column_as_numbers(frame[column], column)
             bad = np.flatnonzero(np.isinf(found) | (np.isnan(found) & (column in needed)))
         except InputError:
             texts = frame[column].to_pylist()
@@ -199,7 +199,9 @@ def _wrong_sums(
     path: Path, frame: Mapping[str, Any], columns: Sequence[str], error: AdditivityError, lines: IntArray, value: str
 ) -> Iterator[CellguardError]:
     """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
-    codes_of = [np.array([*seen, ""], object)[index].tolist() for seen, index in (encode(frame[c]) for c in columns)]
+    codes_of = [
+        np.array([*seen, ""], object)[index].tolist() for seen, index in (encode_column(frame[c]) for c in columns)
+    ]
     line_of = dict(zip(zip(*codes_of, strict=True), lines.tolist(), strict=True))
     told = [codes for codes in dict.fromkeys(error.totals) if codes in line_of]
     if not told:
@@ -223,7 +225,7 @@ def _is_number(text: Any) -> bool:
 def _period_of_file(path: Path, frame: Mapping[str, Any], taken: Sequence[str]) -> tuple[str, list[CellguardError]]:
     """Return the one period of a file, as far as a column tells it."""
     column = next((name for name in frame if is_period(name) and name not in taken), None)
-    seen = [] if column is None else encode(frame[column])[0]
+    seen = [] if column is None else encode_column(frame[column])[0]
     if len(seen) < 2:
         return "".join(seen), []
     text = f"{path.name}: column {column!r} has {len(seen)} periods."
@@ -235,7 +237,7 @@ def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> 
     """Return the line of each cell; 0 for cells without a row."""
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):
-        seen, index = encode(frame[column])
+        seen, index = encode_column(frame[column])
         rows.append(h.index(seen)[index])
     place = table.cells_at(np.column_stack(rows))
     out = np.zeros(table.n_cells, np.int64)
@@ -245,7 +247,7 @@ def _lines_of_cells(table: Table, frame: Mapping[str, Any], lines: IntArray) -> 
 
 def restricted(given: Any, column: Any, total: str | None) -> Hierarchy:
     """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
-    present = [code for code in encode(column)[0] if code]
+    present = [code for code in encode_column(column)[0] if code]
     if isinstance(given, tuple):
         return Hierarchy.from_digits([c for c in present if c != total], levels=given, total=total or "Total")
     if given is None:

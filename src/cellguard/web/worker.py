@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.plain import plain
+from cellguard._io.plain import plain_json
 from cellguard.exceptions import CellguardError, where_it_happened
 from cellguard.publish.progress import Progress
 
@@ -38,7 +38,7 @@ class Lines(Progress):
     def say(self, **event: Any) -> None:
         """Write a line."""
         with self._lock:
-            self._out.write(json.dumps(plain(event), allow_nan=False) + "\n")
+            self._out.write(json.dumps(plain_json(event), allow_nan=False) + "\n")
             self._out.flush()
 
     def phase(self, name: str, *, limit_s: float | None = None) -> None:

@@ -53,15 +53,15 @@ def with_contributions(
     >>> t.apply(cg.Dominance(1, 95)).sensitive_cells
     array([1])
     """
-    from cellguard._io.frames import columns_of, numbers
+    from cellguard._io.frames import column_as_numbers, columns_of_frame
 
-    columns = columns_of(frame)
+    columns = columns_of_frame(frame)
     require_there("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
     cell = _rows(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:
         out = np.full(table.n_cells, np.nan)
-        out[cell] = numbers(columns[name], name)
+        out[cell] = column_as_numbers(columns[name], name)
         return out
 
     count = table.counts if table.counts is not None else None if counts is None else column_of_cells(counts)
@@ -93,11 +93,11 @@ def with_contributions(
 
 def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
-    from cellguard._io.frames import encode
+    from cellguard._io.frames import encode_column
 
     index = []
     for d, name in enumerate(table.dimensions):
         position = {code: i for i, code in enumerate(table.codes[d])}
-        codes, place = encode(columns[name])
+        codes, place = encode_column(columns[name])
         index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
     return table.cells_at(np.column_stack(index))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard._io.frames import encode
+from cellguard._io.frames import encode_column
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.people import People
@@ -100,7 +100,7 @@ class _Codes:
 
     def _column(self, d: int, column: Any, records: IntArray | None) -> IntArray:
         name = self.names[d]
-        codes, index = encode(column)
+        codes, index = encode_column(column)
         null = next(iter(self.missing.get(name, ())), "")
         place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
         if records is None:

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from cellguard._io.facts import is_utf8
-from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
+from cellguard._io.frames import MAX_HEADER, check_width_of_file, header_of_csv, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.gathered import Gathered, Where, as_where
@@ -107,7 +107,7 @@ class DuckRecords:
         try:
             if kind == "parquet":
                 relation = connection.read_parquet(files)
-                check_width(files[0], len(relation.columns))
+                check_width_of_file(files[0], len(relation.columns))
                 return cls._spilling(connection, relation)
             records = cls._spilling(connection, _read_csv(connection, files, encoding))
             records._text = files[0] if len(files) == 1 else None
@@ -392,7 +392,7 @@ def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]
     """Return the columns of a frame that are needed, without copying where its library allows, and all names."""
     import pyarrow as pa
 
-    from cellguard._io.frames import columns_of
+    from cellguard._io.frames import columns_of_frame
 
     if not isinstance(frame, (pa.Table, Mapping)):
         import narwhals as nw
@@ -405,7 +405,7 @@ def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]
                 raise InputError(
                     "a column of the frame mixes kinds of values.", hint="make it text or numbers."
                 ) from None
-    given = columns_of(frame)
+    given = columns_of_frame(frame)
     return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
 
 
@@ -418,7 +418,7 @@ def _read_csv(
     if not head.strip():
         raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
     refuse_utf16(files[0], head)
-    _, delimiter = header_of(files[0], head)
+    _, delimiter = header_of_csv(files[0], head)
     encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
     names_of_files = ", ".join(sql.text(name) for name in files)
     options = f"header = true, all_varchar = true, delim = {sql.text(delimiter)}, quote = '\"', escape = '\"'"

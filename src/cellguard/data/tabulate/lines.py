@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cellguard._io.files import read_bytes
-from cellguard._io.frames import MAX_HEADER, header_of, refuse_ragged
+from cellguard._io.frames import MAX_HEADER, header_of_csv, refuse_ragged_csv
 from cellguard.exceptions import CellguardError, FormatError
 
 __all__ = ["first_line", "refuse_broken_lines"]
@@ -23,7 +23,7 @@ def refuse_broken_lines(path: str) -> None:
     found = _text(path)
     if found is not None:
         text, names, delimiter = found
-        refuse_ragged(Path(path), text.encode(), len(names), delimiter)
+        refuse_ragged_csv(Path(path), text.encode(), len(names), delimiter)
 
 
 def first_line(path: str, column: str, decimal: str, *, missing: bool) -> int | None:
@@ -54,7 +54,7 @@ def _text(path: str) -> tuple[str, list[str], str] | None:
     """Return a text file with the names of its columns and the sign between them; None where it cannot be had."""
     try:
         raw = read_bytes(path, max_bytes=_MAX_BYTES)
-        names, delimiter = header_of(path, raw[: MAX_HEADER + 1])
+        names, delimiter = header_of_csv(path, raw[: MAX_HEADER + 1])
     except (OSError, FormatError, CellguardError):
         return None
     return raw.decode("utf-8-sig", "replace"), names, delimiter

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.frames import library_of
+from cellguard._io.frames import library_of_frame
 from cellguard.data.tabulate.gathered import Gathered, Question
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Records, Roles
@@ -65,7 +65,7 @@ def library(data: Any) -> Any:
     """Return what kind of frame the records are; None for files."""
     if isinstance(data, Opened):
         return data.library
-    return None if isinstance(data, (str, Path)) else library_of(data)
+    return None if isinstance(data, (str, Path)) else library_of_frame(data)
 
 
 def open_records(data: Any, columns: Sequence[str], *, encoding: str | None, **options: Any) -> Records:

@@ -274,13 +274,13 @@ class _Tabulation:
         return scales
 
     def _seen(self, crossed: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
-        from cellguard._io.frames import encode
+        from cellguard._io.frames import encode_column
 
         seen: dict[str, set[str]] = {name: set() for name in self.dims}
         for names, finest in zip(crossed, answers, strict=True):
             for d, name in enumerate(names):
                 if self.dims[name] is None or is_digits(self.dims[name]):
-                    seen[name].update(encode(finest.cells.column(f"d{d}"))[0])
+                    seen[name].update(encode_column(finest.cells.column(f"d{d}"))[0])
         return seen
 
     def _part(
