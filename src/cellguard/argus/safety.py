@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cellguard.data.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.exceptions import InputError
 
-__all__ = ["Safety", "safety_of"]
+__all__ = ["Safety", "safety_of_batch"]
 
 _OWN_PLACES = {"P": 2, "NK": 2, "FREQ": 1, "REQ": 1}
 """How many rules of a kind look at records; further ones look at holdings."""
@@ -34,7 +34,7 @@ class Safety:
         return max((rule.units for rule in (*self.records, *self.holdings)), default=0)
 
 
-def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
+def safety_of_batch(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
     """Make the rules of a table; `place` is where they stand, for messages."""
     safety = Safety()
     seen: dict[str, int] = {}
@@ -49,7 +49,7 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
             seen[name] = seen.get(name, 0) + 1
             target = safety.records if seen[name] <= _OWN_PLACES.get(name, 1) else safety.holdings
             try:
-                rule = _rule(name, numbers)
+                rule = _safety_rule_of_batch(name, numbers)
             except InputError as error:
                 raise type(error)(f"{place}: {error.message}", hint=error.hint) from None
             if rule is not None:
@@ -57,7 +57,7 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
     return safety
 
 
-def _rule(name: str, numbers: tuple[float, ...]) -> Rule | None:
+def _safety_rule_of_batch(name: str, numbers: tuple[float, ...]) -> Rule | None:
     """Return the rule, or None for one that only fills its place."""
     if name == "P":
         p, *rest = numbers
