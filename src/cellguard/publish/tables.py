@@ -9,7 +9,7 @@ from typing import Any
 
 from cellguard.data.tabulate import tabulate
 from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
-from cellguard.data.tabulate.nested import nested_columns
+from cellguard.data.tabulate.nested import nested_columns_of_records
 from cellguard.data.template import Template, is_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy
@@ -92,7 +92,9 @@ def _hierarchy_of_dimension(file: JobFile, name: str) -> Any:
         return tuple(entry.digits)
     if entry.levels is not None and not isinstance(entry.hierarchy, str):
         path, encoding = file.file(str(file.job.data.file)), _encoding_of_records(file)
-        return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
+        return nested_columns_of_records(
+            path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding
+        )
     return None if entry.hierarchy is None else _hierarchy(file, entry.hierarchy, entry.total, entry.levels)
 
 

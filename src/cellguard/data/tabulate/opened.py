@@ -25,7 +25,7 @@ class Opened:
     def __init__(self, data: Any, columns: Sequence[str], *, encoding: str | None = None, **options: Any) -> None:
         from cellguard.data.tabulate.duck import DuckRecords
 
-        self.library = library(data)
+        self.library = library_of_records(data)
         self._data, self._options, self._columns = data, {"encoding": encoding, **options}, columns
         self.people = People()
         self._gathered: Gathered | None = None
@@ -61,7 +61,7 @@ class Opened:
             self._shared.close()
 
 
-def library(data: Any) -> Any:
+def library_of_records(data: Any) -> Any:
     """Return what kind of frame the records are; None for files."""
     if isinstance(data, Opened):
         return data.library
