@@ -125,22 +125,22 @@ class Template:
             for c, (_, index) in columns.items()
             for row in np.flatnonzero(index < 0)[:_MOST].tolist()
         ]
-        wrong += _rows_listed_twice(path, [index for _, index in columns.values()])
+        wrong += _template_rows_listed_twice(path, [index for _, index in columns.values()])
         cells = np.column_stack([index for _, index in columns.values()])
         rows = np.sort(np.unique(cells, axis=0, return_index=True)[1])
         rows = rows[(cells[rows] >= 0).all(axis=1)]
         columns = {c: (seen, index[rows]) for c, (seen, index) in columns.items()}
-        found = {c: _total_code(columns[c][0], (totals or {}).get(c)) for c in named}
-        tables = _tables(columns, rows + 2, found, period, indicator)
+        found = {c: _total_code_of_template(columns[c][0], (totals or {}).get(c)) for c in named}
+        tables = _tables_of_template(columns, rows + 2, found, period, indicator)
         shown = {c: t for c, t in found.items() if t is not None}
         return cls(source=path.name, tables=tables, totals=shown, period=period), wrong
 
 
-def _total_code(codes: Sequence[str], given: str | None) -> str | None:
+def _total_code_of_template(codes: Sequence[str], given: str | None) -> str | None:
     return given if given in codes else total_among(codes, letter=True)
 
 
-def _rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
+def _template_rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
     from cellguard._io.frames import rows_repeated_in_columns
 
@@ -150,7 +150,7 @@ def _rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[Cellguar
     ]
 
 
-def _tables(
+def _tables_of_template(
     columns: Mapping[str, tuple[list[str], IntArray]],
     lines: IntArray,
     totals: Mapping[str, str | None],
@@ -159,7 +159,7 @@ def _tables(
 ) -> tuple[TemplateTable, ...]:
     """Find the tables: for each period and indicator the largest sets of dimensions that are not at their total."""
     named = list(totals)
-    away = np.column_stack([_is_not_total(columns[c], totals[c]) for c in named])
+    away = np.column_stack([_template_codes_below_total(columns[c], totals[c]) for c in named])
     codes = {c: np.array(listed, object)[index] for c, (listed, index) in columns.items()}
     n = len(away)
     of = [codes[c] if c else np.full(n, "", object) for c in (period, indicator)]
@@ -179,6 +179,6 @@ def _tables(
     return tuple(out)
 
 
-def _is_not_total(column: tuple[list[str], IntArray], total: str | None) -> Any:
+def _template_codes_below_total(column: tuple[list[str], IntArray], total: str | None) -> Any:
     codes, index = column
     return np.array([code != total for code in codes])[index]

@@ -57,7 +57,7 @@ def with_contributions(
 
     columns = columns_of_frame(frame)
     require_there("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
-    cell = _rows(table, columns)
+    cell = _cells_of_contributions(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:
         out = np.full(table.n_cells, np.nan)
@@ -91,7 +91,7 @@ def with_contributions(
     return table.with_known_zeros(empty) if known_zeros else table
 
 
-def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
+def _cells_of_contributions(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
     from cellguard._io.frames import encode_column
 
