@@ -88,7 +88,7 @@ def _table_of_jj_numbers(x: FloatArray, text: bytes) -> dict[str, Any] | None:
     if start is None:
         return None
     lengths = x[start + 1].astype(np.int64)
-    if not _follows_jj_grammar(text, n, lengths):
+    if not _follows_grammar(text, n, lengths):
         return None
     inside = np.ones(len(x), bool)
     inside[: at + 1] = False
@@ -135,7 +135,7 @@ def _relation_starts_in_jj(x: FloatArray, at: int, m: int) -> IntArray | None:
     return starts if at == end else None
 
 
-def _follows_jj_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
+def _follows_grammar(text: bytes, n: int, lengths: IntArray) -> bool:
     """Check that words, status letters, colons and brackets stand where the grammar has them.
 
     The numbers alone would not tell ``1s`` from ``10``, nor a misplaced bracket from a blank.

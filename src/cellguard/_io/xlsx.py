@@ -128,7 +128,7 @@ def _sheet_xml(rows: Iterable[Row]) -> str:
         if number > _MAX_ROWS:
             break
         cells = "".join(
-            _cell_xml(f"{_xlsx_column_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row)
+            _cell_xml(f"{_column_letters(i)}{number}", value, style) for i, (value, style) in enumerate(row)
         )
         out.append(f'<row r="{number}">{cells}</row>')
     out.append("</sheetData></worksheet>")
@@ -146,10 +146,10 @@ def _cell_xml(place: str, value: Any, style: str) -> str:
     return f'<c r="{place}" s="{STYLES.index(style)}" t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>'
 
 
-def _xlsx_column_letters(column: int) -> str:
+def _column_letters(column: int) -> str:
     """Return the name of a column.
 
-    >>> _xlsx_column_letters(0), _xlsx_column_letters(27)
+    >>> _column_letters(0), _column_letters(27)
     ('A', 'AB')
     """
     name = ""

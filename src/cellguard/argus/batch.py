@@ -16,7 +16,7 @@ from cellguard.argus.dimensions import batch_file_in_any_case
 from cellguard.argus.microdata import Made, Microdata
 from cellguard.argus.output import batch_status_letters, is_internal_batch_output, write_batch_output
 from cellguard.argus.ready import ReadyTable
-from cellguard.argus.safety import Safety, safety_of_batch
+from cellguard.argus.safety import Safety, safety_of
 from cellguard.data.insiders import with_insiders
 from cellguard.data.rules import apply_apriori
 from cellguard.exceptions import FormatError
@@ -202,7 +202,7 @@ class _Batch:
     def _rules(self, command: arb.SafetyRules) -> None:
         if not self.results:
             raise self._wrong("a rule stands before the table it is for.")
-        self.results[-1].safety = safety_of_batch(command.rules, f"{self.path}:{command.line}")
+        self.results[-1].safety = safety_of(command.rules, f"{self.path}:{command.line}")
 
     def _read(self, command: arb.Read) -> None:
         wanted = Microdata if command.kind == "microdata" else ReadyTable

@@ -13,7 +13,7 @@ from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.trees import pairs_of_outline
 
-__all__ = ["Dimension", "batch_file_in_any_case", "dimension_of_argus_variable", "recoded_dimension"]
+__all__ = ["Dimension", "batch_file_in_any_case", "dimension_of", "recoded_dimension"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Dimension:
         return code if code == self.hierarchy.total else code.rjust(self.variable.width or 0)
 
 
-def dimension_of_argus_variable(variable: Variable, codes: Iterable[str], folder: Path) -> Dimension:
+def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dimension:
     """Make the hierarchy of a variable; `codes` are those that occur in the data.
 
     The missing codes lie below the total, whether they occur or not, as tau-ARGUS has them.

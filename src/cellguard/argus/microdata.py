@@ -13,7 +13,7 @@ from cellguard._io.argus.arb import Recode, SpecifyTable
 from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
 from cellguard._io.frames import encode_column
-from cellguard.argus.dimensions import Dimension, dimension_of_argus_variable, recoded_dimension
+from cellguard.argus.dimensions import Dimension, dimension_of, recoded_dimension
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Request
 from cellguard.exceptions import FormatError, InputError
@@ -117,7 +117,7 @@ class Microdata:
 
     def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
         seen = encode_column(codes_of_argus_column(self._columns[variable.name]))[0]
-        dimension = dimension_of_argus_variable(variable, seen, Path(self.metadata.source).parent)
+        dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
                 path = folder / recode.path if recode.path else None

@@ -13,7 +13,7 @@ from cellguard._io.argus.arb import Recode, SpecifyTable
 from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
 from cellguard._io.frames import encode_column
-from cellguard.argus.dimensions import Dimension, dimension_of_argus_variable
+from cellguard.argus.dimensions import Dimension, dimension_of
 from cellguard.argus.microdata import Made, missing_codes_safe_in_batch, with_costs_of_batch
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Flags, with_contributions
@@ -82,9 +82,7 @@ class ReadyTable:
             total = variable.total_code.strip() or "Total"
             codes = pc.if_else(pc.equal(codes, ""), pa.scalar(total), codes)  # an empty code is the total
             frame[variable.name] = codes
-            dimensions.append(
-                dimension_of_argus_variable(variable, encode_column(codes)[0], Path(self.metadata.source).parent)
-            )
+            dimensions.append(dimension_of(variable, encode_column(codes)[0], Path(self.metadata.source).parent))
         return dimensions, frame
 
     def _response(self, spec: SpecifyTable) -> Variable:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from cellguard.data.rules import Dominance, MinFrequency, PPercent, PriorPosterior, Request, Rule, Zero
 from cellguard.exceptions import InputError
 
-__all__ = ["Safety", "safety_of_batch"]
+__all__ = ["Safety", "safety_of"]
 
 _OWN_PLACES = {"P": 2, "NK": 2, "FREQ": 1, "REQ": 1}
 """How many rules of a kind look at records; further ones look at holdings."""
@@ -34,7 +34,7 @@ class Safety:
         return max((rule.units for rule in (*self.records, *self.holdings)), default=0)
 
 
-def safety_of_batch(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
+def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Safety:
     """Make the rules of a table; `place` is where they stand, for messages."""
     safety = Safety()
     seen: dict[str, int] = {}

@@ -282,7 +282,7 @@ def geography(
     dims = {"area": area} | {
         name: Hierarchy.flat(_generated_codes(f"{name} ", n)) for name, n in _INCOME_SUPPORT.items()
     }
-    totals = rng.poisson(_random_ward_sizes(rng, wards, mean, 1.0))
+    totals = rng.poisson(_ward_sizes(rng, wards, mean, 1.0))
     cells = coordinates(dims, [("area", name) for name in names] + [(name,) for name in names] + ["area", ()])
     values = np.empty(len(cells))
     sums = area.matrix()
@@ -337,7 +337,7 @@ def census(
     never = rng.choice(ages * living, ages * living // 5, replace=False)  # no widowed children: a fifth cannot occur
     chance[never // living, :, never % living] = 0.0
     chance /= chance.sum()
-    sizes = _random_ward_sizes(rng, wards, mean, 0.5)
+    sizes = _ward_sizes(rng, wards, mean, 0.5)
     leaves = rng.poisson(sizes[:, None, None, None] * chance * rng.exponential(1.0, (wards, *chance.shape)))
     values = aggregate(
         leaves.astype(float), [h.matrix() for h in dims.values()], cells, [len(h) for h in dims.values()]
@@ -383,7 +383,7 @@ def _random_tree_of_areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> 
     return Hierarchy.from_pairs(pairs)
 
 
-def _random_ward_sizes(rng: Generator, wards: int, mean: float, spread: float) -> FloatArray:
+def _ward_sizes(rng: Generator, wards: int, mean: float, spread: float) -> FloatArray:
     if not (np.isfinite(mean) and mean > 0):
         raise InputError(f"mean={mean}: a positive number is needed.")
     sizes = rng.lognormal(0.0, spread, wards)

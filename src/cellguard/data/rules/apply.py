@@ -16,7 +16,7 @@ from cellguard.exceptions import InputError, LevelError
 if TYPE_CHECKING:
     from cellguard.nouns.table import Table
 
-__all__ = ["Flags", "apply", "statistics_for_rules"]
+__all__ = ["Flags", "apply", "statistics_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -53,7 +53,7 @@ class Flags:
         )
 
 
-def statistics_for_rules(table: Table, *, by_hand: bool = False) -> CellStatistics:
+def statistics_of(table: Table, *, by_hand: bool = False) -> CellStatistics:
     """Return the statistics of a table; without microdata what its counts or values say.
 
     `by_hand` says that nothing but the values is needed.
@@ -95,7 +95,7 @@ def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ra
         raise InputError("no rule was given.", hint="for example table.apply(cg.PPercent(10), cg.MinFrequency(3)).")
     if not (np.isfinite(lower_ratio) and lower_ratio >= 0):
         raise LevelError(f"lower_ratio: {lower_ratio!r} is not a finite number of at least 0.")
-    cells = statistics_for_rules(table, by_hand=all(isinstance(rule, Manual) for rule in rules))
+    cells = statistics_of(table, by_hand=all(isinstance(rule, Manual) for rule in rules))
     sensitive, lower, upper, sliding = (x.copy() for x in (table.sensitive, table.lower, table.upper, table.sliding))
     flagged = []
     for rule in rules:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Decoded",
-    "decode_records",
+    "decode",
     "hierarchies_of_records",
     "is_digits_of_record_codes",
     "number_contributors",
@@ -151,7 +151,7 @@ class Decoded:
     """Names of the columns of ``cells.sums``."""
 
 
-def decode_records(
+def decode(
     finest: Finest, roles: Roles, hierarchies: Sequence[Hierarchy], missing: Mapping[str, Sequence[str]], people: People
 ) -> Decoded:
     """Turn what a database answered into arrays; codes that the hierarchies do not have are refused."""

@@ -19,7 +19,7 @@ from cellguard._io.frames import MAX_HEADER, check_width_of_file, header_of_csv,
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
 from cellguard.data.tabulate.gathered import Gathered, Where, where_of_records
-from cellguard.data.tabulate.lines import first_wrong_record_line, refuse_broken_record_lines
+from cellguard.data.tabulate.lines import first_wrong_record_line, refuse_broken_lines
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
@@ -115,7 +115,7 @@ class DuckRecords:
         except duckdb.Error as error:  # its text may hold records: it stays here
             connection.close()
             if kind == "csv" and len(files) == 1:
-                refuse_broken_record_lines(files[0])
+                refuse_broken_lines(files[0])
             raise FormatError.at(
                 path, None, f"cannot be read as {kind} ({type(error).__name__}).", hint="is the file complete?"
             ) from None
@@ -222,7 +222,7 @@ class DuckRecords:
                 raise KeyboardInterrupt from None
             except duckdb.Error as error:
                 if self._text is not None and isinstance(error, duckdb.InvalidInputException):
-                    refuse_broken_record_lines(self._text)
+                    refuse_broken_lines(self._text)
                 raise _failure_of_duckdb(error) from None
 
     def _keep(self, table: str, query: str) -> str:

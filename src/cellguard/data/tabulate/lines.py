@@ -12,13 +12,13 @@ from cellguard._io.files import read_bytes
 from cellguard._io.frames import MAX_HEADER, header_of_csv, refuse_ragged_csv
 from cellguard.exceptions import CellguardError, FormatError
 
-__all__ = ["first_wrong_record_line", "refuse_broken_record_lines"]
+__all__ = ["first_wrong_record_line", "refuse_broken_lines"]
 
 _MAX_BYTES = 256 << 20
 """Larger files are not read a second time for the sake of a message."""
 
 
-def refuse_broken_record_lines(path: str) -> None:
+def refuse_broken_lines(path: str) -> None:
     """Refuse a text file by its first line that has too few or too many columns, if there is one."""
     found = _text_of_records(path)
     if found is not None:

@@ -15,10 +15,10 @@ from cellguard.data.rules.statistics import CellStatistics, same_people
 from cellguard.data.tabulate.decode import Decoded
 from cellguard.data.tabulate.holdings import Judged, judge_shared_holdings
 from cellguard.data.tabulate.request import Roles, Scale
-from cellguard.data.tabulate.rollup import Cells, Items, roll_up_margins
+from cellguard.data.tabulate.rollup import Cells, Items, roll_up
 from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["CrossingMargins", "cells_with_records", "margins_in_table_order", "margins_of_crossing"]
+__all__ = ["CrossingMargins", "cells_with_records", "margins_in_table_order", "margins_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ def _exact_sums_of_margins(sums: Mapping[str, FloatArray], name: str, scale: Sca
     return sums[f"{name}0"] / scale.whole + sums[f"{name}1"] / (scale.whole * scale.part)
 
 
-def margins_of_crossing(
+def margins_of(
     decoded: Decoded, roles: Roles, hierarchies: Sequence[Hierarchy], scales: Mapping[str, Scale], units: int
 ) -> tuple[IntArray, CellStatistics, FloatArray | None]:
     """Add every margin, and return the cells, numbered in the grid of the crossing, their statistics and their costs.
@@ -46,7 +46,7 @@ def margins_of_crossing(
     Shared holdings are judged apart and join here.
     """
     items = decoded.items
-    margins = roll_up_margins(decoded.cells, hierarchies, items, units)
+    margins = roll_up(decoded.cells, hierarchies, items, units)
     keys = keys_of(margins.coordinates, [len(h) for h in hierarchies])
     sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
     judged = None if decoded.shared is None else judge_shared_holdings(decoded.shared, hierarchies, units)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["Cells", "Items", "keys_grouped_for_margins", "roll_up_margins", "rollup_layers"]
+__all__ = ["Cells", "Items", "keys_grouped_for_margins", "roll_up", "rollup_layers"]
 
 
 _DENSE = 1 << 27
@@ -62,16 +62,14 @@ def keys_grouped_for_margins(keys: IntArray, grid: int) -> tuple[IntArray, IntAr
     return distinct, number[keys].astype(np.int64)
 
 
-def roll_up_margins(cells: Cells, hierarchies: Sequence[Hierarchy], items: Items, units: int) -> Cells:
+def roll_up(cells: Cells, hierarchies: Sequence[Hierarchy], items: Items, units: int) -> Cells:
     """Add every margin: one dimension after the other, each cell into all codes above its own."""
     for d, hierarchy in enumerate(hierarchies):
-        cells = _margins_rolled_along(cells, d, hierarchy, [len(h) for h in hierarchies], items, units)
+        cells = _rolled_along(cells, d, hierarchy, [len(h) for h in hierarchies], items, units)
     return cells
 
 
-def _margins_rolled_along(
-    cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], items: Items, units: int
-) -> Cells:
+def _rolled_along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], items: Items, units: int) -> Cells:
     from scipy.sparse import csr_array
 
     above = _codes_to_roll_up_into(hierarchy)

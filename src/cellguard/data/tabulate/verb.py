@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard.data.tabulate.decode import (
-    decode_records,
+    decode,
     hierarchies_of_records,
     is_digits_of_record_codes,
     number_contributors,
@@ -21,7 +21,7 @@ from cellguard.data.tabulate.margins import (
     CrossingMargins,
     cells_with_records,
     margins_in_table_order,
-    margins_of_crossing,
+    margins_of,
 )
 from cellguard.data.tabulate.opened import library_of_records, open_records
 from cellguard.data.tabulate.people import People
@@ -306,8 +306,8 @@ class _Tabulation:
         self, names: tuple[str, ...], finest: Finest, hierarchies: Mapping[str, Hierarchy], scales: Mapping[str, Scale]
     ) -> CrossingMargins:
         own = [hierarchies[name] for name in names]
-        decoded = decode_records(finest, replace(self.roles, dimensions=names), own, self.missing, self.people)
-        keys, statistics, cost = margins_of_crossing(decoded, self.roles, own, scales, self.units)
+        decoded = decode(finest, replace(self.roles, dimensions=names), own, self.missing, self.people)
+        keys, statistics, cost = margins_of(decoded, self.roles, own, scales, self.units)
         statistics = replace(statistics, people=self.people.list if self.known else "")
         order = np.argsort(keys)
         return CrossingMargins(
