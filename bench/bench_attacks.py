@@ -9,7 +9,7 @@ from pathlib import Path
 from figures import CSPLIB, figure
 
 from cellguard.experiments import Settings, experiment, reproduce
-from cellguard.experiments._framework import published
+from cellguard.experiments._framework import figures_of_paper
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
         entry = json.loads(line)
         instance = entry["key"].split()[0]
         spent[instance] = spent.get(instance, 0.0) + entry["result"]["cpu_s"]
-    printed = {r["instance"]: r["l1_cpu_s"] + r["l2_cpu_s"] for r in published("castro2012-table1")}
+    printed = {r["instance"]: r["l1_cpu_s"] + r["l2_cpu_s"] for r in figures_of_paper("castro2012-table1")}
     for instance, seconds in spent.items():
         figure(f"castro2012 tables 2 to 9, {instance}", seconds, printed[instance] / 10)
     total = sum(printed[instance] for instance in spent)

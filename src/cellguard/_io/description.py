@@ -30,13 +30,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from cellguard._io.files import write_lines
 from cellguard._io.outline import read_text
-from cellguard._io.toml import parse_toml, section_lines, toml_value
+from cellguard._io.toml import parse_toml, toml_section_lines, toml_value
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = ["AttackerEntry", "Description", "DimensionEntry", "read_description", "write_description"]
 
 
-def _name_inside(name: str) -> str:
+def _file_name_in_description(name: str) -> str:
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or parts.is_absolute() or ".." in parts.parts or ":" in name:
         raise ValueError("a file in the folder of the description, or below it, is needed")
@@ -67,7 +67,7 @@ class DimensionEntry(_Entry):
     labels: list[str] | None = None
     """What `codes` mean."""
 
-    check_file = field_validator("file")(lambda name: None if name is None else _name_inside(name))
+    check_file = field_validator("file")(lambda name: None if name is None else _file_name_in_description(name))
 
 
 class AttackerEntry(_Entry):
@@ -119,26 +119,28 @@ class Description(_Entry):
     attackers: list[AttackerEntry] = Field(default_factory=list)
     """Attackers besides the external one."""
 
-    check_relations = field_validator("relations")(lambda name: None if name is None else _name_inside(name))
+    check_relations = field_validator("relations")(
+        lambda name: None if name is None else _file_name_in_description(name)
+    )
 
 
 def read_description(path: str | Path) -> Description:
     """Read and check a description."""
     raw = parse_toml(read_text(path), path)
     try:
-        return Description.model_validate(_as_in_jobs(_tuples(raw)))
+        return Description.model_validate(_description_as_in_jobs(_toml_pairs_as_tuples(raw)))
     except ValidationError as error:
-        raise _described_mistake(path, error) from None
+        raise _mistake_in_description(path, error) from None
 
 
-def _tuples(raw: dict[str, Any]) -> dict[str, Any]:
+def _toml_pairs_as_tuples(raw: dict[str, Any]) -> dict[str, Any]:
     """TOML has lists only; pairs are checked as pairs."""
     if isinstance(raw.get("rhs"), list):
         raw["rhs"] = [tuple(pair) if isinstance(pair, list) else pair for pair in raw["rhs"]]
     return raw
 
 
-def _as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
+def _description_as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
     """Take keys as jobs call them: `count` of the table, `hierarchy` of a dimension."""
     if isinstance(raw.get("count"), str) and isinstance(raw.get("columns", {}), dict):
         raw["columns"] = {"counts": raw.pop("count"), **raw.get("columns", {})}
@@ -148,7 +150,7 @@ def _as_in_jobs(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def _described_mistake(path: str | Path, error: ValidationError) -> FormatError:
+def _mistake_in_description(path: str | Path, error: ValidationError) -> FormatError:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the file"
     if first["type"] == "extra_forbidden":
@@ -166,5 +168,5 @@ def write_description(path: str | Path, description: Description, *, about: str)
     lines = [f"# What the columns of {about} mean, for cellguard."]
     lines += [f"{key} = {toml_value(value)}" for key, value in entries.items()]
     for name, entry in sections.items():
-        lines += section_lines(name, entry, nested=("dimensions",))
+        lines += toml_section_lines(name, entry, nested=("dimensions",))
     write_lines(path, lines)

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "MAX_HEADER", "NUMBERS_ARE", "beside", "check_width", "columns_of", "encode", "free_name", "guarded",
-    "has_decimal_commas", "header_of", "library_of", "numbers", "read_frame", "refuse_utf16", "repeated_rows",
-    "texts", "to_frame", "write_csv", "write_parquet", "written",
+    "MAX_HEADER", "NUMBERS_ARE", "check_width_of_file", "column_as_csv_texts", "column_as_numbers", "column_as_texts",
+    "columns_beside_codes", "columns_of_frame", "encode_column", "free_column_name", "guarded_from_formulas",
+    "has_decimal_commas", "header_of_csv", "library_of_frame", "read_frame", "refuse_utf16",
+    "rows_repeated_in_columns", "to_frame", "write_csv", "write_parquet",
 ]  # fmt: skip
 
 MAX_COLUMNS = 5000
@@ -43,14 +44,14 @@ _TOO_WIDE = "records lie below each other, a column for each of their properties
 Columns = Mapping[str, Any]
 
 
-def columns_of(frame: Any) -> dict[str, Any]:
+def columns_of_frame(frame: Any) -> dict[str, Any]:
     """Return the columns of a frame (pandas, polars, pyarrow, or a mapping) as pyarrow arrays."""
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):
         return {name: frame.column(i) for i, name in enumerate(frame.column_names)}
     if isinstance(frame, Mapping):
-        return {str(name): _arrow_column(column, str(name)) for name, column in frame.items()}
+        return {str(name): _arrow_column_of_frame(column, str(name)) for name, column in frame.items()}
     import narwhals as nw
 
     try:
@@ -63,7 +64,7 @@ def columns_of(frame: Any) -> dict[str, Any]:
     return {str(name): native[name].to_arrow() for name in native.columns}
 
 
-def _arrow_column(column: Any, name: str) -> Any:
+def _arrow_column_of_frame(column: Any, name: str) -> Any:
     import pyarrow as pa
 
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
@@ -74,10 +75,10 @@ def _arrow_column(column: Any, name: str) -> Any:
         raise InputError(f"column {name!r} mixes kinds of values.", hint="a column holds text or numbers.") from None
 
 
-def repeated_rows(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
+def rows_repeated_in_columns(columns: Sequence[IntArray], most: int) -> list[tuple[int, int]]:
     """Return some rows that have the same entries as one before, each after that one.
 
-    >>> repeated_rows([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
+    >>> rows_repeated_in_columns([np.array([1, 2, 1]), np.array([5, 5, 5])], 9)
     [(0, 2)]
     """
     rows = np.column_stack(columns)
@@ -86,7 +87,7 @@ def repeated_rows(columns: Sequence[IntArray], most: int) -> list[tuple[int, int
     return list(zip(order[:-1][same][:most].tolist(), order[1:][same][:most].tolist(), strict=True))
 
 
-def encode(column: Any) -> tuple[list[str], IntArray]:
+def encode_column(column: Any) -> tuple[list[str], IntArray]:
     """Return the distinct codes of a column, in order of appearance, and each row's place among them; -1 for null.
 
     Whole numbers are codes too, without a point: a column that a missing value turned into floating
@@ -109,13 +110,13 @@ def encode(column: Any) -> tuple[list[str], IntArray]:
     return cast("list[str]", encoded.dictionary.to_pylist()), index
 
 
-def texts(column: Any) -> list[str]:
+def column_as_texts(column: Any) -> list[str]:
     """Return a column as text; null becomes empty."""
-    codes, index = encode(column)
+    codes, index = encode_column(column)
     return [codes[i] if i >= 0 else "" for i in index.tolist()]
 
 
-def numbers(column: Any, name: str) -> FloatArray:
+def column_as_numbers(column: Any, name: str) -> FloatArray:
     """Return a column as numbers; null becomes NaN."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -157,10 +158,10 @@ def has_decimal_commas(text: Any) -> bool:
     return bool(pc.any(pc.match_substring_regex(known, r",([0-9]{1,2}|[0-9]{4,})$|^[+-]?(0|[0-9]{4,}),")).as_py())
 
 
-def library_of(frame: Any) -> str | None:
+def library_of_frame(frame: Any) -> str | None:
     """Return the name of the library of a frame; None for what is no frame, such as a dict of columns or a file.
 
-    >>> library_of({"x": [1]}) is None
+    >>> library_of_frame({"x": [1]}) is None
     True
     """
     import narwhals as nw
@@ -173,7 +174,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
     """Return the columns as a frame of the same kind as `like`, a frame or the name of a library (else pyarrow)."""
     import pyarrow as pa
 
-    table = pa.table({name: _plain_column(column) for name, column in columns.items()})
+    table = pa.table({name: _column_for_arrow(column) for name, column in columns.items()})
     if like is None or isinstance(like, (pa.Table, Mapping)):
         return table
     import narwhals as nw
@@ -184,7 +185,7 @@ def to_frame(columns: Columns, like: Any = None) -> Any:
     return nw.from_arrow(table, backend=backend).to_native()
 
 
-def _plain_column(column: Any) -> Any:
+def _column_for_arrow(column: Any) -> Any:
     """Return the column as something pyarrow takes; NaN stands for nothing."""
     import pyarrow as pa
 
@@ -210,7 +211,7 @@ def read_frame(path: str | Path, *, sheet: str | None = None) -> dict[str, Any]:
         return read_sheet(path, sheet)
     try:
         if path.suffix.lower() == ".parquet":
-            return columns_of(_read_parquet(path))
+            return columns_of_frame(_read_parquet(path))
         return _read_csv(path)
     except UnicodeDecodeError:
         raise FormatError.at(path, None, "is not text in UTF-8.", hint="save it again as UTF-8.") from None
@@ -224,7 +225,7 @@ def _read_parquet(path: Path) -> pa.Table:
 
     with pq.ParquetFile(path) as file:
         about = file.metadata
-        check_width(path, about.num_columns)
+        check_width_of_file(path, about.num_columns)
         unpacked = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
         unpacked = max(unpacked, 8 * about.num_rows * about.num_columns)  # a million equal values are packed as one
         if unpacked > MAX_BYTES:
@@ -245,7 +246,7 @@ def _read_csv(path: Path) -> dict[str, Any]:
         raise FormatError.at(
             path, None, "is a binary file.", hint="a text file with comma-separated columns is needed."
         )
-    names, delimiter = header_of(path, raw[: MAX_HEADER + 1])
+    names, delimiter = header_of_csv(path, raw[: MAX_HEADER + 1])
     options = pacsv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()),
         strings_can_be_null=True,
@@ -259,11 +260,11 @@ def _read_csv(path: Path) -> dict[str, Any]:
             convert_options=options,
         )
     except pa.ArrowInvalid:
-        refuse_ragged(path, raw, len(names), delimiter)
+        refuse_ragged_csv(path, raw, len(names), delimiter)
         raise
     if table.column_names != names:
         raise FormatError.at(path, 1, "the first line does not name the columns.")
-    return columns_of(table)
+    return columns_of_frame(table)
 
 
 def refuse_utf16(path: str | Path, head: bytes) -> None:
@@ -272,7 +273,7 @@ def refuse_utf16(path: str | Path, head: bytes) -> None:
         raise FormatError.at(path, None, "is text in UTF-16.", hint="save it again as CSV in UTF-8, or as .xlsx.")
 
 
-def refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:
+def refuse_ragged_csv(path: Path, raw: bytes, width: int, delimiter: str) -> None:
     """Refuse a file with a line of too few or too many columns, and say which."""
     rows = csv.reader(io.StringIO(raw.decode("utf-8-sig", "replace"), newline=""), delimiter=delimiter)
     try:
@@ -291,7 +292,7 @@ def refuse_ragged(path: Path, raw: bytes, width: int, delimiter: str) -> None:
 _SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-def header_of(path: str | Path, head: bytes) -> tuple[list[str], str]:
+def header_of_csv(path: str | Path, head: bytes) -> tuple[list[str], str]:
     """Return the names of the columns and the sign between them, from the first bytes of a CSV file.
 
     `head` is longer than :data:`MAX_HEADER` where the file is: a first line that does not end in it is no header.
@@ -305,13 +306,13 @@ def header_of(path: str | Path, head: bytes) -> tuple[list[str], str]:
         names = next(csv.reader([header], delimiter=delimiter))
     except (csv.Error, StopIteration):
         raise FormatError.at(path, 1, "the first line does not name the columns.") from None
-    check_width(path, len(names))
+    check_width_of_file(path, len(names))
     if len(set(names)) != len(names):
         raise FormatError.at(path, 1, "two columns have the same name.")
     return names, delimiter
 
 
-def check_width(path: str | Path, columns: int) -> None:
+def check_width_of_file(path: str | Path, columns: int) -> None:
     """Refuse a file with more columns than any survey has: each costs time and memory, whether it is used or not."""
     if columns > MAX_COLUMNS:
         raise FormatError.at(path, 1, f"{columns:,} columns; at most {MAX_COLUMNS:,} are possible.", hint=_TOO_WIDE)
@@ -326,20 +327,20 @@ def write_parquet(columns: Columns, path: str | Path, *, private: bool = False) 
         pq.write_table(table, stream, compression="zstd")
 
 
-def beside(codes: Columns, others: Columns) -> dict[str, Any]:
+def columns_beside_codes(codes: Columns, others: Columns) -> dict[str, Any]:
     """Return columns of codes and other columns together; one that is called like a dimension gives way.
 
-    >>> list(beside({"Value": ["a"]}, {"status": ["published"], "value": [1]}))
+    >>> list(columns_beside_codes({"Value": ["a"]}, {"status": ["published"], "value": [1]}))
     ['Value', 'status', 'value_']
     """
     out = dict(codes)
     taken = {name.lower() for name in codes}
     for name, column in others.items():
-        out[free_name(name, taken)] = column
+        out[free_column_name(name, taken)] = column
     return out
 
 
-def free_name(name: str, taken: set[str]) -> str:
+def free_column_name(name: str, taken: set[str]) -> str:
     """Return a name that is not taken (lower-case names), with as many ``_`` behind it as are needed; take it."""
     while name.lower() in taken:
         name += "_"
@@ -347,13 +348,13 @@ def free_name(name: str, taken: set[str]) -> str:
     return name
 
 
-def guarded(text: str) -> str:
+def guarded_from_formulas(text: str) -> str:
     """Return a text that no spreadsheet program takes for a formula: where it could, an apostrophe comes first.
 
     Numbers stay what they are, with a sign too.
 
-    >>> guarded("=1+1"), guarded("@sum"), guarded("-1.5"), guarded("C10")
-    ("'=1+1", "'@sum", '-1.5', 'C10')
+    >>> [guarded_from_formulas(text) for text in ("=1+1", "@sum", "-1.5", "C10")]
+    ["'=1+1", "'@sum", '-1.5', 'C10']
     """
     formula = text.lstrip("'").startswith(_FORMULA)  # one that is guarded already is guarded again: no two get equal
     return f"'{text}" if formula and not _NUMBER.fullmatch(text) else text
@@ -365,12 +366,12 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
     Parameters
     ----------
     guard
-        For files that people open in a spreadsheet program: texts are :func:`guarded`.
+        For files that people open in a spreadsheet program: texts are :func:`guarded_from_formulas`.
     private
         Only the owner may read the file.
     """
-    text_of = guarded if guard else str
-    rows = zip(*(written(c, text_of) for c in columns.values()), strict=True)
+    text_of = guarded_from_formulas if guard else str
+    rows = zip(*(column_as_csv_texts(c, text_of) for c in columns.values()), strict=True)
     with packing_writer(path, private=private) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         writer = csv.writer(text, lineterminator="\n")
@@ -380,7 +381,7 @@ def write_csv(columns: Columns, path: str | Path, *, guard: bool = False, privat
         text.detach()
 
 
-def written(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
+def column_as_csv_texts(column: Any, text_of: Callable[[str], str] = str) -> list[str]:
     """Return numbers in their shortest exact form, whole ones without a point, and nothing for NaN."""
     if not (isinstance(column, np.ndarray) and column.dtype.kind in "fiu"):
         listed = column.tolist() if hasattr(column, "tolist") else column

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cellguard.exceptions import InputError
 
-__all__ = ["locked", "wait_for"]
+__all__ = ["locked", "wait_for_lock"]
 
 _ATTEMPTS = 100
 _PATIENCE_S = 10.0
@@ -21,14 +21,14 @@ _PATIENCE_S = 10.0
 @contextmanager
 def locked(folder: Path, *, busy: str) -> Iterator[None]:
     """Hold the lock of a folder, which is made where it is not there; `busy` is said where somebody else holds it."""
-    handle = _taken(folder, busy)
+    handle = _lock_taken(folder, busy)
     try:
         yield
     finally:
         os.close(handle)
 
 
-def _taken(folder: Path, busy: str) -> int:
+def _lock_taken(folder: Path, busy: str) -> int:
     """Return the open file that is the lock. Who ends his work removes it: then one begins again."""
     path = folder / "lock"
     for _ in range(_ATTEMPTS):
@@ -49,7 +49,7 @@ def _taken(folder: Path, busy: str) -> int:
     raise InputError(busy)
 
 
-def wait_for(handle: int) -> None:
+def wait_for_lock(handle: int) -> None:
     """Wait until nobody else holds an open file, and hold it until it is closed."""
     begun = time.monotonic()
     while not _hold_lock(handle) and time.monotonic() - begun < _PATIENCE_S:

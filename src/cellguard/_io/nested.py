@@ -22,7 +22,7 @@ def pairs_of_levels(levels: Mapping[str, Sequence[str]]) -> list[tuple[str, str]
     """
     names = list(levels)
     rows = list(dict.fromkeys(zip(*([code.strip() for code in levels[name]] for name in names), strict=True)))
-    spelt = _names_of_codes(names, rows)
+    spelt = _names_of_nested_codes(names, rows)
     parent: dict[str, tuple[str, str]] = {}
     for row in rows:
         above, up = "", ""
@@ -41,7 +41,7 @@ def pairs_of_levels(levels: Mapping[str, Sequence[str]]) -> list[tuple[str, str]
     return [(code, above) for code, (above, _) in parent.items()]
 
 
-def _names_of_codes(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> dict[tuple[int, str], str]:
+def _names_of_nested_codes(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> dict[tuple[int, str], str]:
     """Return how each code of each level is called; None is left out of what is only a code of a finer level again."""
     below: dict[tuple[int, str], set[str]] = {}
     for row in rows:

@@ -8,7 +8,7 @@ from pathlib import Path
 from cellguard._io.files import in_utf8, read_bytes
 from cellguard.exceptions import FormatError
 
-__all__ = ["Line", "parse_hrc", "parse_indented", "read_text"]
+__all__ = ["Line", "parse_hrc", "parse_indented_outline", "read_text"]
 
 Line = tuple[int, str, str]
 """Depth (0 is the top of the outline), code, label (empty when there is none)."""
@@ -52,7 +52,7 @@ def parse_hrc(path: str | Path, lead: str = "@") -> list[Line]:
     return lines
 
 
-def parse_indented(text: str, source: str | Path = "text") -> list[Line]:
+def parse_indented_outline(text: str, source: str | Path = "text") -> list[Line]:
     """Read an outline whose depth is the indentation; a tab or two blanks part a code from its label."""
     lines: list[Line] = []
     indents: list[int] = []  # indentation of the line's ancestors and itself

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cellguard._io.frames import guarded, texts
+from cellguard._io.frames import column_as_texts, guarded_from_formulas
 from cellguard.exceptions import FormatError
 
-__all__ = ["BLANKS", "PublishedColumns", "read_columns"]
+__all__ = ["BLANKS", "PublishedColumns", "read_release_columns"]
 
 BLANKS = {"", "x", "*", ".", "..", "-", ":", "c", "na", "nan", "null", "n/a"}
 """What stands in place of a withheld value."""
@@ -48,7 +48,7 @@ class PublishedColumns(NamedTuple):
         return {name: column for name, column in named.items() if column is not None}
 
 
-def read_columns(
+def read_release_columns(
     path: Path, columns: Mapping[str, Any], dimensions: Sequence[str], *, ignore: Collection[str] = ()
 ) -> PublishedColumns:
     """Find the columns of a published file; refuse two of a kind, and numbers that nothing explains.
@@ -60,8 +60,8 @@ def read_columns(
     ignore
         Columns that say nothing about the table's values.
     """
-    found = _columns_by_part(path, columns, dimensions)
-    text = {part: texts(columns[name]) for part, name in found.items()}
+    found = _release_columns_by_part(path, columns, dimensions)
+    text = {part: column_as_texts(columns[name]) for part, name in found.items()}
     codes = None
     if dimensions and all(("dimension", d) in text for d in dimensions):
         codes = [text[("dimension", d)] for d in dimensions]
@@ -70,7 +70,7 @@ def read_columns(
                              hint="name it as in 'value', 'status' or 'lower', 'upper'.")  # fmt: skip
     told = {*found.values(), *ignore}
     for name, column in columns.items():
-        if name not in told and not _says_nothing(texts(column), codes or []):
+        if name not in told and not _column_says_nothing(column_as_texts(column), codes or []):
             raise FormatError.at(
                 path,
                 1,
@@ -82,9 +82,11 @@ def read_columns(
     return PublishedColumns(codes=codes, rows=len(next(iter(columns.values()), ())), **stripped)
 
 
-def _columns_by_part(path: Path, columns: Mapping[str, Any], dimensions: Sequence[str]) -> dict[tuple[str, str], str]:
+def _release_columns_by_part(
+    path: Path, columns: Mapping[str, Any], dimensions: Sequence[str]
+) -> dict[tuple[str, str], str]:
     """Return the column of each dimension (by its name) and of each kind of number; two of a kind are refused."""
-    spelt = {shape.lower(): d for d in dimensions for shape in (guarded(d), d)}
+    spelt = {shape.lower(): d for d in dimensions for shape in (guarded_from_formulas(d), d)}
     kinds = {"cell": "cell"} | {word: kind for kind, words in _NAMES.items() for word in words}
     found: dict[tuple[str, str], str] = {}
     for name in columns:
@@ -106,7 +108,7 @@ def _columns_by_part(path: Path, columns: Mapping[str, Any], dimensions: Sequenc
     return found
 
 
-def _says_nothing(column: Sequence[str], codes: Sequence[Sequence[str]]) -> bool:
+def _column_says_nothing(column: Sequence[str], codes: Sequence[Sequence[str]]) -> bool:
     """Whether a column tells nothing about values: no digits, one text, row numbers, or the label of a code."""
     entries = [x.strip() for x in column]
     if len(set(entries)) <= 1 or not any(c.isdigit() for x in entries for c in x):

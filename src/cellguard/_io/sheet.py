@@ -48,43 +48,43 @@ def read_sheet(path: str | Path, sheet: str | None = None) -> dict[str, Any]:
         chosen = [book[sheet]] if sheet is not None else book.worksheets
         for one in chosen:
             rows = [list(row) for row in one.iter_rows(values_only=True)]
-            rows = [row for row in rows if any(_is_filled(v) for v in row)]
+            rows = [row for row in rows if any(_is_filled_workbook_cell(v) for v in row)]
             if rows:
-                return _columns_of_rows(path, rows)
+                return _columns_of_sheet_rows(path, rows)
     finally:
         book.close()
     raise FormatError.at(path, None, "has no cells.", hint="the first row names the columns.")
 
 
-def _is_filled(value: Any) -> bool:
+def _is_filled_workbook_cell(value: Any) -> bool:
     return value is not None and str(value).strip() != ""
 
 
-def _columns_of_rows(path: Path, rows: Sequence[list[Any]]) -> dict[str, Any]:
-    filled = [sum(map(_is_filled, row)) for row in rows[:_LOOKED_AT]]
+def _columns_of_sheet_rows(path: Path, rows: Sequence[list[Any]]) -> dict[str, Any]:
+    filled = [sum(map(_is_filled_workbook_cell, row)) for row in rows[:_LOOKED_AT]]
     head = filled.index(max(filled))
-    places = [i for i, name in enumerate(rows[head]) if _is_filled(name)]
+    places = [i for i, name in enumerate(rows[head]) if _is_filled_workbook_cell(name)]
     names = [str(rows[head][i]).strip() for i in places]
     if len(set(names)) != len(names):
         raise FormatError.at(path, head + 1, "two columns have the same name.")
     body = rows[head + 1 :]
     return {
-        name: _arrow_column([row[i] if i < len(row) else None for row in body])
+        name: _arrow_column_of_sheet([row[i] if i < len(row) else None for row in body])
         for name, i in zip(names, places, strict=True)
     }
 
 
-def _arrow_column(values: Sequence[Any]) -> Any:
+def _arrow_column_of_sheet(values: Sequence[Any]) -> Any:
     """Return numbers where all entries are numbers, else text; whole numbers have no point in text."""
     import pyarrow as pa
 
-    kept = [v if _is_filled(v) else None for v in values]
+    kept = [v if _is_filled_workbook_cell(v) else None for v in values]
     if all(v is None or (isinstance(v, int | float) and not isinstance(v, bool)) for v in kept):
         return pa.array(kept, type=pa.float64() if any(isinstance(v, float) for v in kept) else None)
-    return pa.array([None if v is None else _entry_as_text(v) for v in kept], type=pa.string())
+    return pa.array([None if v is None else _workbook_entry_as_text(v) for v in kept], type=pa.string())
 
 
-def _entry_as_text(value: Any) -> str:
+def _workbook_entry_as_text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

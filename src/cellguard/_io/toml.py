@@ -10,7 +10,7 @@ from typing import Any
 from cellguard._io.files import read_bytes
 from cellguard.exceptions import FormatError
 
-__all__ = ["parse_toml", "read_toml_text", "section_lines", "toml_document", "toml_key", "toml_value"]
+__all__ = ["parse_toml", "read_toml_text", "toml_document", "toml_key", "toml_section_lines", "toml_value"]
 
 _MAX_BYTES = 16 << 20
 
@@ -37,7 +37,7 @@ def parse_toml(text: str, called: object) -> dict[str, Any]:
 def toml_key(name: str) -> str:
     """Return a key: bare where TOML allows it, else in quotes."""
     plain = name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name)
-    return name if plain else f'"{_escaped_text(name)}"'
+    return name if plain else f'"{_escaped_toml_text(name)}"'
 
 
 def toml_value(value: Any) -> str:
@@ -48,8 +48,8 @@ def toml_value(value: Any) -> str:
     """
     if isinstance(value, str):
         if value.count("\n") > 1:
-            return '"""\n' + "\n".join(_escaped_text(line) for line in value.split("\n")) + '"""'
-        return f'"{_escaped_text(value)}"'
+            return '"""\n' + "\n".join(_escaped_toml_text(line) for line in value.split("\n")) + '"""'
+        return f'"{_escaped_toml_text(value)}"'
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):
@@ -76,20 +76,22 @@ def toml_document(content: Mapping[str, Any], *, nested: tuple[str, ...] = ()) -
     [dims."a b"]
     <BLANKLINE>
     """
-    lines = [f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_section(value)]
+    lines = [
+        f"{toml_key(name)} = {toml_value(value)}" for name, value in content.items() if not _is_toml_section(value)
+    ]
     for name, value in content.items():
-        if _is_section(value):
-            lines += section_lines(name, value, nested)
+        if _is_toml_section(value):
+            lines += toml_section_lines(name, value, nested)
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _is_section(value: Any) -> bool:
+def _is_toml_section(value: Any) -> bool:
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
     )
 
 
-def section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
+def toml_section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[str]:
     """Yield the lines of a section, or of each of its entries: those of a list, and of a `nested` mapping."""
     key = toml_key(name)
     if isinstance(value, list):
@@ -104,6 +106,6 @@ def section_lines(name: str, value: Any, nested: tuple[str, ...]) -> Iterator[st
         yield from (f"{toml_key(k)} = {toml_value(v)}" for k, v in entry.items())
 
 
-def _escaped_text(text: str) -> str:
+def _escaped_toml_text(text: str) -> str:
     out = text.replace("\\", "\\\\").replace('"', '\\"')
     return "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in out)

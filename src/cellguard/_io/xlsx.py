@@ -33,25 +33,26 @@ def write_xlsx(path: str | Path, sheets: Mapping[str, Iterable[Row]]) -> None:
     """
     names = list(sheets)
     with atomic_writer(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-        for name, content in _package_parts(names).items():
-            _store_part(archive, name, content)
+        for name, content in _xlsx_package_parts(names).items():
+            _store_xlsx_part(archive, name, content)
         for number, rows in enumerate(sheets.values(), start=1):
-            _store_part(archive, f"xl/worksheets/sheet{number}.xml", _sheet_xml(rows))
+            _store_xlsx_part(archive, f"xl/worksheets/sheet{number}.xml", _sheet_xml(rows))
 
 
-def _store_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
+def _store_xlsx_part(archive: zipfile.ZipFile, name: str, content: str) -> None:
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))  # no time stamp: the same cells give the same bytes
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     archive.writestr(entry, content.encode())
 
 
-def _package_parts(names: Sequence[str]) -> dict[str, str]:
+def _xlsx_package_parts(names: Sequence[str]) -> dict[str, str]:
     """Return the parts of the package around the sheets."""
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     numbers = range(1, len(names) + 1)
     sheets = "".join(
-        f'<sheet name="{title}" sheetId="{i}" r:id="rId{i}"/>' for i, title in zip(numbers, _titles(names), strict=True)
+        f'<sheet name="{title}" sheetId="{i}" r:id="rId{i}"/>'
+        for i, title in zip(numbers, _xlsx_sheet_titles(names), strict=True)
     )
     parts = "".join(
         f'<Override PartName="/xl/worksheets/sheet{i}.xml" ContentType="{_KIND}.worksheet+xml"/>' for i in numbers
@@ -71,7 +72,7 @@ def _package_parts(names: Sequence[str]) -> dict[str, str]:
         "xl/workbook.xml": f'{head}<workbook xmlns="{_MAIN}" xmlns:r="{_RELS}"><sheets>{sheets}</sheets></workbook>',
         "xl/_rels/workbook.xml.rels": f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
         f"{links}{styles}</Relationships>",
-        "xl/styles.xml": head + _style_sheet(),
+        "xl/styles.xml": head + _xlsx_style_sheet(),
     }
 
 
@@ -79,7 +80,7 @@ _LONGEST = 31
 """Characters of a sheet's title; spreadsheet programs refuse more, and titles that differ in case alone."""
 
 
-def _titles(names: Sequence[str]) -> list[str]:
+def _xlsx_sheet_titles(names: Sequence[str]) -> list[str]:
     """Return a title that a sheet may have for each name; where two would be alike, the second gets a number."""
     out: list[str] = []
     taken: set[str] = set()
@@ -95,7 +96,7 @@ def _titles(names: Sequence[str]) -> list[str]:
     return out
 
 
-def _style_sheet() -> str:
+def _xlsx_style_sheet() -> str:
     fills = "".join(
         f'<fill><patternFill patternType="solid"><fgColor rgb="FF{colour}"/></patternFill></fill>'
         for colour in _FILLS.values()

@@ -12,9 +12,9 @@ from cellguard._io.argus import arb
 from cellguard._io.argus.hst import read_hst
 from cellguard._io.argus.rda import read_rda
 from cellguard._io.files import write_text
-from cellguard.argus.dimensions import in_any_case
+from cellguard.argus.dimensions import batch_file_in_any_case
 from cellguard.argus.microdata import Made, Microdata
-from cellguard.argus.output import is_internal, letters, write
+from cellguard.argus.output import batch_status_letters, is_internal_batch_output, write_batch_output
 from cellguard.argus.ready import ReadyTable
 from cellguard.argus.safety import Safety, safety_of
 from cellguard.data.insiders import with_insiders
@@ -26,7 +26,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     from cellguard.check.audit import Audit
 
-__all__ = ["BatchOutcome", "Result", "read_table", "run_batch"]
+__all__ = ["BatchOutcome", "Result", "read_table_of_batch", "run_batch"]
 
 _SECONDS = 60.0
 _DEFAULT_MINUTES = 1.0
@@ -61,7 +61,7 @@ class Result:
         if self.release is not None:
             out |= {k: v for k, v in self.release.summary().items() if k not in ("table", "loss")}
         out["audit"] = None if self.audit is None else self.audit.summary()
-        out["status_of_cells"] = letters(self.made, self.release)
+        out["status_of_cells"] = batch_status_letters(self.made, self.release)
         return out
 
 
@@ -102,7 +102,7 @@ def run_batch(
     return _Batch(path, path.parent if out is None else Path(out), say or (lambda _: None)).run()
 
 
-def read_table(path: str | Path) -> Table:
+def read_table_of_batch(path: str | Path) -> Table:
     """Read the first table of a batch, with its rules, recodings and a priori decisions, and protect nothing."""
     path = Path(path)
     batch = _Batch(path, path.parent, lambda _: None, only_read=True)
@@ -156,7 +156,7 @@ class _Batch:
 
     def _file(self, name: str) -> Path:
         """Find a file of the batch; a name that is spelt in other letters elsewhere is found too."""
-        path = in_any_case(self.folder / name.replace("\\", "/"))
+        path = batch_file_in_any_case(self.folder / name.replace("\\", "/"))
         if not path.is_file():
             raise self._wrong(f"{name}: no such file.", "files lie beside the batch unless they name a folder.")
         return path
@@ -247,7 +247,7 @@ class _Batch:
             raise self._wrong("no table is specified.")
         if command.method in ("RND", "CTA") and len(made) > 1:
             raise self._wrong(f"{command.method} takes one table at a time.")
-        insiders = _singletons(command)
+        insiders = _singletons_of_batch(command)
         for result, one in zip(chosen, made, strict=True):
             table = one.table.with_(insiders=False)  # the batch itself says whether singletons are protected
             if insiders and table.statistics is not None and table.statistics.contributors is not None:
@@ -277,11 +277,11 @@ class _Batch:
         minutes = numbers[0] if method in ("OPT", "MOD") and numbers and numbers[0] > 0 else _DEFAULT_MINUTES
         self._note(
             f"{method}: {_REPLACED[method]} is replaced by cellguard's search and branch-and-cut, confirmed "
-            f"by the audit; at most {_minutes_in_words(minutes)}."
+            f"by the audit; at most {_batch_minutes_in_words(minutes)}."
         )
         linked = len(tables) > 1
         release = suppress(Table.from_linked(tables) if linked else tables[0], time_limit_s=minutes * _SECONDS)
-        return [_release_of_linked(release, table) for table in tables] if linked else [release]
+        return [_batch_release_of_linked(release, table) for table in tables] if linked else [release]
 
     def _rounded(self, table: Table, numbers: Sequence[float]) -> Release:
         from cellguard.methods.round.verb import round as round_table
@@ -289,7 +289,7 @@ class _Batch:
         if not numbers or numbers[0] <= 0:
             raise self._wrong("RND needs a base above 0.")
         base, steps, minutes = (*numbers, *(0.0, 10.0)[max(0, len(numbers) - 1) :])[:3]
-        self._note(f"RND: controlled rounding to multiples of {base:g}; at most {_minutes_in_words(minutes)}.")
+        self._note(f"RND: controlled rounding to multiples of {base:g}; at most {_batch_minutes_in_words(minutes)}.")
         return round_table(table, base, max_step=int(steps) + 1, time_limit_s=minutes * _SECONDS)
 
     def _write(self, command: arb.WriteTable) -> None:
@@ -299,14 +299,18 @@ class _Batch:
         if not result.safe:
             self._note(f"table {command.table} is not written: no safe release was found.")
             return
-        if result.release is None and made.table.sensitive.any() and not is_internal(command.format, options):
+        if (
+            result.release is None
+            and made.table.sensitive.any()
+            and not is_internal_batch_output(command.format, options)
+        ):
             raise self._wrong(
                 f"table {command.table} has sensitive cells and is not protected.",
                 "put <SUPPRESS> before <WRITETABLE>.",
             )
         path = self._target(command.path)
-        self.outcome.written += write(path, command.format, options, made, result.release)
-        if is_internal(command.format, options):
+        self.outcome.written += write_batch_output(path, command.format, options, made, result.release)
+        if is_internal_batch_output(command.format, options):
             self._note(f"{path.name} holds values of cells that are not published: keep it internal.")
 
     def _program(self, command: arb.Note) -> None:
@@ -337,7 +341,7 @@ class _Batch:
         self._text(self.logbook, "\n".join(lines) + "\n")
 
 
-def _singletons(command: arb.Suppress) -> int:
+def _singletons_of_batch(command: arb.Suppress) -> int:
     """Return up to how many respondents of a cell the batch wants to be held off; 0 for none.
 
     ``MOD(table, minutes, singletons, singletons and others, minimum frequency)`` and
@@ -349,7 +353,7 @@ def _singletons(command: arb.Suppress) -> int:
     return 2 if len(flags) == 3 and flags[2] == 1 else 1
 
 
-def _release_of_linked(release: Suppression, table: Table) -> Suppression:
+def _batch_release_of_linked(release: Suppression, table: Table) -> Suppression:
     """Return the release of one of the linked tables."""
     joined = release.table
     place = {codes: i for i, codes in enumerate(zip(*joined.cell_codes().values(), strict=True))}
@@ -371,5 +375,5 @@ def _release_of_linked(release: Suppression, table: Table) -> Suppression:
     )
 
 
-def _minutes_in_words(number: float) -> str:
+def _batch_minutes_in_words(number: float) -> str:
     return f"{number:g} minute{'' if number == 1 else 's'}"

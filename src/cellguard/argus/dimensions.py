@@ -13,7 +13,7 @@ from cellguard.exceptions import FormatError, InputError
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.trees import tree_of_outline
 
-__all__ = ["Dimension", "dimension_of", "in_any_case", "recoded"]
+__all__ = ["Dimension", "batch_file_in_any_case", "dimension_of", "recoded_dimension"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +38,14 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
     total = variable.total_code.strip() or "Total"
     missing = [code.strip() for code in variable.missing]
     seen = [code for code in dict.fromkeys(codes) if code not in (*missing, total)]
-    labels = _labels_of_codes(variable, folder)
+    labels = _labels_of_batch_codes(variable, folder)
     if variable.hierarchical and variable.hierarchy:
         lines = parse_hrc(folder / variable.hierarchy, variable.lead)
         pairs, _ = tree_of_outline([(depth, code.strip(), label) for depth, code, label in lines], total)
     elif variable.hierarchical and variable.levels:
-        pairs = _pairs_of_hierarchy(Hierarchy.from_digits(seen, variable.levels, total=total))
+        pairs = _pairs_of_dimension_codes(Hierarchy.from_digits(seen, variable.levels, total=total))
     else:
-        pairs = [(code, total) for code in _codes_in_order(seen)]
+        pairs = [(code, total) for code in _dimension_codes_in_order(seen)]
     listed = {code for code, _ in pairs}
     pairs += [(code, total) for code in dict.fromkeys(missing) if code not in listed]
     if not pairs:
@@ -57,29 +57,33 @@ def dimension_of(variable: Variable, codes: Iterable[str], folder: Path) -> Dime
     )
 
 
-def in_any_case(path: Path) -> Path:
+def batch_file_in_any_case(path: Path) -> Path:
     """Return a file; file systems of other machines do not tell REGION.CDL from region.cdl."""
     if path.exists() or not path.parent.is_dir():
         return path
     return next((p for p in sorted(path.parent.iterdir()) if p.name.lower() == path.name.lower()), path)
 
 
-def _labels_of_codes(variable: Variable, folder: Path) -> dict[str, str]:
+def _labels_of_batch_codes(variable: Variable, folder: Path) -> dict[str, str]:
     if not variable.code_list:
         return {}
-    return {code.strip(): label for code, label in read_cdl(in_any_case(folder / variable.code_list)).items()}
+    return {
+        code.strip(): label for code, label in read_cdl(batch_file_in_any_case(folder / variable.code_list)).items()
+    }
 
 
-def _pairs_of_hierarchy(hierarchy: Hierarchy) -> list[tuple[str, str]]:
+def _pairs_of_dimension_codes(hierarchy: Hierarchy) -> list[tuple[str, str]]:
     parents = hierarchy.parents[0]
     return [(code, hierarchy.codes[parents[i]]) for i, code in enumerate(hierarchy.codes) if parents[i] >= 0]
 
 
-def _codes_in_order(codes: Sequence[str]) -> list[str]:
+def _dimension_codes_in_order(codes: Sequence[str]) -> list[str]:
     return sorted(codes, key=int) if all(c.isdecimal() and c.isascii() for c in codes) else sorted(codes)
 
 
-def recoded(dimension: Dimension, codes: Iterable[str], *, path: Path | None = None, level: int = 0) -> Dimension:
+def recoded_dimension(
+    dimension: Dimension, codes: Iterable[str], *, path: Path | None = None, level: int = 0
+) -> Dimension:
     """Return the dimension with coarser codes: as a recoding file says, or without what is deeper than a level.
 
     Parameters
@@ -94,7 +98,7 @@ def recoded(dimension: Dimension, codes: Iterable[str], *, path: Path | None = N
     fine = dimension.hierarchy
     recoding = Recoding() if path is None else read_grc(path)
     if path is not None and recoding.groups:
-        return _with_groups(dimension, codes, recoding, path)
+        return _dimension_with_recoded_groups(dimension, codes, recoding, path)
     unknown = [code for code in recoding.collapsed if code not in fine.codes]
     if unknown:
         raise FormatError.at(path, None, f"{dimension.variable.name!r} has no code {unknown[0]!r}.")
@@ -106,13 +110,15 @@ def recoded(dimension: Dimension, codes: Iterable[str], *, path: Path | None = N
     return replace(dimension, hierarchy=coarse, new_codes={old: new for old, new in pairs if old != new})
 
 
-def _with_groups(dimension: Dimension, codes: Iterable[str], recoding: Recoding, path: Path) -> Dimension:
+def _dimension_with_recoded_groups(
+    dimension: Dimension, codes: Iterable[str], recoding: Recoding, path: Path
+) -> Dimension:
     if dimension.variable.hierarchical:
         raise FormatError.at(
             path, None, f"{dimension.variable.name!r} is hierarchical.", hint="collapse its codes with <TREERECODE>."
         )
     missing = [code.strip() for code in dimension.variable.missing]
     new = {code: code if code in missing else recoding.new_code(code) for code in dict.fromkeys(codes)}
-    kept = _codes_in_order([code for code in dict.fromkeys(new.values()) if code not in missing])
+    kept = _dimension_codes_in_order([code for code in dict.fromkeys(new.values()) if code not in missing])
     flat = Hierarchy.flat([*kept, *missing], total=dimension.hierarchy.total)
     return replace(dimension, hierarchy=flat, new_codes={old: code for old, code in new.items() if old != code})

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of, numbers_of, read_columns
+from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.frames import encode
-from cellguard.argus.dimensions import Dimension, dimension_of, recoded
+from cellguard._io.frames import encode_column
+from cellguard.argus.dimensions import Dimension, dimension_of, recoded_dimension
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Request
 from cellguard.exceptions import FormatError, InputError
@@ -22,7 +22,7 @@ from cellguard.nouns.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Made", "Microdata", "missing_is_safe", "with_costs"]
+__all__ = ["Made", "Microdata", "missing_codes_safe_in_batch", "with_costs_of_batch"]
 
 _FREQUENCY, _UNITY, _DISTANCE = "-1", "-2", "-3"
 
@@ -59,17 +59,20 @@ class Microdata:
         variables = [self.metadata[name] for name in spec.dimensions]
         wanted = [v.name for v in (*variables, *roles.values()) if v.name not in self._columns]
         if wanted:
-            self._columns |= read_columns(self.path, self.metadata, wanted)
+            self._columns |= read_argus_columns(self.path, self.metadata, wanted)
         dimensions = [self._dimension(v, recodes, folder) for v in variables]
         frame: dict[str, Any] = {
-            d.variable.name: _recoded_column(codes_of(self._columns[d.variable.name]), d) for d in dimensions
+            d.variable.name: _recoded_microdata_column(codes_of_argus_column(self._columns[d.variable.name]), d)
+            for d in dimensions
         }
         names: dict[str, str] = {}
         for part, variable in roles.items():
             names[part] = variable.name if variable.name not in spec.dimensions else f"{part} {variable.name}"
             column = self._columns[variable.name]
             is_code = part in ("holding", "request")
-            frame[names[part]] = codes_of(column) if is_code else numbers_of(column, self.path, variable)
+            frame[names[part]] = (
+                codes_of_argus_column(column) if is_code else numbers_of_argus_column(column, self.path, variable)
+            )
         gaps = int(np.isnan(frame[names["value"]]).sum()) if "value" in names else 0
         notes = [f"{gaps} records have no value of {roles['value'].name!r}: they are left out."] if gaps else []
         holding = names.pop("holding", None)
@@ -85,8 +88,8 @@ class Microdata:
             judged = tabulate(frame, by, holding=holding, **options)
             flagged = table.with_(statistics=judged.statistics).apply(*safety.holdings)
             table = flagged.with_(statistics=table.statistics)
-        table = missing_is_safe(table, variables) if safety.missing_is_safe else table
-        table, cost_notes = with_costs(table, spec)
+        table = missing_codes_safe_in_batch(table, variables) if safety.missing_is_safe else table
+        table, cost_notes = with_costs_of_batch(table, spec)
         return Made(table=table, dimensions=tuple(dimensions), response=roles.get("value"), notes=(*notes, *cost_notes))
 
     def _roles(self, spec: SpecifyTable, safety: Safety) -> dict[str, Variable]:
@@ -113,26 +116,26 @@ class Microdata:
         return roles
 
     def _dimension(self, variable: Variable, recodes: Sequence[Recode], folder: Path) -> Dimension:
-        seen = encode(codes_of(self._columns[variable.name]))[0]
+        seen = encode_column(codes_of_argus_column(self._columns[variable.name]))[0]
         dimension = dimension_of(variable, seen, Path(self.metadata.source).parent)
         for recode in recodes:
             if recode.variable.lower() == variable.name.lower():
                 path = folder / recode.path if recode.path else None
-                dimension = recoded(dimension, seen, path=path, level=recode.level or 0)
+                dimension = recoded_dimension(dimension, seen, path=path, level=recode.level or 0)
         return dimension
 
 
-def _recoded_column(column: pa.Array, dimension: Dimension) -> pa.Array:
+def _recoded_microdata_column(column: pa.Array, dimension: Dimension) -> pa.Array:
     if not dimension.new_codes:
         return column
     import pyarrow as pa
 
-    codes, index = encode(column)
+    codes, index = encode_column(column)
     new = np.array([dimension.new_codes.get(code, code) for code in codes], dtype=object)
     return pa.array(new[index])
 
 
-def missing_is_safe(table: Table, variables: Sequence[Variable]) -> Table:
+def missing_codes_safe_in_batch(table: Table, variables: Sequence[Variable]) -> Table:
     """Clear the cells that belong to a missing code."""
     missing = np.zeros(table.n_cells, dtype=bool)
     for d, variable in enumerate(variables):
@@ -143,7 +146,7 @@ def missing_is_safe(table: Table, variables: Sequence[Variable]) -> Table:
     return table.with_(sensitive=table.sensitive & ~missing, **clear)
 
 
-def with_costs(table: Table, spec: SpecifyTable) -> tuple[Table, tuple[str, ...]]:
+def with_costs_of_batch(table: Table, spec: SpecifyTable) -> tuple[Table, tuple[str, ...]]:
     """Set the information loss as the batch says: the response, a variable, frequency or unity, to a power."""
     weights = table.weights
     notes: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cellguard._io.argus.data import write_columns
+from cellguard._io.argus.data import write_argus_columns
 from cellguard._io.argus.lists import write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, write_rda
 from cellguard._io.files import write_lines
@@ -22,7 +22,7 @@ from cellguard.argus.microdata import Made
 from cellguard.nouns.release import Adjustment, Release, Rounding, Suppression
 from cellguard.nouns.table import Table
 
-__all__ = ["is_internal", "letters", "write"]
+__all__ = ["batch_status_letters", "is_internal_batch_output", "write_batch_output"]
 
 CSV, PIVOT, CODE_VALUE, SBS, INTERMEDIATE, JJ = range(1, 7)
 _STATUS = {"safe": 1, "rule": 3, "request": 4, "frequency": 5, "zero": 6, "manual": 9, "protected": 10}
@@ -37,7 +37,7 @@ _RULES = {
 """How the names of its rules begin; what tau-ARGUS looks at last gives way."""
 
 
-def _status_numbers(made: Made, release: Release | None) -> IntArray:
+def _batch_status_numbers(made: Made, release: Release | None) -> IntArray:
     """Return the status of each cell as tau-ARGUS numbers it."""
     table = made.table
     out = np.full(table.n_cells, _STATUS["safe"])
@@ -53,31 +53,31 @@ def _status_numbers(made: Made, release: Release | None) -> IntArray:
     return out
 
 
-def letters(made: Made, release: Release | None) -> list[str]:
+def batch_status_letters(made: Made, release: Release | None) -> list[str]:
     """Return the status of each cell as a letter: s safe, u primary, x secondary, z empty or protected."""
-    number = _status_numbers(made, release)
+    number = _batch_status_numbers(made, release)
     out = np.where((number >= _STATUS["rule"]) & (number <= _STATUS["manual"]), "u", "s")
     out = np.where(number == _STATUS["secondary"], "x", out)
     fixed = (number == _STATUS["empty"]) | (number == _STATUS["protected"])
     return [str(letter) for letter in np.where(fixed, "z", out)]
 
 
-def _business_letters(made: Made, release: Release | None) -> list[str]:
+def _business_letters_of_batch(made: Made, release: Release | None) -> list[str]:
     """Return the status of each cell as structural business statistics call it.
 
     V is published, A withheld for too few contributors, B by a rule about one contributor (or by hand), C by one about
     several, D to protect others.
     """
-    number = _status_numbers(made, release)
+    number = _batch_status_numbers(made, release)
     out = np.full(made.table.n_cells, "V", dtype=object)
     out[(number >= _STATUS["rule"]) & (number <= _STATUS["manual"])] = "B"
-    out[_by_several(made.table) & (number == _STATUS["rule"])] = "C"
+    out[_batch_cells_flagged_by_several(made.table) & (number == _STATUS["rule"])] = "C"
     out[number == _STATUS["frequency"]] = "A"
     out[number == _STATUS["secondary"]] = "D"
     return [str(letter) for letter in out]
 
 
-def _by_several(table: Table) -> BoolArray:
+def _batch_cells_flagged_by_several(table: Table) -> BoolArray:
     """Return the cells that only a rule about several contributors together flags, such as dominance of two."""
     out = np.zeros(table.n_cells, bool)
     if table.flags is not None:
@@ -86,46 +86,50 @@ def _by_several(table: Table) -> BoolArray:
     return out
 
 
-def is_internal(form: int, options: Mapping[str, bool]) -> bool:
+def is_internal_batch_output(form: int, options: Mapping[str, bool]) -> bool:
     """Whether a file holds true values of cells that are not published."""
     return form in (SBS, INTERMEDIATE, JJ) or (form in (PIVOT, CODE_VALUE) and options.get("AS", False))
 
 
-def write(path: Path, form: int, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
+def write_batch_output(
+    path: Path, form: int, options: Mapping[str, bool], made: Made, release: Release | None
+) -> list[Path]:
     """Write a table in one of the formats and return the files; a file for internal use is its owner's alone."""
     files = [path]
     if form == JJ:
         made.table.write(path)
     elif form == INTERMEDIATE:
-        files += _write_intermediate(path, options, made, release)
+        files += _write_intermediate_of_batch(path, options, made, release)
     elif form == SBS:
-        write_lines(path, _lines_of_business_statistics(made, release, options))
+        write_lines(path, _batch_output_of_business_statistics(made, release, options))
     elif form == CSV:
-        write_lines(path, _lines_of_matrix(made, release, options))
+        write_lines(path, _batch_output_of_matrix(made, release, options))
     else:
-        write_lines(path, _lines_of_cells(made, release, options, form))
-    if is_internal(form, options):
+        write_lines(path, _batch_output_of_cells(made, release, options, form))
+    if is_internal_batch_output(form, options):
         for file in files:
             file.chmod(0o600)
     return files
 
 
-def _published_texts(made: Made, release: Release | None) -> list[str]:
+def _cell_texts_for_batch(made: Made, release: Release | None) -> list[str]:
     """Return what is published of each cell: a number, x where it is withheld, - where the cell is empty."""
     values = made.table.values if release is None else release.point_values()
-    empty = _status_numbers(made, release) == _STATUS["empty"]
+    empty = _batch_status_numbers(made, release) == _STATUS["empty"]
     return [
         "-" if nothing else "x" if np.isnan(value) else f"{value:.{made.decimals}f}"
         for value, nothing in zip(values.tolist(), empty.tolist(), strict=True)
     ]
 
 
-def _written_codes(made: Made) -> list[list[str]]:
+def _codes_for_batch_output(made: Made) -> list[list[str]]:
     """Return the codes of each dimension as they are written."""
     return [[d.written(code) for code in d.hierarchy.codes] for d in made.dimensions]
 
 
-def _lines_of_cells(made: Made, release: Release | None, options: Mapping[str, bool], form: int) -> Iterator[str]:
+def _batch_output_of_cells(
+    made: Made, release: Release | None, options: Mapping[str, bool], form: int
+) -> Iterator[str]:
     """Return a line per cell: codes, value, and what else is asked for."""
     quote = '"' if options.get("QU", True) else ""
     with_status = options.get("AS", False)
@@ -136,9 +140,9 @@ def _lines_of_cells(made: Made, release: Release | None, options: Mapping[str, b
         heads.append(name + ("_Round" if isinstance(release, Rounding) else "_CTA" if changed else ""))
         heads += [f"{name}_Orig"] if with_status and changed else ["Status"] if with_status else []
         yield ",".join(f"{quote}{head}{quote}" for head in heads)
-    codes, table = _written_codes(made), made.table
-    status = _status_numbers(made, release).tolist()
-    shown, truth = _published_texts(made, release), _published_texts(made, None)
+    codes, table = _codes_for_batch_output(made), made.table
+    status = _batch_status_numbers(made, release).tolist()
+    shown, truth = _cell_texts_for_batch(made, release), _cell_texts_for_batch(made, None)
     for cell, place in enumerate(table.coordinates.tolist()):
         if options.get("SE", False) and status[cell] == _STATUS["empty"]:
             continue
@@ -152,14 +156,16 @@ def _lines_of_cells(made: Made, release: Release | None, options: Mapping[str, b
         yield ",".join(fields)
 
 
-def _lines_of_business_statistics(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+def _batch_output_of_business_statistics(
+    made: Made, release: Release | None, options: Mapping[str, bool]
+) -> Iterator[str]:
     """Return a line per cell that is not empty: codes, value, contributors, status, share of the largest in per cent.
 
     There is no first line with names; true values stand beside the status, as the receiving office wants them.
     """
     quote = '"' if options.get("QU", True) else ""
-    codes, table, status = _written_codes(made), made.table, _business_letters(made, release)
-    truth = _published_texts(made, None)
+    codes, table, status = _codes_for_batch_output(made), made.table, _business_letters_of_batch(made, release)
+    truth = _cell_texts_for_batch(made, None)
     top = getattr(table.statistics, "top", None)
     largest = np.zeros(table.n_cells) if top is None or not top.shape[1] else np.nan_to_num(top[:, 0])
     share = 100.0 * largest / np.where(table.values != 0, np.abs(table.values), np.inf)
@@ -172,10 +178,10 @@ def _lines_of_business_statistics(made: Made, release: Release | None, options: 
             )
 
 
-def _lines_of_matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
+def _batch_output_of_matrix(made: Made, release: Release | None, options: Mapping[str, bool]) -> Iterator[str]:
     """Return rows and columns: the last dimension across, the one before down, a block for each other code."""
     quote = '"' if options.get("QU", True) else ""
-    codes, shown = _written_codes(made), _published_texts(made, release)
+    codes, shown = _codes_for_batch_output(made), _cell_texts_for_batch(made, release)
     at = {tuple(place): cell for cell, place in enumerate(made.table.coordinates.tolist())}
     names = [d.variable.name for d in made.dimensions]
     if len(codes) == 1:
@@ -194,11 +200,13 @@ def _lines_of_matrix(made: Made, release: Release | None, options: Mapping[str, 
 # ---------------------------------------------------------------- intermediate: a ready table again
 
 
-def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, release: Release | None) -> list[Path]:
+def _write_intermediate_of_batch(
+    path: Path, options: Mapping[str, bool], made: Made, release: Release | None
+) -> list[Path]:
     """Write the cells with all that is known of them, the metadata and the hierarchies beside."""
     table = made.table
     marks = {"s": "S", "u": "U", "x": "M", "z": "P"}
-    status = [marks[letter] for letter in letters(made, release)]
+    status = [marks[letter] for letter in batch_status_letters(made, release)]
     response = made.response.name if made.response is not None else "Freq"
     columns: dict[str, list[str]] = {}
     variables: list[Variable] = []
@@ -233,6 +241,6 @@ def _write_intermediate(path: Path, options: Mapping[str, bool], made: Made, rel
         add(Variable(name="lower", numeric=True, role="lower"), numbers(table.lower))
         add(Variable(name="upper", numeric=True, role="upper"), numbers(table.upper))
     metadata = Metadata(variables=tuple(variables), separator=";")
-    write_columns(path, metadata, columns)
+    write_argus_columns(path, metadata, columns)
     write_rda(files[0], metadata)
     return files

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._io.argus.arb import Recode, SpecifyTable
-from cellguard._io.argus.data import codes_of, numbers_of, read_columns
+from cellguard._io.argus.data import codes_of_argus_column, numbers_of_argus_column, read_argus_columns
 from cellguard._io.argus.rda import Metadata, Variable
-from cellguard._io.frames import encode
+from cellguard._io.frames import encode_column
 from cellguard.argus.dimensions import Dimension, dimension_of
-from cellguard.argus.microdata import Made, missing_is_safe, with_costs
+from cellguard.argus.microdata import Made, missing_codes_safe_in_batch, with_costs_of_batch
 from cellguard.argus.safety import Safety
 from cellguard.data.rules import Flags, with_contributions
 from cellguard.exceptions import FormatError, InputError
@@ -41,7 +41,7 @@ class ReadyTable:
             raise FormatError.at(folder, recodes[0].line, "a table that is ready cannot be recoded.")
         if safety.holdings:
             raise FormatError.at(self.path, None, "a table that is ready has no holdings to look at.")
-        columns = read_columns(self.path, self.metadata)
+        columns = read_argus_columns(self.path, self.metadata)
         dimensions, frame = self._codes(spec, columns)
         response = self._response(spec)
         numbers = self._numbers(spec, response, columns)
@@ -62,8 +62,8 @@ class ReadyTable:
         )
         table = self._judged(table, frame, safety)
         if safety.missing_is_safe:
-            table = missing_is_safe(table, [d.variable for d in dimensions])
-        table, notes = with_costs(table, spec)
+            table = missing_codes_safe_in_batch(table, [d.variable for d in dimensions])
+        table, notes = with_costs_of_batch(table, spec)
         return Made(
             table=table,
             dimensions=tuple(dimensions),
@@ -78,11 +78,11 @@ class ReadyTable:
         frame: dict[str, Any] = {}
         dimensions = []
         for variable in (self.metadata[name] for name in spec.dimensions):
-            codes = codes_of(columns[variable.name])
+            codes = codes_of_argus_column(columns[variable.name])
             total = variable.total_code.strip() or "Total"
             codes = pc.if_else(pc.equal(codes, ""), pa.scalar(total), codes)  # an empty code is the total
             frame[variable.name] = codes
-            dimensions.append(dimension_of(variable, encode(codes)[0], Path(self.metadata.source).parent))
+            dimensions.append(dimension_of(variable, encode_column(codes)[0], Path(self.metadata.source).parent))
         return dimensions, frame
 
     def _response(self, spec: SpecifyTable) -> Variable:
@@ -105,7 +105,10 @@ class ReadyTable:
             wanted[":cost"] = self.metadata[spec.cost]
         for i, variable in enumerate(self.metadata.with_role("top")):
             wanted[f":top{i}"] = variable
-        out = {part: numbers_of(columns[variable.name], self.path, variable) for part, variable in wanted.items()}
+        out = {
+            part: numbers_of_argus_column(columns[variable.name], self.path, variable)
+            for part, variable in wanted.items()
+        }
         out[":value"] = np.nan_to_num(out[":value"])  # a cell without a number is empty
         return out
 
@@ -117,7 +120,7 @@ class ReadyTable:
         words |= {"E": "z", "M": "s"}  # empty; withheld as a secondary before
         for letter, mark in {"A": "u", "B": "u", "C": "u", "D": "s", "V": "s"}.items():  # of business statistics
             words.setdefault(letter, mark)
-        texts = codes_of(columns[found[0].name]).to_pylist()
+        texts = codes_of_argus_column(columns[found[0].name]).to_pylist()
         for line, text in enumerate(texts, 1):
             if text not in words:
                 raise FormatError.at(

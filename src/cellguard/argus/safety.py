@@ -49,7 +49,7 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
             seen[name] = seen.get(name, 0) + 1
             target = safety.records if seen[name] <= _OWN_PLACES.get(name, 1) else safety.holdings
             try:
-                rule = _rule(name, numbers)
+                rule = _safety_rule_of_batch(name, numbers)
             except InputError as error:
                 raise type(error)(f"{place}: {error.message}", hint=error.hint) from None
             if rule is not None:
@@ -57,7 +57,7 @@ def safety_of(rules: Sequence[tuple[str, tuple[float, ...]]], place: str) -> Saf
     return safety
 
 
-def _rule(name: str, numbers: tuple[float, ...]) -> Rule | None:
+def _safety_rule_of_batch(name: str, numbers: tuple[float, ...]) -> Rule | None:
     """Return the rule, or None for one that only fills its place."""
     if name == "P":
         p, *rest = numbers

@@ -111,7 +111,7 @@ def _read_release_file(
     """Read the release of a table from a file, or from `columns`, which are those of the file that are the table's."""
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
-        from cellguard._io.release_columns import read_columns
+        from cellguard._io.release_columns import read_release_columns
 
         published = read_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, published, marks_only).release(how)
@@ -306,7 +306,7 @@ def _cells_by_release_codes(table: Table, path: Path, codes: list[list[str]]) ->
     place = np.zeros((len(codes[0]), len(codes)), np.int64)
     for d, column in enumerate(codes):
         # tau-ARGUS leaves the code of the total empty; our own files guard what looks like a formula
-        index = {"": 0} | {guarded(code): i for i, code in enumerate(table.codes[d])}
+        index = {"": 0} | {guarded_from_formulas(code): i for i, code in enumerate(table.codes[d])}
         if not index.keys() >= set(column):
             index = {"": 0} | {code: i for i, code in enumerate(table.codes[d])}
         unknown = next((c for c in column if c not in index), None)

@@ -203,9 +203,9 @@ def _read_table_argument(path: Path) -> Table:
     if not name.endswith(known):
         raise InputError(f"{path}: no known kind of table file.", hint=f"known are {', '.join(known)}.")
     if name.endswith(".arb"):
-        from cellguard.argus import read_table
+        from cellguard.argus import read_table_of_batch
 
-        return read_table(path)
+        return read_table_of_batch(path)
     if name.endswith(".toml"):  # the tables of a job, with the rules and attackers that it names
         from cellguard.publish import read_job
         from cellguard.publish.flags import flagged_by_job

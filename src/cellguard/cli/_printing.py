@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cellguard._io.plain import plain
+from cellguard._io.plain import plain_json
 from cellguard.exceptions import CellguardError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class NoSafeReleaseError(CellguardError):
 
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one JSON object on standard output."""
-    print(json.dumps(plain(value), allow_nan=False), flush=True)
+    print(json.dumps(plain_json(value), allow_nan=False), flush=True)
 
 
 def print_pairs(title: str, pairs: Mapping[str, Any]) -> None:
@@ -90,7 +90,7 @@ def _printed_seconds(value: Any) -> str:
 def _printed_figure(value: Any) -> str:
     from rich.markup import escape
 
-    value = plain(value)
+    value = plain_json(value)
     if value is None:
         return "-"
     if isinstance(value, bool | int | float):

@@ -99,7 +99,7 @@ def _printed_audit(found: Audit, method: str, seconds: dict[str, float]) -> dict
 def _write_ranges_option(found: Audit, path: Path) -> None:
     import numpy as np
 
-    from cellguard._io.frames import beside, write_csv
+    from cellguard._io.frames import columns_beside_codes, write_csv
     from cellguard.nouns.levels import LEAST_WIDTH
 
     table, findings = found.release.table, found.findings
@@ -116,4 +116,4 @@ def _write_ranges_option(found: Audit, path: Path) -> None:
         "sliding_level": np.where(sliding > least, sliding, 0.0),
         "verdict": np.concatenate([np.select([getattr(f, w) for w in words], words, "unknown") for f in findings]),
     }
-    write_csv(beside(table.cell_codes(cells), columns), path, guard=True, private=True)
+    write_csv(columns_beside_codes(table.cell_codes(cells), columns), path, guard=True, private=True)

@@ -119,4 +119,6 @@ def _write_out_option(found: Any, out: Path) -> None:
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
     codes = found.suppression.table.cell_codes(found.cells)
-    write_csv(beside(codes, {name: getattr(found, name) for name in names}), out, guard=True, private=True)
+    write_csv(
+        columns_beside_codes(codes, {name: getattr(found, name) for name in names}), out, guard=True, private=True
+    )

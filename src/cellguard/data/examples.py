@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _printed(rows: ArrayLike) -> FloatArray:
+def _printed_example(rows: ArrayLike) -> FloatArray:
     """Return a printed table (totals last) in the order of the grid (totals first)."""
     a = np.asarray(rows, dtype=np.float64)
     for axis in range(a.ndim):
@@ -37,7 +37,7 @@ def _printed(rows: ArrayLike) -> FloatArray:
     return a.ravel()
 
 
-def _margin_cells(table: Table) -> BoolArray:
+def _margins_of_example(table: Table) -> BoolArray:
     return np.asarray((table.coordinates == 0).any(axis=1))
 
 
@@ -71,8 +71,8 @@ def salazar2004_figure2() -> dict[str, Release]:
     hidden[[9, 11, 13, 15]] = True  # activities II and III in regions A and C
     lower, upper = a.copy(), a.copy()
     lower[[5, 7, 9, 11]], upper[[5, 7, 9, 11]] = [18, 6, 4, 20], [24, 12, 10, 26]
-    rounded = _printed([[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]])
-    moved = _printed([[20, 50, 10, 80], [7, 16, 26, 49], [18, 35, 8, 61], [45, 101, 44, 190]])
+    rounded = _printed_example([[20, 50, 10, 80], [10, 20, 20, 50], [15, 30, 15, 60], [45, 100, 45, 190]])
+    moved = _printed_example([[20, 50, 10, 80], [7, 16, 26, 49], [18, 35, 8, 61], [45, 101, 44, 190]])
     base = np.full(table.n_cells, 5.0)
     common: dict[str, Any] = {"table": table, "status": Status.FEASIBLE}
     secondary = float(table.weights[hidden & ~table.sensitive].sum())
@@ -113,7 +113,7 @@ _FIGURE5 = {  # male, female, young, adult, thin, fat: unrounded, then rounded t
 _GROUPS = (("sex", "male", "female"), ("age", "young", "adult"), ("weight", "thin", "fat"))
 
 
-def _figure5(version: int) -> Table:
+def _salazar2004_example5(version: int) -> Table:
     area = Hierarchy.from_nested(_AREAS, total="Great Britain")
     names = [area.codes[i] for i in area.leaves]
     linked = [
@@ -129,12 +129,12 @@ def _figure5(version: int) -> Table:
 
 def salazar2004_figure5() -> Table:
     """Return the dummy table of salazar2004 figure 5: areas by sex, by age and by weight, linked by their totals."""
-    return _figure5(0)
+    return _salazar2004_example5(0)
 
 
 def salazar2004_figure5_rounded() -> Rounding:
     """Return the rounding that salazar2004 figure 5 prints for its table, base 5."""
-    table, values = _figure5(0), _figure5(1).values
+    table, values = _salazar2004_example5(0), _salazar2004_example5(1).values
     objective = float(np.abs(values - table.values).sum())
     base = np.full(table.n_cells, 5.0)
     return Rounding(table=table, status=Status.FEASIBLE, objective=objective, values=values, base=base)
@@ -157,11 +157,11 @@ def castro2004_figure1() -> Table:
         upper=[3, 4, 2, 5],
         name="castro2004 figure 1",
     )
-    return table.with_(fixed=_margin_cells(table))
+    return table.with_(fixed=_margins_of_example(table))
 
 
-def _printed_deviations(*printed: ArrayLike) -> list[FloatArray]:
-    return [_printed(np.pad(np.asarray(z, float), ((0, 1), (0, 1)))) for z in printed]
+def _deviations_of_example(*printed: ArrayLike) -> list[FloatArray]:
+    return [_printed_example(np.pad(np.asarray(z, float), ((0, 1), (0, 1)))) for z in printed]
 
 
 def castro2004_figure1_deviations() -> dict[str, FloatArray]:
@@ -170,7 +170,7 @@ def castro2004_figure1_deviations() -> dict[str, FloatArray]:
     ``z`` protects the table (L1, objective 36); ``z1`` and ``z2`` come from the attacker's levels with
     errors (1, 1, 1, 1) and (1, 2, 3, 4), objectives 46 and 68. The multipliers are (0, 2, 4, 4).
     """
-    z, z1, z2 = _printed_deviations(
+    z, z1, z2 = _deviations_of_example(
         [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]],
         [[9, 0, -8, -1], [0, 0, 5, -5], [-9, 0, 3, 6]],
         [[10, 4, -11, -3], [0, 0, 6, -6], [-10, -4, 5, 9]],
@@ -184,7 +184,7 @@ def castro2004_figure2_deviations() -> dict[str, FloatArray]:
     The L2 deviations solve the printed constraints exactly; the paper prints them rounded (3.416,
     0.083) and one of them cut short. Their 2-norm is 12.12.
     """
-    one, other, l2 = _printed_deviations(
+    one, other, l2 = _deviations_of_example(
         [[7, 0, -6, -1], [0, 0, 4, -4], [-7, 0, 2, 5]],
         [[6, 0, -6, 0], [1, 0, 4, -5], [-7, 0, 2, 5]],
         [[41 / 12, 41 / 12, -6, -10 / 12], [1 / 12, 1 / 12, 4, -50 / 12], [-3.5, -3.5, 2, 5]],
@@ -221,10 +221,12 @@ def minami2019_figure1() -> tuple[Table, Table]:
     return frequency, magnitude
 
 
-def _frequencies(dims: Mapping[str, Any], leaves: ArrayLike, *, threshold: int, width: float, name: str) -> Table:
+def _example_of_frequencies(
+    dims: Mapping[str, Any], leaves: ArrayLike, *, threshold: int, width: float, name: str
+) -> Table:
     """Return a frequency table as minami2019 protects it: fixed margins, unit weights, a width for small cells."""
     table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=name)
-    inner = ~_margin_cells(table)
+    inner = ~_margins_of_example(table)
     small = inner & (table.values < threshold)
     return table.with_(
         sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values, insiders=False
@@ -238,8 +240,8 @@ def minami2019_figure2() -> Suppression:
     """
     dims = {"M": ["M1", "M2", "M3"], "P": ["P1", "P2", "P3"]}
     leaves = [[7, 11, 60], [10, 60, 11], [60, 12, 60]]
-    table = _frequencies(dims, leaves, threshold=10, width=10, name="minami2019 figure 2")
-    return _suppression_of(table, [5, 6, 9, 10])
+    table = _example_of_frequencies(dims, leaves, threshold=10, width=10, name="minami2019 figure 2")
+    return _suppression_of_example(table, [5, 6, 9, 10])
 
 
 def minami2019_table1(k: int = 0) -> Suppression:
@@ -249,11 +251,11 @@ def minami2019_table1(k: int = 0) -> Suppression:
     """
     dims = {"M": ["M1", "M2", "M3", "M4"], "P": ["P1", "P2", "P3", "P4"]}
     leaves = [[15, 15, 12, 10], [19, 14 + k, 13, 9 - k], [8, 8, 11, 14], [9, 9 - k, 26, k]]
-    table = _frequencies(dims, leaves, threshold=5, width=8, name="minami2019 table 1")
-    return _suppression_of(table, [12, 14, 22, 24])
+    table = _example_of_frequencies(dims, leaves, threshold=5, width=8, name="minami2019 table 1")
+    return _suppression_of_example(table, [12, 14, 22, 24])
 
 
-def _suppression_of(table: Table, cells: list[int]) -> Suppression:
+def _suppression_of_example(table: Table, cells: list[int]) -> Suppression:
     hidden = np.zeros(table.n_cells, bool)
     hidden[cells] = True
     objective = float(table.weights[hidden & ~table.sensitive].sum())

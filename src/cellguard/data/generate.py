@@ -33,44 +33,44 @@ _OCCURRENCES = (
 """How often each count 0, 1, ..., 20 occurs in a large census table (salazar2004 table 1)."""
 
 
-def _seeded(kind: int, seed: int) -> Generator:
+def _seeded_generator(kind: int, seed: int) -> Generator:
     if seed < 0:
         raise InputError(f"seed {seed}: a whole number of at least 0 is needed.")
     return np.random.default_rng([kind, seed])
 
 
-def _check_at_least(least: int, **sizes: int) -> None:
+def _check_generated_sizes(least: int, **sizes: int) -> None:
     for name, size in sizes.items():
         if size < least:
             raise InputError(f"{name}={size}: at least {least} is needed.")
 
 
-def _check_share(name: str, share: float) -> None:
+def _check_generated_share(name: str, share: float) -> None:
     if not 0 <= share <= 1:
         raise InputError(f"{name}={share}: a share between 0 and 1 is needed.")
 
 
-def _numbered_codes(prefix: str, n: int) -> list[str]:
+def _generated_codes(prefix: str, n: int) -> list[str]:
     return [f"{prefix}{i + 1}" for i in range(n)]
 
 
-def _inner_cells(table: Table) -> IntArray:
+def _generated_inner_cells(table: Table) -> IntArray:
     """Return the cells that nothing adds up to."""
     inner = np.ones(table.n_cells, bool)
     inner[table.relations.indices[table.relations.data < 0]] = False
     return np.flatnonzero(inner)
 
 
-def _with_sensitive_cells(table: Table, cells: IntArray, lower: float, upper: float) -> Table:
+def _generated_with_sensitive_cells(table: Table, cells: IntArray, lower: float, upper: float) -> Table:
     """Return the table with the cells sensitive, with levels that are fractions of their values."""
     sensitive = np.zeros(table.n_cells, bool)
     sensitive[cells] = True
     return table.with_(sensitive=sensitive).with_levels(lower, upper)
 
 
-def _with_small_counts_sensitive(table: Table, threshold: int) -> Table:
+def _generated_with_small_counts_sensitive(table: Table, threshold: int) -> Table:
     """Return the table with its small positive leaf counts sensitive; each must be able to hide by one."""
-    inner = _inner_cells(table)
+    inner = _generated_inner_cells(table)
     small = inner[(table.values[inner] > 0) & (table.values[inner] < threshold)]
     level = np.zeros(table.n_cells)
     level[small] = 1.0
@@ -105,26 +105,26 @@ def hierarchical(
     lower, upper
         Protection levels, as fractions of the value.
     """
-    _check_share("sensitive", sensitive)
-    _check_share("zeros", zeros)
+    _check_generated_share("sensitive", sensitive)
+    _check_generated_share("zeros", zeros)
     if not branching or not all(levels for levels in branching):
         raise InputError("branching: at least one dimension, each with at least one level, is needed.")
-    _check_at_least(1, branching=min(min(levels) for levels in branching))
-    rng = _seeded(1, seed)
-    dims = {f"d{d + 1}": _regular_tree(chr(97 + d % 26), levels) for d, levels in enumerate(branching)}
+    _check_generated_sizes(1, branching=min(min(levels) for levels in branching))
+    rng = _seeded_generator(1, seed)
+    dims = {f"d{d + 1}": _generated_regular_tree(chr(97 + d % 26), levels) for d, levels in enumerate(branching)}
     shape = tuple(len(h.leaves) for h in dims.values())
     leaves = np.ceil(rng.lognormal(4.0, 1.5, shape))
     leaves[rng.random(shape) < zeros] = 0.0
     table = Table.from_leaves(dims, leaves, name=f"hierarchical-{seed}")
-    positive = _inner_cells(table)
+    positive = _generated_inner_cells(table)
     positive = positive[table.values[positive] > 0]
     chance = 1.0 / np.sqrt(table.values[positive]) if len(positive) else np.ones(0)
     n = round(sensitive * len(positive))
     chosen = rng.choice(positive, n, replace=False, p=chance / chance.sum()) if n else positive[:0]
-    return _with_sensitive_cells(table, chosen, lower, upper)
+    return _generated_with_sensitive_cells(table, chosen, lower, upper)
 
 
-def _regular_tree(prefix: str, levels: Sequence[int]) -> Hierarchy:
+def _generated_regular_tree(prefix: str, levels: Sequence[int]) -> Hierarchy:
     pairs = []
     level = [("Total", prefix)]
     for children in levels:
@@ -176,23 +176,23 @@ def onehier(
     other = not (rows is columns is families is sensitive is None)
     share = s / (r * c) if sensitive is None else sensitive
     r, c, f = rows or r, columns or c, families or f
-    _check_share("sensitive", share)
-    _check_at_least(3, rows=r, columns=c)
+    _check_generated_share("sensitive", share)
+    _check_generated_sizes(3, rows=r, columns=c)
     if not 1 <= f <= (r - 1) // 2:
         raise InputError(f"families={f}: between 1 and {(r - 1) // 2} are possible with {r} rows.")
-    rng = _seeded(2, seed)
+    rng = _seeded_generator(2, seed)
     h = _random_tree(rng, r, f)
     leaves = rng.integers(1, 1001, (len(h.leaves), c - 1))
     table = Table.from_leaves(
-        {"row": h, "column": _numbered_codes("c", c - 1)}, leaves, name=f"onehier-{instance}-{seed}"
+        {"row": h, "column": _generated_codes("c", c - 1)}, leaves, name=f"onehier-{instance}-{seed}"
     )
     n = round(share * r * c) if other else s
-    inner = _inner_cells(table)
+    inner = _generated_inner_cells(table)
     if n > len(inner):
         raise InputError(
             f"sensitive={share}: at most {len(inner) / (r * c):.3f}, the share of leaf cells, is possible."
         )
-    return _with_sensitive_cells(table, rng.choice(inner, n, replace=False), lower, upper)
+    return _generated_with_sensitive_cells(table, rng.choice(inner, n, replace=False), lower, upper)
 
 
 def _random_tree(rng: Generator, n: int, families: int) -> Hierarchy:
@@ -203,7 +203,7 @@ def _random_tree(rng: Generator, n: int, families: int) -> Hierarchy:
     leaves = ["Total"]
     for size in sizes.tolist():
         parent = leaves.pop(int(rng.integers(len(leaves))))
-        family = _numbered_codes("r", len(pairs) + size)[len(pairs) :]
+        family = _generated_codes("r", len(pairs) + size)[len(pairs) :]
         pairs += [(code, parent) for code in family]
         leaves += family
     return Hierarchy.from_pairs(pairs)
@@ -219,17 +219,17 @@ def frequency(seed: int = 0, *, rows: int = 4, columns: int = 4, threshold: int 
     below the threshold are sensitive, zeros included; their ranges must be `width` wide. Margins are
     published (fixed), and every cell costs the same.
     """
-    _check_at_least(2, rows=rows, columns=columns)
+    _check_generated_sizes(2, rows=rows, columns=columns)
     if width < 0:
         raise InputError(f"width={width}: at least 0 is needed.")
-    rng = _seeded(3, seed)
+    rng = _seeded_generator(3, seed)
     leaves = np.abs(np.rint(rng.normal(15.0, 10.0, (rows, columns))))
     table = Table.from_leaves(
-        {"row": _numbered_codes("r", rows), "column": _numbered_codes("c", columns)},
+        {"row": _generated_codes("r", rows), "column": _generated_codes("c", columns)},
         leaves, weights=1.0, integer=True, name=f"frequency-{rows}x{columns}-{seed}",
     )  # fmt: skip
     inner = np.zeros(table.n_cells, bool)
-    inner[_inner_cells(table)] = True
+    inner[_generated_inner_cells(table)] = True
     small = inner & (table.values < threshold)
     return table.with_(
         sensitive=small, sliding=np.where(small, width, 0.0), fixed=~inner, counts=table.values, insiders=False
@@ -267,8 +267,8 @@ def geography(
     threshold
         Positive leaf counts below it are sensitive; none unless given.
     """
-    rng = _seeded(4, seed)
-    area = _tree_of_areas(
+    rng = _seeded_generator(4, seed)
+    area = _random_tree_of_areas(
         rng,
         [
             ("country", countries),
@@ -280,7 +280,7 @@ def geography(
     )
     names = list(_INCOME_SUPPORT)
     dims = {"area": area} | {
-        name: Hierarchy.flat(_numbered_codes(f"{name} ", n)) for name, n in _INCOME_SUPPORT.items()
+        name: Hierarchy.flat(_generated_codes(f"{name} ", n)) for name, n in _INCOME_SUPPORT.items()
     }
     totals = rng.poisson(_ward_sizes(rng, wards, mean, 1.0))
     cells = coordinates_from_hierarchies(
@@ -289,12 +289,12 @@ def geography(
     values = np.empty(len(cells))
     sums = area.matrix()
     for d, name in enumerate(names, 1):
-        parts = _divided_totals(rng, totals, _INCOME_SUPPORT[name])
+        parts = _randomly_divided_totals(rng, totals, _INCOME_SUPPORT[name])
         here = (cells[:, [e for e in range(1, len(dims)) if e != d]] == 0).all(axis=1)  # this division, and the totals
         values[here] = aggregate(
             parts, [sums, dims[name].matrix()], cells[here][:, [0, d]], (len(area), len(dims[name]))
         )
-    return _table_of_counts(dims, cells, values, f"geography-{seed}", threshold)
+    return _generated_table_of_counts(dims, cells, values, f"geography-{seed}", threshold)
 
 
 def census(
@@ -324,13 +324,13 @@ def census(
     threshold
         Positive leaf counts below it are sensitive; none unless given.
     """
-    _check_at_least(2, ages=ages, living=living)
-    rng = _seeded(5, seed)
-    area = _tree_of_areas(rng, [("district", districts), ("ward", wards)])
+    _check_generated_sizes(2, ages=ages, living=living)
+    rng = _seeded_generator(5, seed)
+    area = _random_tree_of_areas(rng, [("district", districts), ("ward", wards)])
     flat = {
-        "age": _numbered_codes("age ", ages),
+        "age": _generated_codes("age ", ages),
         "sex": ["female", "male"],
-        "living": _numbered_codes("living ", living),
+        "living": _generated_codes("living ", living),
     }
     dims = {"area": area} | {name: Hierarchy.flat(codes) for name, codes in flat.items()}
     margins = [("age", "sex", "living"), ("age", "sex"), ("sex", "living"), ("age",), ("sex",), ()]
@@ -344,7 +344,7 @@ def census(
     values = aggregate(
         leaves.astype(float), [h.matrix() for h in dims.values()], cells, [len(h) for h in dims.values()]
     )
-    return _table_of_counts(dims, cells, values, f"census-{seed}", threshold, between_areas="inner")
+    return _generated_table_of_counts(dims, cells, values, f"census-{seed}", threshold, between_areas="inner")
 
 
 def cube(seed: int = 0, *, sides: Sequence[int] = (10, 10, 10), threshold: int = 0) -> Table:
@@ -361,16 +361,16 @@ def cube(seed: int = 0, *, sides: Sequence[int] = (10, 10, 10), threshold: int =
     """
     if not sides:
         raise InputError("sides: at least one dimension is needed.")
-    _check_at_least(1, sides=min(sides))
-    rng = _seeded(6, seed)
+    _check_generated_sizes(1, sides=min(sides))
+    rng = _seeded_generator(6, seed)
     chance = np.array(_OCCURRENCES, float)
     leaves = rng.choice(len(chance), tuple(sides), p=chance / chance.sum())
-    dims = {f"d{d + 1}": _numbered_codes(chr(97 + d % 26), n) for d, n in enumerate(sides)}
+    dims = {f"d{d + 1}": _generated_codes(chr(97 + d % 26), n) for d, n in enumerate(sides)}
     table = Table.from_leaves(dims, leaves, weights=1.0, integer=True, name=f"cube-{'x'.join(map(str, sides))}-{seed}")
-    return _with_small_counts_sensitive(table.with_(counts=table.values, insiders=False), threshold)
+    return _generated_with_small_counts_sensitive(table.with_(counts=table.values, insiders=False), threshold)
 
 
-def _tree_of_areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> Hierarchy:
+def _random_tree_of_areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> Hierarchy:
     """Return a tree of areas with the given number on each level, shared out unevenly, at least one to each."""
     pairs: list[tuple[str, str]] = []
     above = ["Total"]
@@ -379,7 +379,7 @@ def _tree_of_areas(rng: Generator, levels: Sequence[tuple[str, int]]) -> Hierarc
             raise InputError(f"{n} areas of level {name!r} cannot be shared out to {len(above)} areas above.")
         chance = rng.gamma(4.0, size=len(above))
         shares = 1 + rng.multinomial(n - len(above), chance / chance.sum())
-        areas = _numbered_codes(f"{name} ", n)
+        areas = _generated_codes(f"{name} ", n)
         pairs += [(area, above[i]) for area, i in zip(areas, np.repeat(np.arange(len(above)), shares), strict=True)]
         above = areas
     return Hierarchy.from_pairs(pairs)
@@ -392,14 +392,14 @@ def _ward_sizes(rng: Generator, wards: int, mean: float, spread: float) -> Float
     return np.asarray(sizes * (mean / sizes.mean()))
 
 
-def _divided_totals(rng: Generator, totals: IntArray, n: int) -> FloatArray:
+def _randomly_divided_totals(rng: Generator, totals: IntArray, n: int) -> FloatArray:
     """Return each total divided into n parts, by skewed shares that differ from ward to ward."""
     common = rng.dirichlet(np.full(n, 0.7)) + 0.01
     chance = rng.standard_gamma(np.broadcast_to(4.0 * common, (len(totals), n))) + 1e-9
     return rng.multinomial(totals, chance / chance.sum(axis=1, keepdims=True)).astype(np.float64)
 
 
-def _table_of_counts(
+def _generated_table_of_counts(
     dims: Mapping[str, Hierarchy],
     cells: Coordinates,
     values: FloatArray,
@@ -420,7 +420,7 @@ def _table_of_counts(
         values, T, weights=1.0, integer=True, counts=values, insiders=False, name=name, coordinates=cells,
         dimensions=tuple(dims), codes=tuple(h.codes for h in hierarchies), hierarchies=hierarchies,
     )  # fmt: skip
-    return _with_small_counts_sensitive(table, threshold)
+    return _generated_with_small_counts_sensitive(table, threshold)
 
 
 # ---------------------------------------------------------------- by name

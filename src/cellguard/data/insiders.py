@@ -17,7 +17,7 @@ from cellguard.exceptions import InputError
 from cellguard.nouns.attacker import Attacker
 from cellguard.nouns.table import Table
 
-__all__ = ["insiders", "knows_contributors", "knows_shares", "with_insiders"]
+__all__ = ["insiders", "knows_contributors", "knows_shares_of_contributors", "with_insiders"]
 
 
 def with_insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> Table:
@@ -53,9 +53,11 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
         raise InputError(f"at_most={at_most!r}: 1 or 2 is needed.")
     if scope not in ("near", "all"):
         raise InputError(f"scope={scope!r}: 'near' or 'all' is needed.")
-    who, cell, amount, alone = _by_identity(table) if _knows_who(table) else _by_counts(table)
+    who, cell, amount, alone = (
+        _insiders_by_identity(table) if _knows_who_contributed(table) else _insiders_by_counts(table)
+    )
     if table.parts is not None:
-        who, cell, amount, alone = _by_cluster(table, (who, cell, amount, alone))
+        who, cell, amount, alone = _insiders_by_cluster(table, (who, cell, amount, alone))
     few = np.asarray(_contributor_counts(table))[cell] <= at_most
     chosen = np.unique(who[alone | (few & table.sensitive[cell])])
     near = _Neighbours(table) if scope == "near" else None
@@ -63,7 +65,7 @@ def insiders(table: Table, *, at_most: int = 2, scope: str = "near") -> tuple[At
     out: list[Attacker] = []
     for first, last in start.T.tolist():
         mine = slice(first, last)
-        out.append(_attacker(table, f"{_NAME} {len(out) + 1}", cell[mine], amount[mine], alone[mine], near))
+        out.append(_insider_as_attacker(table, f"{_NAME} {len(out) + 1}", cell[mine], amount[mine], alone[mine], near))
     return tuple(out)
 
 
@@ -72,7 +74,7 @@ Knowledge = tuple[IntArray, IntArray, FloatArray, BoolArray]
 """Who knows something of which cell, how much is his own, and whether he is alone there; ordered by who."""
 
 
-def _by_cluster(table: Table, known: Knowledge) -> Knowledge:
+def _insiders_by_cluster(table: Table, known: Knowledge) -> Knowledge:
     """Take a respondent for one in each cluster: what he knows of one tells nothing about another."""
     from cellguard.nouns.distinct_cells import clusters
 
@@ -85,15 +87,15 @@ def _by_cluster(table: Table, known: Knowledge) -> Knowledge:
 
 def knows_contributors(table: Table) -> bool:
     """Say whether the table can tell who is alone in a cell."""
-    return _knows_who(table) or table.counts is not None
+    return _knows_who_contributed(table) or table.counts is not None
 
 
-def knows_shares(table: Table) -> bool:
+def knows_shares_of_contributors(table: Table) -> bool:
     """Say whether the table can tell what one of two contributors to a cell gave."""
-    return _first_of_two(table) is not None
+    return _larger_of_two_contributors(table) is not None
 
 
-def _first_of_two(table: Table) -> FloatArray | None:
+def _larger_of_two_contributors(table: Table) -> FloatArray | None:
     """Return what the larger of two contributors gave to each cell; None where nobody can tell."""
     top = getattr(table.statistics, "top", None)
     if top is not None and top.shape[1] > 0 and not table.statistics.shadow:
@@ -102,13 +104,13 @@ def _first_of_two(table: Table) -> FloatArray | None:
     return np.ones(table.n_cells) if counted else None  # who is counted is one
 
 
-def _knows_who(table: Table) -> bool:
+def _knows_who_contributed(table: Table) -> bool:
     cells = table.statistics
     return isinstance(cells, CellStatistics) and cells.contributors is not None and cells.units >= 2
 
 
 def _contributor_counts(table: Table) -> FloatArray:
-    if _knows_who(table):
+    if _knows_who_contributed(table):
         return np.asarray(table.statistics.count, np.float64)
     if table.counts is None:
         raise InputError(
@@ -118,24 +120,24 @@ def _contributor_counts(table: Table) -> FloatArray:
     return table.counts
 
 
-def _by_identity(table: Table) -> Knowledge:
+def _insiders_by_identity(table: Table) -> Knowledge:
     """Respondents and holdings, each with every cell he is among the largest of."""
     cells: CellStatistics = table.statistics
     contributors = np.asarray(cells.contributors)
     cell, column = np.nonzero(contributors >= 0)
     alone = cells.count[cell] == 1
-    who = _one_person(table, contributors[cell, column].astype(np.int64), cell, alone)
+    who = _insiders_who_are_one(table, contributors[cell, column].astype(np.int64), cell, alone)
     # his own share; a contribution to another variable says nothing about this one
     own = np.zeros(len(cell)) if cells.shadow else cells.top[cell, column]
     if cells.top_weights is not None:
         own = own * np.minimum(cells.top_weights[cell, column], 1.0)
     amount = np.where(alone, table.values[cell], own)
     if cells.top_weights is not None or cells.shadow:  # his own answer is less than the cells that he knows
-        amount = _at_least_the_parts(table, who, cell, amount)
-    return _ordered_by_person(who, cell, amount, alone)
+        amount = _amounts_insiders_add_up(table, who, cell, amount)
+    return _knowledge_ordered_by_insider(who, cell, amount, alone)
 
 
-def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: FloatArray) -> FloatArray:
+def _amounts_insiders_add_up(table: Table, who: IntArray, cell: IntArray, amount: FloatArray) -> FloatArray:
     """Return what each knows of his cells once he adds up: a total is at least the sum of the parts he knows.
 
     And a part is as large as its total where everybody knows the others to be empty.
@@ -143,7 +145,7 @@ def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: Flo
     from scipy.sparse import csr_array
 
     n = table.n_cells
-    total, relation_of, below = _sums(table)
+    total, relation_of, below = _sums_below_insiders(table)
     parts = csr_array((np.ones(len(below)), (below, relation_of)), shape=(n, len(total)))
     people, row = np.unique(who, return_inverse=True)
     key = row.astype(np.int64) * n + cell
@@ -162,7 +164,7 @@ def _at_least_the_parts(table: Table, who: IntArray, cell: IntArray, amount: Flo
     return amount
 
 
-def _sums(table: Table) -> tuple[IntArray, IntArray, IntArray]:
+def _sums_below_insiders(table: Table) -> tuple[IntArray, IntArray, IntArray]:
     """Return the cells that are at least what is known below them: the cell of each sum, and (sum, part) pairs.
 
     These are relations with one total over cells that are not negative; and of a total with a single part that is not
@@ -184,18 +186,18 @@ def _sums(table: Table) -> tuple[IntArray, IntArray, IntArray]:
     return sums, np.concatenate([row[part], again]), np.concatenate([column[part], total[row[only]]])
 
 
-def _one_person(table: Table, who: IntArray, cell: IntArray, alone: BoolArray) -> IntArray:
+def _insiders_who_are_one(table: Table, who: IntArray, cell: IntArray, alone: BoolArray) -> IntArray:
     """Give one number to those who must be one: who is alone in the turnover of a cell is alone in its exports.
 
     Indicators are added up one by one, and number their respondents each for itself.
     """
     people, person = np.unique(who, return_inverse=True)
-    lone = _lone_groups(table)[cell[alone]]
+    lone = _groups_of_lone_contributors(table)[cell[alone]]
     n = len(people)
     return groups(person[alone], n + lone, n + int(lone.max(initial=-1)) + 1)[:n][person]
 
 
-def _lone_groups(table: Table) -> IntArray:
+def _groups_of_lone_contributors(table: Table) -> IntArray:
     """Return for each cell a number; lone cells one of which is the total of the other have the same one."""
     T = table.relations.tocoo()
     lone = _contributor_counts(table) == 1
@@ -207,16 +209,16 @@ def _lone_groups(table: Table) -> IntArray:
     return groups(cell[mine], n + relation[mine], size)[:n]
 
 
-def _by_counts(table: Table) -> Knowledge:
+def _insiders_by_counts(table: Table) -> Knowledge:
     """Whoever must be there by the numbers alone: one for each lone cell, two for each cell of two.
 
     Lone cells one of which is the total of the other have the same respondent; of others nobody can tell.
     """
     count = _contributor_counts(table)
-    size, group = table.n_cells + table.n_relations, _lone_groups(table)
+    size, group = table.n_cells + table.n_relations, _groups_of_lone_contributors(table)
     alone = np.flatnonzero(count == 1)
     who, cells, amounts = [group[alone]], [alone], [table.values[alone]]
-    larger = _first_of_two(table)
+    larger = _larger_of_two_contributors(table)
     if larger is not None:
         pairs = np.flatnonzero((count == 2) & table.sensitive & np.isfinite(larger))
         first = np.minimum(larger[pairs], table.values[pairs])
@@ -226,15 +228,17 @@ def _by_counts(table: Table) -> Knowledge:
         who += [number, number[other] + 1]
         cells, amounts = [*cells, pairs, pairs[other]], [*amounts, first, second[other]]
     everybody = np.concatenate(who)
-    return _with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
+    return _insiders_with_totals(table, everybody, np.concatenate(cells), np.concatenate(amounts), everybody < size)
 
 
-def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
+def _insiders_with_totals(
+    table: Table, who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray
+) -> Knowledge:
     """Add what everybody knows of the totals over his cells: they are at least what he gave."""
     from scipy.sparse import coo_array, csr_array
 
     n = table.n_cells
-    total, relation_of, start = _sums(table)
+    total, relation_of, start = _sums_below_insiders(table)
     end = total[relation_of]
     up = csr_array(coo_array((np.ones(len(start)), (start, end)), shape=(n, n)))
     # of different amounts (turnover here, exports there) each tells about the totals over its own cells only
@@ -258,10 +262,10 @@ def _with_totals(table: Table, who: IntArray, cell: IntArray, amount: FloatArray
     who = np.concatenate([who, theirs[largest]])
     cell = np.concatenate([cell, more.coords[1][largest]])
     amount = np.concatenate([amount, gave[largest]])
-    return _ordered_by_person(who, cell, amount, np.concatenate([alone, np.zeros(len(largest), bool)]))
+    return _knowledge_ordered_by_insider(who, cell, amount, np.concatenate([alone, np.zeros(len(largest), bool)]))
 
 
-def _ordered_by_person(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
+def _knowledge_ordered_by_insider(who: IntArray, cell: IntArray, amount: FloatArray, alone: BoolArray) -> Knowledge:
     order = np.lexsort((-amount, cell, who))
     same = (np.diff(who[order]) == 0) & (np.diff(cell[order]) == 0)  # taken for one, by mistake: he has the larger part
     order = order[np.append(True, ~same)] if len(order) else order
@@ -280,7 +284,7 @@ class _Neighbours:
         return np.concatenate([T.indices[T.indptr[r] : T.indptr[r + 1]] for r in np.unique(relations)] or [cells[:0]])
 
 
-def _attacker(
+def _insider_as_attacker(
     table: Table, name: str, cell: IntArray, amount: FloatArray, alone: BoolArray, near: _Neighbours | None
 ) -> Attacker:
     """Return the attacker: what he knows, and the sensitive cells near it that he does not."""

@@ -102,7 +102,7 @@ class Template:
         PublicationError
             Where the columns are not those of a template.
         """
-        from cellguard._io.frames import encode, read_frame
+        from cellguard._io.frames import encode_column, read_frame
 
         path = Path(path)
         frame = read_frame(path)
@@ -119,38 +119,38 @@ class Template:
         ]
         if wrong or not named:
             raise PublicationError.of(wrong or [InputError(f"{path.name}: there is no column of codes.")])
-        columns = {c: encode(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
+        columns = {c: encode_column(frame[c]) for c in [*named, *(x for x in (period, indicator) if x)]}
         wrong += [
             InputError(f"{path.name}: line {row + 2}: no code in column {c!r}.")
             for c, (_, index) in columns.items()
             for row in np.flatnonzero(index < 0)[:_MOST].tolist()
         ]
-        wrong += _rows_listed_twice(path, [index for _, index in columns.values()])
+        wrong += _template_rows_listed_twice(path, [index for _, index in columns.values()])
         cells = np.column_stack([index for _, index in columns.values()])
         rows = np.sort(np.unique(cells, axis=0, return_index=True)[1])
         rows = rows[(cells[rows] >= 0).all(axis=1)]
         columns = {c: (seen, index[rows]) for c, (seen, index) in columns.items()}
-        found = {c: _total_code(columns[c][0], (totals or {}).get(c)) for c in named}
-        tables = _tables(columns, rows + 2, found, period, indicator)
+        found = {c: _total_code_of_template(columns[c][0], (totals or {}).get(c)) for c in named}
+        tables = _tables_of_template(columns, rows + 2, found, period, indicator)
         shown = {c: t for c, t in found.items() if t is not None}
         return cls(source=path.name, tables=tables, totals=shown, period=period), wrong
 
 
-def _total_code(codes: Sequence[str], given: str | None) -> str | None:
+def _total_code_of_template(codes: Sequence[str], given: str | None) -> str | None:
     return given if given in codes else total_among(codes, letter=True)
 
 
-def _rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
+def _template_rows_listed_twice(path: Path, columns: Sequence[IntArray]) -> list[CellguardError]:
     """Return rows that are listed before."""
-    from cellguard._io.frames import repeated_rows
+    from cellguard._io.frames import rows_repeated_in_columns
 
     return [
         InputError(f"{path.name}: line {again + 2}: the cell is listed before, in line {first + 2}.")
-        for first, again in repeated_rows(columns, _MOST)
+        for first, again in rows_repeated_in_columns(columns, _MOST)
     ]
 
 
-def _tables(
+def _tables_of_template(
     columns: Mapping[str, tuple[list[str], IntArray]],
     lines: IntArray,
     totals: Mapping[str, str | None],
@@ -159,7 +159,7 @@ def _tables(
 ) -> tuple[TemplateTable, ...]:
     """Find the tables: for each period and indicator the largest sets of dimensions that are not at their total."""
     named = list(totals)
-    away = np.column_stack([_is_not_total(columns[c], totals[c]) for c in named])
+    away = np.column_stack([_template_codes_below_total(columns[c], totals[c]) for c in named])
     codes = {c: np.array(listed, object)[index] for c, (listed, index) in columns.items()}
     n = len(away)
     of = [codes[c] if c else np.full(n, "", object) for c in (period, indicator)]
@@ -179,6 +179,6 @@ def _tables(
     return tuple(out)
 
 
-def _is_not_total(column: tuple[list[str], IntArray], total: str | None) -> Any:
+def _template_codes_below_total(column: tuple[list[str], IntArray], total: str | None) -> Any:
     codes, index = column
     return np.array([code != total for code in codes])[index]

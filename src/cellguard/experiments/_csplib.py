@@ -22,18 +22,18 @@ _NAMES = {
 """Names in the papers -> names of the files, where they differ."""
 
 
-def _path(instance: str) -> Path:
+def _path_in_csplib(instance: str) -> Path:
     return Path(os.environ.get("CELLGUARD_CSPLIB", "../shared/csplib")) / f"{_NAMES.get(instance, instance)}.jj.gz"
 
 
 def csplib_table(instance: str) -> Table:
     """Read a table."""
-    return Table.read(_path(instance))
+    return Table.read(_path_in_csplib(instance))
 
 
 def missing_csplib(instances: Sequence[str]) -> list[str]:
     """Return which instances have no file."""
-    return [name for name in instances if not _path(name).exists()]
+    return [name for name in instances if not _path_in_csplib(name).exists()]
 
 
 def csplib_instances(known: Sequence[str], settings: Settings) -> tuple[list[str], list[str]]:

@@ -21,10 +21,10 @@ __all__ = [
     "Settings",
     "Unit",
     "Units",
-    "by_work",
-    "published",
+    "figures_of_paper",
     "reproduce",
-    "row",
+    "results_by_experiment_unit",
+    "row_beside_paper",
 ]
 
 Figures = dict[str, Any]
@@ -93,7 +93,7 @@ class Experiment:
         return {name: _as(default, given.get(name, default), name) for name, default in self.options.items()}
 
 
-def _as(default: Any, value: Any, name: str) -> Any:
+def _option_of_experiment(default: Any, value: Any, name: str) -> Any:
     """Return a value, possibly given as text, as what its default is."""
     if not isinstance(value, str) or isinstance(default, str):
         return value
@@ -119,28 +119,28 @@ class Report:
         return asdict(self)
 
 
-def row(what: str, ours: float | None, paper: float | None, **where: Any) -> dict[str, Any]:
+def row_beside_paper(what: str, ours: float | None, paper: float | None, **where: Any) -> dict[str, Any]:
     """Return a row of a report, with the difference where both figures are there."""
     known = ours is not None and paper is not None
     return {**where, "what": what, "ours": ours, "paper": paper, "difference": ours - paper if known else None}  # type: ignore[operator]
 
 
-def by_work(done: Done, *names: str) -> dict[tuple[Any, ...], Figures]:
+def results_by_experiment_unit(done: Done, *names: str) -> dict[tuple[Any, ...], Figures]:
     """Return what was found, by some of what the units were told."""
     return {tuple(work[name] for name in names): found for work, found in done}
 
 
 @cache
-def _published() -> dict[str, list[Figures]]:
+def _figures_of_all_papers() -> dict[str, list[Figures]]:
     data: dict[str, list[Figures]] = json.loads(
         files("cellguard.experiments").joinpath("published.json").read_text("utf-8")
     )
     return data
 
 
-def published(name: str) -> list[Figures]:
+def figures_of_paper(name: str) -> list[Figures]:
     """Return the figures that a paper prints, a dict per row."""
-    return _published()[name]
+    return _figures_of_all_papers()[name]
 
 
 class _Kept:

@@ -12,7 +12,16 @@ import numpy as np
 
 from cellguard.check.attack.scenarios import attack
 from cellguard.experiments._csplib import csplib_instances, csplib_table
-from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, row
+from cellguard.experiments._framework import (
+    Done,
+    Experiment,
+    Figures,
+    Settings,
+    Unit,
+    Units,
+    results_by_experiment_unit,
+    row_beside_paper,
+)
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
 from cellguard.nouns.table import Table
@@ -45,7 +54,7 @@ _KNOWLEDGE: dict[str, dict[str, Any]] = {
 }
 
 
-def _money() -> Table:
+def _amounts_for_experiment() -> Table:
     """Return amounts with two decimals by 20 x 12 codes, 80 of them sensitive with levels of 10%."""
     rng = np.random.default_rng(1)
     dims = {"r": [f"r{i}" for i in range(20)], "c": [f"c{i}" for i in range(12)]}
@@ -55,13 +64,13 @@ def _money() -> Table:
     return table.with_(sensitive=sensitive).with_levels(0.1, 0.1)
 
 
-def _adjusted(work: Figures, kind: str) -> Adjustment:
+def _adjusted_for_experiment(work: Figures, kind: str) -> Adjustment:
     instance, norm = work["instance"], work["norm"]
-    table = _money() if instance == "money" else csplib_table(instance).with_levels(0.1, 0.1)
+    table = _amounts_for_experiment() if instance == "money" else csplib_table(instance).with_levels(0.1, 0.1)
     return adjust(table, norm=norm, weights=_WEIGHTS[norm], seed=work["seed"], **_KINDS[kind])
 
 
-def _units(choices: Mapping[str, Any]) -> Callable[[Settings], Units]:
+def _units_of_adjustment_experiment(choices: Mapping[str, Any]) -> Callable[[Settings], Units]:
     def units(settings: Settings) -> Units:
         wanted = settings.instances or ("money", *_INSTANCES)
         others = tuple(name for name in wanted if name != "money")
@@ -76,7 +85,9 @@ def _units(choices: Mapping[str, Any]) -> Callable[[Settings], Units]:
     return units
 
 
-def _shares_estimated(release: Adjustment, scenario: str, work: Figures, **knows: Any) -> dict[str, float]:
+def _shares_estimated_in_experiment(
+    release: Adjustment, scenario: str, work: Figures, **knows: Any
+) -> dict[str, float]:
     found = attack(release, scenario, replications=work["replications"], seed=work["seed"], **knows)
     exact = found.distribution["0"]
     out = {"exact_pct": exact, "within_5_pct": exact + found.distribution["(0,5]"]}
@@ -86,43 +97,48 @@ def _shares_estimated(release: Adjustment, scenario: str, work: Figures, **knows
     return out
 
 
-def _run_decimals(work: Figures) -> Figures:
+def _run_decimals_experiment(work: Figures) -> Figures:
     begin = time.process_time()
-    release = _adjusted(work, work["choice"])
+    release = _adjusted_for_experiment(work, work["choice"])
     out: Figures = {"status": str(release.status), "objective": release.objective}
     out |= {"pct_mean": release.loss()["all"]["pct_mean"], "sensitive": int(release.table.sensitive.sum())}
-    out |= {scenario: _shares_estimated(release, scenario, work) for scenario in ("decimals", "B3", "C")}
+    out |= {scenario: _shares_estimated_in_experiment(release, scenario, work) for scenario in ("decimals", "B3", "C")}
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _rows_decimals(done: Done) -> list[Figures]:
+def _rows_of_decimals_experiment(done: Done) -> list[Figures]:
     out = []
-    results = by_work(done, "instance", "norm", "choice")
+    results = results_by_experiment_unit(done, "instance", "norm", "choice")
     for (instance, norm, choice), found in results.items():
         where = {"instance": instance, "norm": norm, "made": choice}
         first = results[instance, norm, "plain"]
-        out.append(row("price", found["objective"] / first["objective"], None, **where))
-        out.append(row("pct_mean", found["pct_mean"], None, **where))
+        out.append(row_beside_paper("price", found["objective"] / first["objective"], None, **where))
+        out.append(row_beside_paper("pct_mean", found["pct_mean"], None, **where))
         out += [
-            row(f"{scenario}: {name}", figure, None, **where)
+            row_beside_paper(f"{scenario}: {name}", figure, None, **where)
             for scenario in ("decimals", "B3", "C")
             for name, figure in found[scenario].items()
         ]
     return out
 
 
-def _run_knowledge(work: Figures) -> Figures:
+def _run_knowledge_experiment(work: Figures) -> Figures:
     begin = time.process_time()
     knows = dict(_KNOWLEDGE[work["choice"]])
     if work["choice"] == "another norm":
         knows["norm"] = "l2" if work["norm"] == "l1" else "l1"
-    out: Figures = {kind: _shares_estimated(_adjusted(work, kind), "B3", work, **knows) for kind in _COMPARED}
+    out: Figures = {
+        kind: _shares_estimated_in_experiment(_adjusted_for_experiment(work, kind), "B3", work, **knows)
+        for kind in _COMPARED
+    }
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _rows_knowledge(done: Done) -> list[Figures]:
+def _rows_of_knowledge_experiment(done: Done) -> list[Figures]:
     return [
-        row(name, figure, None, made=kind, instance=work["instance"], norm=work["norm"], knows=work["choice"])
+        row_beside_paper(
+            name, figure, None, made=kind, instance=work["instance"], norm=work["norm"], knows=work["choice"]
+        )
         for work, found in done
         for kind in _COMPARED
         for name, figure in found[kind].items()
@@ -131,15 +147,15 @@ def _rows_knowledge(done: Done) -> list[Figures]:
 
 DECIMALS = Experiment(
     name="adjustment-decimals",
-    units=_units(_KINDS),
-    run=_run_decimals,
-    rows=_rows_decimals,
+    units=_units_of_adjustment_experiment(_KINDS),
+    run=_run_decimals_experiment,
+    rows=_rows_of_decimals_experiment,
     remark="Levels are 10% of the value on all tables. No paper has these figures.",
 )
 KNOWLEDGE = Experiment(
     name="adjustment-knowledge",
-    units=_units(_KNOWLEDGE),
-    run=_run_knowledge,
-    rows=_rows_knowledge,
+    units=_units_of_adjustment_experiment(_KNOWLEDGE),
+    run=_run_knowledge_experiment,
+    rows=_rows_of_knowledge_experiment,
     remark="Levels are 10% of the value. castro2012 names these intruders and leaves them open.",
 )

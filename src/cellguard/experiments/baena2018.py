@@ -16,14 +16,24 @@ from cellguard._engine.solvers.mip import Until, solve_mixed
 from cellguard.check.audit import audit
 from cellguard.data.generate import onehier
 from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, published, row
+from cellguard.experiments._framework import (
+    Done,
+    Experiment,
+    Figures,
+    Settings,
+    Unit,
+    Units,
+    figures_of_paper,
+    results_by_experiment_unit,
+    row_beside_paper,
+)
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.methods.intervals.verb import intervals, positions
 from cellguard.methods.suppress.verb import suppress
 from cellguard.nouns.table import Table
 from cellguard.nouns.weights import weights_by_value
 
-__all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4", "solve_plainly"]
+__all__ = ["MIDPOINTS", "TABLE2", "TABLES3AND4", "solve_baena2018_plainly"]
 
 _LEVELS = {"symmetric": (0.20, 0.20), "asymmetric": (0.05, 0.20)}
 _CLASSES = ("at_right_end", "right_of_midpoint", "at_midpoint", "left_of_midpoint", "at_left_end")
@@ -37,12 +47,12 @@ _FAR = 1e6
 """The "large value" that bounds the cells of (6) from above, in the unit of the values: never reached."""
 
 
-def _table(instance: str, levels: str, seed: int) -> Table:
+def _baena2018_table(instance: str, levels: str, seed: int) -> Table:
     table = onehier(seed, **_SMALL) if instance == "small" else onehier(seed, instance=int(instance))
     return table.with_levels(*_LEVELS[levels])
 
 
-def _units(*methods: str) -> Callable[[Settings], Units]:
+def _units_of_baena2018(*methods: str) -> Callable[[Settings], Units]:
     def units(settings: Settings) -> Units:
         instances = settings.instances or _INSTANCES
         if not all(instance in (*_INSTANCES, "small") for instance in instances):
@@ -60,7 +70,7 @@ def _units(*methods: str) -> Callable[[Settings], Units]:
     return units
 
 
-def solve_plainly(table: Table, *, gap: float, time_limit_s: float) -> Figures:
+def solve_baena2018_plainly(table: Table, *, gap: float, time_limit_s: float) -> Figures:
     """Solve (6) as it is printed, by HiGHS on one thread with weights 1/a: what our adjustment has to beat.
 
     Columns are z+, z-, then one y per sensitive cell. Returns status, distance and the gap in per cent.
@@ -96,13 +106,13 @@ def solve_plainly(table: Table, *, gap: float, time_limit_s: float) -> Figures:
     return {"status": str(found.status), "objective": found.objective, "gap_pct": left}
 
 
-def _run(work: Figures) -> Figures:
-    table = _table(work["instance"], work["levels"], work["seed"])
+def _run_baena2018_method(work: Figures) -> Figures:
+    table = _baena2018_table(work["instance"], work["levels"], work["seed"])
     begin = time.process_time()
     limit = work["time_limit_s"]
     release: Any
     if work["method"] == "highs":
-        return solve_plainly(table, gap=1e-3, time_limit_s=limit) | {"cpu_s": time.process_time() - begin}
+        return solve_baena2018_plainly(table, gap=1e-3, time_limit_s=limit) | {"cpu_s": time.process_time() - begin}
     if work["method"] == "csp":
         release = suppress(table, gap=1e-3, time_limit_s=limit, seed=work["seed"])
     elif work["method"] == "cta":
@@ -121,9 +131,9 @@ def _run(work: Figures) -> Figures:
     return out
 
 
-def _run_midpoints(work: Figures) -> Figures:
+def _run_midpoints_experiment(work: Figures) -> Figures:
     """Suppress, and see where the truth lies in the ranges that the audit computes of the sensitive cells."""
-    table = _table(work["instance"], work["levels"], work["seed"])
+    table = _baena2018_table(work["instance"], work["levels"], work["seed"])
     begin = time.process_time()
     release = suppress(table, gap=1e-3, time_limit_s=work["time_limit_s"], seed=work["seed"])
     out: Figures = {"status": str(release.status)}
@@ -133,40 +143,40 @@ def _run_midpoints(work: Figures) -> Figures:
     return out | {"cpu_s": time.process_time() - begin}
 
 
-def _rows2(done: Done) -> list[Figures]:
+def _table2_beside_paper(done: Done) -> list[Figures]:
     out = []
-    results = by_work(done, "instance", "levels", "method")
-    for figures, levels, method in product(_printed(), _LEVELS, ("cta", "highs", "csp")):
+    results = results_by_experiment_unit(done, "instance", "levels", "method")
+    for figures, levels, method in product(_figures_of_baena2018(), _LEVELS, ("cta", "highs", "csp")):
         found = results.get((str(figures["instance"]), levels, method))
         if found is not None:
             where = {"instance": figures["instance"], "levels": levels, "method": method}
-            out.append(row("seconds", found["cpu_s"], figures.get(f"{method}_{levels}_s"), **where))
+            out.append(row_beside_paper("seconds", found["cpu_s"], figures.get(f"{method}_{levels}_s"), **where))
             paper_gap = figures.get("csp_symmetric_gap_pct") if (method, levels) == ("csp", "symmetric") else None
-            out.append(row("gap_pct", found["gap_pct"], paper_gap, **where))
+            out.append(row_beside_paper("gap_pct", found["gap_pct"], paper_gap, **where))
     return out
 
 
-def _printed() -> list[Figures]:
-    return [*published("baena2018-tables1to3"), {"instance": "small"}]
+def _figures_of_baena2018() -> list[Figures]:
+    return [*figures_of_paper("baena2018-tables1to3"), {"instance": "small"}]
 
 
-def _rows34(done: Done) -> list[Figures]:
+def _tables3and4_beside_paper(done: Done) -> list[Figures]:
     out = []
-    results = by_work(done, "instance", "levels")
-    places = {(r["levels"], r["instance"]): r for r in published("baena2018-table4")}
-    for figures, levels in product(_printed(), _LEVELS):
+    results = results_by_experiment_unit(done, "instance", "levels")
+    places = {(r["levels"], r["instance"]): r for r in figures_of_paper("baena2018-table4")}
+    for figures, levels in product(_figures_of_baena2018(), _LEVELS):
         found = results.get((str(figures["instance"]), levels), {})
         if "cells" in found:
             where = {"instance": figures["instance"], "levels": levels}
-            out.append(row("cells_replaced", found["cells"], figures.get(f"ip_cells_{levels}"), **where))
+            out.append(row_beside_paper("cells_replaced", found["cells"], figures.get(f"ip_cells_{levels}"), **where))
             printed = places.get((levels, figures["instance"]), {})
-            out += [row(name, found["position"][name], printed.get(name), **where) for name in _CLASSES]
+            out += [row_beside_paper(name, found["position"][name], printed.get(name), **where) for name in _CLASSES]
     return out
 
 
-def _rows_midpoints(done: Done) -> list[Figures]:
+def _rows_of_midpoints_experiment(done: Done) -> list[Figures]:
     return [
-        row(name, share, None, instance=work["instance"], levels=work["levels"])
+        row_beside_paper(name, share, None, instance=work["instance"], levels=work["levels"])
         for work, found in done
         for name, share in found.get("position", {}).items()
     ]
@@ -178,21 +188,25 @@ _REMARK = (
 )
 TABLE2 = Experiment(
     name="baena2018-table2",
-    units=_units("cta", "highs", "csp"),
-    run=_run,
-    rows=_rows2,
+    units=_units_of_baena2018("cta", "highs", "csp"),
+    run=_run_baena2018_method,
+    rows=_table2_beside_paper,
     remark=_REMARK + ' Rows "highs" are the program (6) as printed, solved by HiGHS in the same run.',
 )
 TABLES3AND4 = Experiment(
     name="baena2018-tables3and4",
-    units=_units("ip"),
-    run=_run,
-    rows=_rows34,
+    units=_units_of_baena2018("ip"),
+    run=_run_baena2018_method,
+    rows=_tables3and4_beside_paper,
     options=_OPTIONS,
     remark=_REMARK + " The weights are 1/a, which fits table 4 best; the paper names them among others and does not "
     "say which it took. With symmetric levels the truth is then the midpoint of all intervals (77 to 87% are "
     "printed), with asymmetric ones of none.",
 )
 MIDPOINTS = Experiment(
-    name="baena2018-midpoints", units=_units("audit"), run=_run_midpoints, rows=_rows_midpoints, remark=_REMARK
+    name="baena2018-midpoints",
+    units=_units_of_baena2018("audit"),
+    run=_run_midpoints_experiment,
+    rows=_rows_of_midpoints_experiment,
+    remark=_REMARK,
 )

@@ -14,7 +14,17 @@ from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard.check.attack.scenarios import CLASSES, attack
 from cellguard.exceptions import InputError
 from cellguard.experiments._csplib import csplib_instances, csplib_table
-from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, by_work, published, row
+from cellguard.experiments._framework import (
+    Done,
+    Experiment,
+    Figures,
+    Settings,
+    Unit,
+    Units,
+    figures_of_paper,
+    results_by_experiment_unit,
+    row_beside_paper,
+)
 from cellguard.methods.adjust.sensitivity import sensitivity
 from cellguard.methods.adjust.verb import PLAIN, adjust
 from cellguard.nouns.release import Adjustment
@@ -23,7 +33,7 @@ from cellguard.nouns.weights import weights_by_value
 
 __all__ = ["TABLE1", "TABLES2TO9"]
 
-_INSTANCES = tuple(figures["instance"] for figures in published("castro2012-table1"))
+_INSTANCES = tuple(figures["instance"] for figures in figures_of_paper("castro2012-table1"))
 _SCENARIOS = ("B1", "B2", "B3", "C")
 """The scenarios of the paper."""
 _OPTIONS = {"level_error": 0.30, "levels_around": "guess", "level_in_c": "by norm"}
@@ -35,25 +45,27 @@ _LEVELS_IN_C = ("by norm", "lower", "upper")
 _WEIGHTS = {"l1": "inverse", "l2": "inverse_square"}
 
 
-def _protect(table: Table, norm: str) -> Adjustment:
+def _adjusted_as_castro2012(table: Table, norm: str) -> Adjustment:
     return adjust(table, norm=norm, weights=_WEIGHTS[norm], **PLAIN)
 
 
-def _units1(settings: Settings) -> Units:
+def _units_of_castro2012_table1(settings: Settings) -> Units:
     instances, skipped = csplib_instances(_INSTANCES, settings)
     work = [{"instance": name, "norm": norm} for name in instances for norm in ("l1", "l2")]
     return [Unit(key=f"{w['instance']} {w['norm']}, counted", work=w) for w in work], skipped
 
 
-def _run1(work: Figures) -> Figures:
+def _run_castro2012_table1(work: Figures) -> Figures:
     table = csplib_table(work["instance"])
     begin = time.process_time()
-    release = _protect(table, work["norm"])
+    release = _adjusted_as_castro2012(table, work["norm"])
     cpu = time.process_time() - begin
     return {
         "cpu_s": cpu,
         "status": str(release.status),
-        "mu_norm1": _counted_l1(table) if work["norm"] == "l1" else _counted_l2(table, release),
+        "mu_norm1": _l1_multipliers_of_castro2012(table)
+        if work["norm"] == "l1"
+        else _l2_multipliers_of_castro2012(table, release),
         "mu_of_bounds": sensitivity(release).norm1,
         "n": table.n_cells,
         "s": int(table.sensitive.sum()),
@@ -62,7 +74,7 @@ def _run1(work: Figures) -> Figures:
     }
 
 
-def _counted_l1(table: Table) -> float:
+def _l1_multipliers_of_castro2012(table: Table) -> float:
     """One-norm of those multipliers of the split problem (6) that fit table 1.
 
     Of ``z+ >= upl``, and of every upper bound of z+ and z-: of halves and cells that are fixed at 0 too,
@@ -82,7 +94,7 @@ def _counted_l1(table: Table) -> float:
     return float(np.maximum(found.reduced_cost, 0.0)[levels].sum() - np.minimum(found.reduced_cost, 0.0).sum())
 
 
-def _counted_l2(table: Table, release: Adjustment) -> float:
+def _l2_multipliers_of_castro2012(table: Table, release: Adjustment) -> float:
     """One-norm of the multipliers of all bounds but the levels: of known bounds, and of cells fixed at 0.
 
     Those of fixed cells are one choice of infinitely many: what the multipliers of independent relations leave.
@@ -95,21 +107,21 @@ def _counted_l2(table: Table, release: Adjustment) -> float:
     return float(at_bounds + np.abs(table.relations.T @ y)[table.fixed & ~table.sensitive].sum())
 
 
-def _rows1(done: Done) -> list[Figures]:
+def _table1_beside_paper(done: Done) -> list[Figures]:
     out = []
-    results = by_work(done, "instance", "norm")
-    for figures in published("castro2012-table1"):
+    results = results_by_experiment_unit(done, "instance", "norm")
+    for figures in figures_of_paper("castro2012-table1"):
         for norm in (norm for norm in ("l1", "l2") if (figures["instance"], norm) in results):
             found = results[figures["instance"], norm]
             where = {"instance": figures["instance"], "norm": norm}
             if norm == "l1":
-                out += [row(size, found[size], figures[size], **where) for size in ("n", "s", "m", "nz")]
-            out.append(row("mu_norm1", found["mu_norm1"], figures[f"{norm}_mu_norm1"], **where))
-            out.append(row("mu_norm1, all bounds of (4)", found["mu_of_bounds"], None, **where))
+                out += [row_beside_paper(size, found[size], figures[size], **where) for size in ("n", "s", "m", "nz")]
+            out.append(row_beside_paper("mu_norm1", found["mu_norm1"], figures[f"{norm}_mu_norm1"], **where))
+            out.append(row_beside_paper("mu_norm1, all bounds of (4)", found["mu_of_bounds"], None, **where))
     return out
 
 
-def _units(settings: Settings) -> Units:
+def _units_of_castro2012_scenarios(settings: Settings) -> Units:
     instances, skipped = csplib_instances(_INSTANCES, settings)
     if settings.options["level_in_c"] not in _LEVELS_IN_C:
         raise InputError(f"option level_in_c: {settings.options['level_in_c']!r} is none of {', '.join(_LEVELS_IN_C)}.")
@@ -129,12 +141,12 @@ _LAST: dict[tuple[str, str], Adjustment] = {}
 """The adjusted table that the next scenario will attack too."""
 
 
-def _run(work: Figures) -> Figures:
+def _run_castro2012_scenario(work: Figures) -> Figures:
     instance, norm = work["instance"], work["norm"]
     begin = time.process_time()
     if (instance, norm) not in _LAST:
         _LAST.clear()
-        _LAST[instance, norm] = _protect(csplib_table(instance), norm)
+        _LAST[instance, norm] = _adjusted_as_castro2012(csplib_table(instance), norm)
     release = _LAST[instance, norm]
     options = dict(work["options"])
     level = options.pop("level_in_c")
@@ -146,23 +158,23 @@ def _run(work: Figures) -> Figures:
     return {"cpu_s": cpu, "distribution": list(found.distribution.values()), "sensitive": len(found.cells)}
 
 
-def _rows(done: Done) -> list[Figures]:
+def _tables2to9_beside_paper(done: Done) -> list[Figures]:
     out = []
-    results = by_work(done, "scenario", "norm", "instance")
-    for figures in published("castro2012-tables2to9"):
+    results = results_by_experiment_unit(done, "scenario", "norm", "instance")
+    for figures in figures_of_paper("castro2012-tables2to9"):
         key = scenario, norm, instance = figures["scenario"], figures["norm"].lower(), figures["instance"]
         if key in results:
             where = {"table": figures["table"], "scenario": scenario, "norm": norm, "instance": instance}
             shares = zip(CLASSES, results[key]["distribution"], figures["distribution"], strict=True)
-            out += [row(name, ours, paper, **where) for name, ours, paper in shares]
+            out += [row_beside_paper(name, ours, paper, **where) for name, ours, paper in shares]
     return out
 
 
 TABLE1 = Experiment(
     name="castro2012-table1",
-    units=_units1,
-    run=_run1,
-    rows=_rows1,
+    units=_units_of_castro2012_table1,
+    run=_run_castro2012_table1,
+    rows=_table1_beside_paper,
     remark="L1: the multipliers of the split problem (6) of z+ >= upl and of all upper bounds, fixed halves and fixed "
     "cells included, without the signs; zeros cost nothing. That gives seven of the printed sums to 3%; they are the "
     "solver's choice among optimal multipliers, and too low where many zeros are fixed. L2: all bounds but the "
@@ -171,9 +183,9 @@ TABLE1 = Experiment(
 )
 TABLES2TO9 = Experiment(
     name="castro2012-tables2to9",
-    units=_units,
-    run=_run,
-    rows=_rows,
+    units=_units_of_castro2012_scenarios,
+    run=_run_castro2012_scenario,
+    rows=_tables2to9_beside_paper,
     options=_OPTIONS,
     remark="Read as follows, which fits the printed L1 tables best: guesses within beta, the largest relative "
     "deviation of a sensitive cell; levels drawn around the guess with Delta = 0.30 (0.2 is printed); all bounds soft "

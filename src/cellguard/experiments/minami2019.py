@@ -14,7 +14,16 @@ from cellguard.check.attack import CountRule, matching_attack, weighing_attack
 from cellguard.check.attack.counts import matching_grid_of
 from cellguard.data.generate import frequency
 from cellguard.exceptions import InputError
-from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
+from cellguard.experiments._framework import (
+    Done,
+    Experiment,
+    Figures,
+    Settings,
+    Unit,
+    Units,
+    figures_of_paper,
+    row_beside_paper,
+)
 from cellguard.methods.suppress.resist import SPREADS, optimal_counts, resist_matching
 from cellguard.nouns.release import Suppression
 from cellguard.nouns.table import Table
@@ -36,7 +45,7 @@ _COUNTED = 10**12
 _QUANTILES = {"least": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75, "most": 1.0}
 
 
-def _numbers_of_cells(settings: Settings) -> list[int]:
+def _sizes_of_minami2019(settings: Settings) -> list[int]:
     wanted = settings.instances or _SIZES
     for size in wanted:
         if not size.isdigit() or int(size) < 4 or round(int(size) ** 0.5) ** 2 != int(size):
@@ -46,32 +55,32 @@ def _numbers_of_cells(settings: Settings) -> list[int]:
     return [int(size) for size in wanted]
 
 
-def _square_table(cells: int, seed: int) -> Table:
+def _minami2019_table(cells: int, seed: int) -> Table:
     side = round(cells**0.5)
     return frequency(seed=seed, rows=side, columns=side)
 
 
-def _units(settings: Settings) -> Units:
+def _units_of_minami2019_tables(settings: Settings) -> Units:
     first, tables = settings.seed * 10_000, range(settings.replications or _TABLES)
-    work = [{"cells": cells, "seed": first + k} for cells in _numbers_of_cells(settings) for k in tables]
+    work = [{"cells": cells, "seed": first + k} for cells in _sizes_of_minami2019(settings) for k in tables]
     return [Unit(key=f"{w['cells']} cells, table {w['seed']}", work=w) for w in work], []
 
 
-def _run(work: Figures) -> Figures:
-    table = _square_table(work["cells"], work["seed"])
+def _run_minami2019_table(work: Figures) -> Figures:
+    table = _minami2019_table(work["cells"], work["seed"])
     leaks = optimal_counts(table, _RULE)
     if not leaks.published:
         return {"infeasible": True, "primaries": int(table.sensitive.sum())}
     return {
         "primaries": int(table.sensitive.sum()),
-        "deterministic": _attacked(leaks),
-        "at_least_one": _at_least_one(table, _attacked),
-        "order_by_data": _at_least_one(table, _attacked_by_data),
-        "resistant": _resistant(table, leaks, work["seed"]),
+        "deterministic": _attacked_as_minami2019(leaks),
+        "at_least_one": _minami2019_without_zeros(table, _attacked_as_minami2019),
+        "order_by_data": _minami2019_without_zeros(table, _attacked_with_order_by_data),
+        "resistant": _run_resistance_experiment(table, leaks, work["seed"]),
     }
 
 
-def _attacked(release: Suppression) -> Figures:
+def _attacked_as_minami2019(release: Suppression) -> Figures:
     """Attack the deterministic optimum: widths of the primaries, and what table 3 sorts by."""
     begin = time.process_time()
     attack = matching_attack(release, _RULE, limit=_LIMIT)
@@ -87,7 +96,7 @@ def _attacked(release: Suppression) -> Figures:
     }
 
 
-def _at_least_one(table: Table, attacked: Callable[[Suppression], Figures | None]) -> Figures | None:
+def _minami2019_without_zeros(table: Table, attacked: Callable[[Suppression], Figures | None]) -> Figures | None:
     """Attack the same table in the other reading: no count is zero, and everybody knows."""
     inner = ~table.fixed
     side = round(int(inner.sum()) ** 0.5)
@@ -101,7 +110,7 @@ def _at_least_one(table: Table, attacked: Callable[[Suppression], Figures | None
     return attacked(release) if release.published else None
 
 
-def _attacked_by_data(release: Suppression) -> Figures | None:
+def _attacked_with_order_by_data(release: Suppression) -> Figures | None:
     """Attack an algorithm whose order between optima is another one for every table, by plain enumeration.
 
     So it is with a solver that ends at whichever optimum it meets first. None when there are too many
@@ -133,7 +142,7 @@ def _attacked_by_data(release: Suppression) -> Figures | None:
     }
 
 
-def _resistant(table: Table, leaks: Suppression, seed: int) -> Figures:
+def _run_resistance_experiment(table: Table, leaks: Suppression, seed: int) -> Figures:
     """Suppress so that the attack is resisted, and attack that: by exclusion, and by weighing probabilities."""
     begin = time.process_time()
     release = resist_matching(table, _RULE, seed=seed + 1)
@@ -153,11 +162,11 @@ def _resistant(table: Table, leaks: Suppression, seed: int) -> Figures:
         "draws": release.details["draws"],
         "decoys": release.details["decoys"],
         "cpu_s": seconds,
-        **{name: _weighed(attacked, knows) for name, (attacked, knows) in weighing.items()},
+        **{name: _unsafe_when_weighed_in_experiment(attacked, knows) for name, (attacked, knows) in weighing.items()},
     }
 
 
-def _weighed(release: Suppression, knows: str) -> int:
+def _unsafe_when_weighed_in_experiment(release: Suppression, knows: str) -> int:
     attack = weighing_attack(release, _RULE, knows=knows, spread=SPREADS[0], draws=100, sample=_SAMPLE[knows])
     return int(attack.unsafe.sum())
 
@@ -165,7 +174,7 @@ def _weighed(release: Suppression, knows: str) -> int:
 # ---------------------------------------------------------------- ours beside the paper's
 
 
-def _rows(done: Done) -> list[Figures]:
+def _tables2to5_beside_paper(done: Done) -> list[Figures]:
     by_size: dict[int, list[Figures]] = {}
     for work, result in done:
         by_size.setdefault(work["cells"], []).append(result)
@@ -175,57 +184,63 @@ def _rows(done: Done) -> list[Figures]:
         for reading in ("deterministic", "at_least_one", "order_by_data"):
             attacked = [f[reading] for f in solved if f[reading] is not None]
             where = {"cells": cells, "suppression": reading.replace("_", " ")}
-            out += _table2(attacked, sum(f["primaries"] for f in found) / (cells * len(found)), where)
-            out += _table3(attacked, where) + _table4(attacked, where)
-        out += _defence([f for f in solved if "infeasible" not in f["resistant"]], cells)
-        out.append(row("tables without any safe pattern", len(found) - len(solved), None, cells=cells))
+            out += _table2_beside_paper(attacked, sum(f["primaries"] for f in found) / (cells * len(found)), where)
+            out += _table3_beside_paper(attacked, where) + _table4_beside_paper(attacked, where)
+        out += _rows_of_resistance_experiment([f for f in solved if "infeasible" not in f["resistant"]], cells)
+        out.append(row_beside_paper("tables without any safe pattern", len(found) - len(solved), None, cells=cells))
     return out
 
 
-def _figures(name: str, cells: int) -> list[Figures]:
-    return [figures for figures in published(name) if figures["cells"] == cells]
+def _figures_of_minami2019(name: str, cells: int) -> list[Figures]:
+    return [figures for figures in figures_of_paper(name) if figures["cells"] == cells]
 
 
-def _share(part: float, whole: float) -> float | None:
+def _share_in_experiment(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _unsafe(attacked: list[Figures]) -> tuple[int, int]:
+def _unsafe_in_experiment(attacked: list[Figures]) -> tuple[int, int]:
     widths = [w for f in attacked for w in f["widths"]]
     return sum(w < _RULE.width for w in widths), len(widths)
 
 
-def _table2(attacked: list[Figures], primaries: float, where: Figures) -> list[Figures]:
-    figures = next(iter(_figures("minami2019-tables2and5", where["cells"])), {})
-    unsafe, total = _unsafe(attacked)
+def _table2_beside_paper(attacked: list[Figures], primaries: float, where: Figures) -> list[Figures]:
+    figures = next(iter(_figures_of_minami2019("minami2019-tables2and5", where["cells"])), {})
+    unsafe, total = _unsafe_in_experiment(attacked)
     printed = figures.get("primaries")
-    seconds = _share(sum(f["cpu_s"] for f in attacked), len(attacked))
+    seconds = _share_in_experiment(sum(f["cpu_s"] for f in attacked), len(attacked))
     return [
-        row("share of primaries", primaries, printed and printed / (50 * where["cells"]), **where),
-        row("unsafe share", _share(unsafe, total), figures.get("unsafe_ratio"), **where),
-        row("cpu_s per table", seconds, figures.get("latency_s"), **where),
-        row("not finished", sum(not f["exact"] for f in attacked), None, **where),
+        row_beside_paper("share of primaries", primaries, printed and printed / (50 * where["cells"]), **where),
+        row_beside_paper("unsafe share", _share_in_experiment(unsafe, total), figures.get("unsafe_ratio"), **where),
+        row_beside_paper("cpu_s per table", seconds, figures.get("latency_s"), **where),
+        row_beside_paper("not finished", sum(not f["exact"] for f in attacked), None, **where),
     ]
 
 
-def _table3(attacked: list[Figures], where: Figures) -> list[Figures]:
-    printed = {f["null_space_dim"]: f["unsafe_ratio"] for f in _figures("minami2019-table3", where["cells"])}
+def _table3_beside_paper(attacked: list[Figures], where: Figures) -> list[Figures]:
+    printed = {
+        f["null_space_dim"]: f["unsafe_ratio"] for f in _figures_of_minami2019("minami2019-table3", where["cells"])
+    }
     out = []
     for dim in sorted({f["null_space_dim"] for f in attacked} | set(printed)):
-        unsafe, total = _unsafe([f for f in attacked if f["null_space_dim"] == dim])
+        unsafe, total = _unsafe_in_experiment([f for f in attacked if f["null_space_dim"] == dim])
         if total:
-            out.append(row(f"unsafe share, null space of dimension {dim}", unsafe / total, printed.get(dim), **where))
+            out.append(
+                row_beside_paper(
+                    f"unsafe share, null space of dimension {dim}", unsafe / total, printed.get(dim), **where
+                )
+            )
     return out
 
 
-def _table4(attacked: list[Figures], where: Figures) -> list[Figures]:
-    figures = next(iter(_figures("minami2019-table4", where["cells"])), {})
+def _table4_beside_paper(attacked: list[Figures], where: Figures) -> list[Figures]:
+    figures = next(iter(_figures_of_minami2019("minami2019-table4", where["cells"])), {})
     printed = [float(figures[f"width_{w}"]) for w in range(_RULE.width)] if figures else []
     widths = [w for f in attacked for w in f["widths"] if w < _RULE.width]
     return [
-        row(
+        row_beside_paper(
             f"share of the unsafe of width {w}",
-            _share(widths.count(w), len(widths)),
+            _share_in_experiment(widths.count(w), len(widths)),
             printed[w] / sum(printed) if printed else None,
             **where,
         )
@@ -233,7 +248,7 @@ def _table4(attacked: list[Figures], where: Figures) -> list[Figures]:
     ]
 
 
-def _defence(found: list[Figures], cells: int) -> list[Figures]:
+def _rows_of_resistance_experiment(found: list[Figures], cells: int) -> list[Figures]:
     """The suppression that resists: nothing to compare with; what it costs and what it leaves."""
     where = {"cells": cells, "suppression": "resistant"}
     resistant = [f["resistant"] for f in found]
@@ -243,32 +258,32 @@ def _defence(found: list[Figures], cells: int) -> list[Figures]:
         return float(sum(r[name] for r in resistant))
 
     def unsafe(name: str, attacker: str, suppression: str = "resistant") -> Figures:
-        found = _share(total(name), primaries)
-        return row("unsafe share", found, None, cells=cells, suppression=suppression, attacker=attacker)
+        found = _share_in_experiment(total(name), primaries)
+        return row_beside_paper("unsafe share", found, None, cells=cells, suppression=suppression, attacker=attacker)
 
-    more = _share(total("suppressed"), total("optimum"))
+    more = _share_in_experiment(total("suppressed"), total("optimum"))
     return [
         unsafe("unsafe", "excludes the impossible"),
         unsafe("weighing", "weighs probabilities"),
         unsafe("weighing_ignorant", "weighs, not knowing how"),
         unsafe("weighing_deterministic", "weighs survivors", "deterministic"),
-        row("price: more cells suppressed", None if more is None else more - 1.0, None, **where),
-        row("draws per table", _share(total("draws"), len(found)), None, **where),
-        row("cpu_s per table", _share(total("cpu_s"), len(found)), None, **where),
-        row("tables with decoys", sum(r["decoys"] > 0 for r in resistant), None, **where),
+        row_beside_paper("price: more cells suppressed", None if more is None else more - 1.0, None, **where),
+        row_beside_paper("draws per table", _share_in_experiment(total("draws"), len(found)), None, **where),
+        row_beside_paper("cpu_s per table", _share_in_experiment(total("cpu_s"), len(found)), None, **where),
+        row_beside_paper("tables with decoys", sum(r["decoys"] > 0 for r in resistant), None, **where),
     ]
 
 
 # ---------------------------------------------------------------- figure 7
 
 
-def _units7(settings: Settings) -> Units:
+def _units_of_minami2019_figure7(settings: Settings) -> Units:
     n = settings.replications or _TABLES
-    work = [{"cells": cells, "seed": settings.seed * 10_000, "tables": n} for cells in _numbers_of_cells(settings)]
+    work = [{"cells": cells, "seed": settings.seed * 10_000, "tables": n} for cells in _sizes_of_minami2019(settings)]
     return [Unit(key=f"{w['cells']} cells, {n} tables from {w['seed']}", work=w) for w in work], []
 
 
-def _run7(work: Figures) -> Figures:
+def _run_minami2019_figure7(work: Figures) -> Figures:
     begin = time.process_time()
     found: dict[str, list[int]] = {}
     for k in range(work["tables"]):
@@ -281,9 +296,11 @@ def _run7(work: Figures) -> Figures:
     return {"cells": work["cells"], "candidates": found, "cpu_s": time.process_time() - begin}
 
 
-def _rows7(done: Done) -> list[Figures]:
+def _figure7_beside_paper(done: Done) -> list[Figures]:
     return [
-        row(name, float(np.quantile(counts, share)), None, cells=work["cells"], dimension=dimension, tables=len(counts))
+        row_beside_paper(
+            name, float(np.quantile(counts, share)), None, cells=work["cells"], dimension=dimension, tables=len(counts)
+        )
         for work, result in done
         for dimension, counts in sorted((int(d), counts) for d, counts in result["candidates"].items())
         for name, share in _QUANTILES.items()
@@ -292,16 +309,16 @@ def _rows7(done: Done) -> list[Figures]:
 
 FIGURE7 = Experiment(
     name="minami2019-figure7",
-    units=_units7,
-    run=_run7,
-    rows=_rows7,
+    units=_units_of_minami2019_figure7,
+    run=_run_minami2019_figure7,
+    rows=_figure7_beside_paper,
     remark="The paper draws boxes and prints no numbers. Tables are generated as for tables 2 to 5.",
 )
 TABLES2TO5 = Experiment(
     name="minami2019-tables2to5",
-    units=_units,
-    run=_run,
-    rows=_rows,
+    units=_units_of_minami2019_tables,
+    run=_run_minami2019_table,
+    rows=_tables2to5_beside_paper,
     remark="The paper does not print its tables, its treatment of negative draws or its order between optima. Counts "
     "are |N(15, 10)| rounded, zeros sensitive, the order fixed ('deterministic'): that fits the printed shares of "
     "primaries and of unsafe ones. Table 4 peaks at width 3 and hardly has a 4, though [0, 4] is what 'sensitive' "

@@ -11,7 +11,16 @@ from scipy.sparse import csr_array
 
 from cellguard.data import examples
 from cellguard.data.generate import census, geography
-from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
+from cellguard.experiments._framework import (
+    Done,
+    Experiment,
+    Figures,
+    Settings,
+    Unit,
+    Units,
+    figures_of_paper,
+    row_beside_paper,
+)
 from cellguard.methods.perturb.verb import perturb
 from cellguard.methods.round.unbiased import tossed
 from cellguard.methods.round.verb import round as round_table
@@ -32,7 +41,7 @@ _SIZES: dict[str, tuple[int | None, int | None, float | None]] = {
 _SMALL = {"wards": 60, "authorities": 12, "counties": 5, "regions": 3, "countries": 2}
 
 
-def _units_of(instances: tuple[str, ...], known: Collection[str]) -> Callable[[Settings], Units]:
+def _units_of_salazar2004(instances: tuple[str, ...], known: Collection[str]) -> Callable[[Settings], Units]:
     """Return how an experiment is divided that has a unit for each instance."""
 
     def units(settings: Settings) -> Units:
@@ -47,7 +56,7 @@ def _units_of(instances: tuple[str, ...], known: Collection[str]) -> Callable[[S
 # ---------------------------------------------------------------- table 1
 
 
-def _units1(settings: Settings) -> Units:
+def _units_of_salazar2004_table1(settings: Settings) -> Units:
     limit, out = settings.time_limit_s, []
     seeds = [settings.seed + k for k in range(settings.replications or 1)]
     for size, objective, seed in product(settings.chosen(("census",), _PART), ("distance", "unbiased"), seeds):
@@ -56,7 +65,7 @@ def _units1(settings: Settings) -> Units:
     return out, []
 
 
-def _run1(work: Figures) -> Figures:
+def _run_salazar2004_table1(work: Figures) -> Figures:
     table = census(work["seed"], **_PART[work["size"]])
     begin = time.process_time()
     release = round_table(
@@ -77,23 +86,23 @@ def _run1(work: Figures) -> Figures:
     return out
 
 
-def _rows1(done: Done) -> list[Figures]:
+def _table1_beside_paper(done: Done) -> list[Figures]:
     out = []
     for objective, column in (("distance", "plain_objective_up"), ("unbiased", "unbiased_objective_up")):
         found = [r for work, r in done if work["objective"] == objective and "n" in r]
         n, up = (np.sum([r[name] for r in found] or [[0] * 21], axis=0) for name in ("n", "up"))
-        for figures in published("salazar2004-table1"):
+        for figures in figures_of_paper("salazar2004-table1"):
             value = figures["value"]
             share = float(up[value] / n[value]) if n[value] else None
             where = {"objective": objective, "value": value, "expected": figures["expected_up"]}
-            where |= {"occurrences": int(n[value]), "plus_minus": _plus_minus(share, n[value])}
+            where |= {"occurrences": int(n[value]), "plus_minus": _plus_minus_in_experiment(share, n[value])}
             where |= {"paper_occurrences": figures["occurrences"]}
-            where["paper_plus_minus"] = _plus_minus(figures[column], figures["occurrences"])
-            out.append(row("share_up", share, figures[column], **where))
+            where["paper_plus_minus"] = _plus_minus_in_experiment(figures[column], figures["occurrences"])
+            out.append(row_beside_paper("share_up", share, figures[column], **where))
     return out
 
 
-def _plus_minus(share: float | None, occurrences: float) -> float | None:
+def _plus_minus_in_experiment(share: float | None, occurrences: float) -> float | None:
     """Return half the 95% interval of a share of so many cells, as if each were rounded by itself."""
     return None if share is None or not occurrences else 1.96 * float(np.sqrt(share * (1 - share) / occurrences))
 
@@ -101,13 +110,13 @@ def _plus_minus(share: float | None, occurrences: float) -> float | None:
 # ---------------------------------------------------------------- section 5
 
 
-def _units5(settings: Settings) -> Units:
+def _units_of_salazar2004_section5(settings: Settings) -> Units:
     kinds = settings.chosen(("geography", "census"), _SIZES)
     work = [{"kind": k, "seed": settings.seed, "time_limit_s": 5 * settings.time_limit_s} for k in kinds]
     return [Unit(key=f"{w['kind']} {w['seed']} {w['time_limit_s']:g}", work=w) for w in work], []
 
 
-def _run5(work: Figures) -> Figures:
+def _run_salazar2004_section5(work: Figures) -> Figures:
     seed = work["seed"]
     table = census(seed) if work["kind"] == "census" else geography(seed, **(_SMALL if work["kind"] == "small" else {}))
     begin = time.process_time()
@@ -122,32 +131,32 @@ def _run5(work: Figures) -> Figures:
     }
 
 
-def _rows5(done: Done) -> list[Figures]:
+def _section5_beside_paper(done: Done) -> list[Figures]:
     out = []
     for work, found in done:
         kind = work["kind"]
         cells, relations, seconds = _SIZES[kind]
         where = {"instance": kind, "status": found["status"]}
-        out.append(row("cells", found["cells"], cells, **where))
-        out.append(row("relations", found["relations"], relations, **where))
-        out.append(row("seconds", found["cpu_s"], seconds, **where))
-        out.append(row("gap_pct", found["gap_pct"], 0.0 if kind == "geography" else None, **where))
+        out.append(row_beside_paper("cells", found["cells"], cells, **where))
+        out.append(row_beside_paper("relations", found["relations"], relations, **where))
+        out.append(row_beside_paper("seconds", found["cpu_s"], seconds, **where))
+        out.append(row_beside_paper("gap_pct", found["gap_pct"], 0.0 if kind == "geography" else None, **where))
     return out
 
 
 TABLE1 = Experiment(
     name="salazar2004-table1",
-    units=_units1,
-    run=_run1,
-    rows=_rows1,
+    units=_units_of_salazar2004_table1,
+    run=_run_salazar2004_table1,
+    rows=_table1_beside_paper,
     remark="The paper's Scottish table is not published; ours is a generated census whose counts are distributed "
     "like the second column of its table 1.",
 )
 SECTION5 = Experiment(
     name="salazar2004-section5",
-    units=_units5,
-    run=_run5,
-    rows=_rows5,
+    units=_units_of_salazar2004_section5,
+    run=_run_salazar2004_section5,
+    rows=_section5_beside_paper,
     remark="Generated tables of the same sizes. The paper took 21 s for the first on a computer of 2004, and did not "
     "finish the second, with all its relations, in two days.",
 )
@@ -163,7 +172,7 @@ _GEOGRAPHIES = {
 _DRAWS = ("nearest", "relaxation")
 
 
-def _table_to_perturb(instance: str, seed: int) -> Table:
+def _salazar2004_table_to_perturb(instance: str, seed: int) -> Table:
     if instance in _GEOGRAPHIES:
         return geography(seed, **_GEOGRAPHIES[instance])
     if instance == "figure5":
@@ -172,8 +181,8 @@ def _table_to_perturb(instance: str, seed: int) -> Table:
     return table.with_(lower=0.1 * table.lower, upper=table.upper / 6)  # 1 and 2: what a base of 5 can meet
 
 
-def _run_perturbation(work: Figures) -> Figures:
-    table = _table_to_perturb(work["instance"], work["seed"])
+def _run_perturbation_experiment(work: Figures) -> Figures:
+    table = _salazar2004_table_to_perturb(work["instance"], work["seed"])
     table = table.with_(weights=np.ones(table.n_cells))
     begin = time.process_time()
     rounding = round_table(table, _BASE, time_limit_s=work["time_limit_s"], gap=1e-6, seed=work["seed"])
@@ -193,22 +202,22 @@ def _run_perturbation(work: Figures) -> Figures:
     return out
 
 
-def _rows_perturbation(done: Done) -> list[Figures]:
+def _rows_of_perturbation_experiment(done: Done) -> list[Figures]:
     out = []
     for work, found in done:
         where = {"instance": work["instance"], "cells": found["cells"]}
-        out.append(row("distance", found["rounding"], None, method="rounding", **where))
-        out.append(row("cpu_s", found["rounding_s"], None, method="rounding", **where))
+        out.append(row_beside_paper("distance", found["rounding"], None, method="rounding", **where))
+        out.append(row_beside_paper("cpu_s", found["rounding_s"], None, method="rounding", **where))
         for draw in _DRAWS:
-            out += [row(name, figure, None, method=draw, **where) for name, figure in found[draw].items()]
+            out += [row_beside_paper(name, figure, None, method=draw, **where) for name, figure in found[draw].items()]
     return out
 
 
 PERTURBATION = Experiment(
     name="salazar2004-perturbation",
-    units=_units_of(("figure1", "figure5", "geography"), ("figure1", "figure5", "geography", "small")),
-    run=_run_perturbation,
-    rows=_rows_perturbation,
+    units=_units_of_salazar2004(("figure1", "figure5", "geography"), ("figure1", "figure5", "geography", "small")),
+    run=_run_perturbation_experiment,
+    rows=_rows_of_perturbation_experiment,
     remark="The paper's tables are confidential; it found the same pattern by both methods on all of them. 'objective' "
     "of the relaxation is to be compared with the distance of rounding: it is never larger.",
 )
@@ -217,7 +226,7 @@ PERTURBATION = Experiment(
 # ---------------------------------------------------------------- area by area
 
 
-def _area_tables(table: Table) -> list[Table]:
+def _salazar2004_area_tables(table: Table) -> list[Table]:
     """Return one table per area, without the relations between areas."""
     areas = table.coordinates[:, 0]
     T = table.relations
@@ -235,9 +244,9 @@ def _area_tables(table: Table) -> list[Table]:
     return out
 
 
-def _run_areas(work: Figures) -> Figures:
+def _run_areas_experiment(work: Figures) -> Figures:
     table = census(work["seed"], **_WHOLE[work["instance"]])
-    parts = _area_tables(table)
+    parts = _salazar2004_area_tables(table)
     begin, limit = time.process_time(), 5 * work["time_limit_s"]
     solved, distance = 0, 0.0
     for part in parts:
@@ -265,9 +274,9 @@ _FIGURES_OF_AREAS = {
 """What a row is called -> which figure it is, and what the paper has for the whole census."""
 
 
-def _rows_areas(done: Done) -> list[Figures]:
+def _areas_beside_paper(done: Done) -> list[Figures]:
     return [
-        row(what, found[name], paper if work["instance"] == "census" else None, instance=work["instance"])
+        row_beside_paper(what, found[name], paper if work["instance"] == "census" else None, instance=work["instance"])
         for work, found in done
         for what, (name, paper) in _FIGURES_OF_AREAS.items()
     ]
@@ -275,9 +284,9 @@ def _rows_areas(done: Done) -> list[Figures]:
 
 AREAS = Experiment(
     name="salazar2004-areas",
-    units=_units_of(("census",), _WHOLE),
-    run=_run_areas,
-    rows=_rows_areas,
+    units=_units_of_salazar2004(("census",), _WHOLE),
+    run=_run_areas_experiment,
+    rows=_areas_beside_paper,
     remark="A generated census of the same size; the paper's seconds are of 2004. The wards' tables, added up, give "
     "tables of the districts and the country that are consistent with them, but farther than a base from the truth.",
 )
@@ -286,7 +295,7 @@ AREAS = Experiment(
 # ---------------------------------------------------------------- what section 6 names and discards
 
 
-def _run_unbiased(work: Figures) -> Figures:
+def _run_unbiased_experiment(work: Figures) -> Figures:
     table = census(work["seed"], **_PART[work["instance"]])
     a = table.values
     rounded = {"phi(a) alone": tossed(a, np.full(len(a), _BASE), work["seed"])}
@@ -310,9 +319,9 @@ def _run_unbiased(work: Figures) -> Figures:
     return out
 
 
-def _rows_unbiased(done: Done) -> list[Figures]:
+def _rows_of_unbiased_experiment(done: Done) -> list[Figures]:
     return [
-        row(what, figure, None, instance=work["instance"], rounded=name)
+        row_beside_paper(what, figure, None, instance=work["instance"], rounded=name)
         for work, found in done
         for name, figures in found.items() if isinstance(figures, dict)
         for what, figure in figures.items()
@@ -321,9 +330,9 @@ def _rows_unbiased(done: Done) -> list[Figures]:
 
 UNBIASED = Experiment(
     name="salazar2004-unbiased",
-    units=_units_of(("census",), _PART),
-    run=_run_unbiased,
-    rows=_rows_unbiased,
+    units=_units_of_salazar2004(("census",), _PART),
+    run=_run_unbiased_experiment,
+    rows=_rows_of_unbiased_experiment,
     remark="Section 6 names phi(a) and the rounding closest to it, and finds the latter worse than xi(a); it prints "
     "no figures.",
 )

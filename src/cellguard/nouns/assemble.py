@@ -138,7 +138,7 @@ def table_from_frame(
     frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: FrameReading, **description: Any
 ) -> Table:
     """Make a table from a frame with one row per cell (see :meth:`Table.from_frame`)."""
-    from cellguard._io.frames import columns_of, library_of
+    from cellguard._io.frames import columns_of_frame, library_of_frame
 
     missing, repair = reading.missing, reading.repair
     _check_option_of_assembly("missing", missing, ("zero", "error", "unpublished"))
@@ -198,7 +198,7 @@ def _hierarchies_of_columns(
     given: Mapping[str, Any], dims: Mapping[str, Any], reading: FrameReading
 ) -> tuple[dict[str, Hierarchy], Coordinates]:
     """Return the hierarchy of each dimension and the code indices of each row."""
-    from cellguard._io.frames import encode
+    from cellguard._io.frames import encode_column
 
     if not dims:
         raise InputError("no dimensions are named.", hint="dims={'region': hierarchy, 'sex': None}")
@@ -227,7 +227,7 @@ def _total_of_flat_hierarchy(
     given: Mapping[str, Any], columns: Mapping[str, tuple[list[str], IntArray]], name: str, reading: FrameReading
 ) -> str:
     """Return the code of the total of a dimension whose codes simply add up."""
-    from cellguard._io.frames import numbers
+    from cellguard._io.frames import column_as_numbers
 
     codes, declared = columns[name][0], reading.total
     word = total_among(codes, letter=True)
@@ -254,7 +254,7 @@ class _FrameReader:
 
     def numbers(self, name: str, default: float | FloatArray) -> FloatArray:
         """Return a column of numbers; cells without one have the default."""
-        from cellguard._io.frames import numbers
+        from cellguard._io.frames import column_as_numbers
 
         column = numbers(_column_to_assemble(self.given, name), name)
         out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
@@ -328,7 +328,7 @@ class _FrameReader:
         return np.asarray(contributors == 0)
 
     def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
-        from cellguard._io.frames import encode
+        from cellguard._io.frames import encode_column
 
         words, index = encode(_column_to_assemble(self.given, name))
         known = [word.strip().lower() for word in words]

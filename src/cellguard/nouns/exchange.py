@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cellguard._io.files import write_lines
-from cellguard._io.frames import beside, written
+from cellguard._io.frames import column_as_csv_texts, columns_beside_codes
 from cellguard._types import FloatArray, IntArray
 from cellguard.nouns.figures import decimals_of_figures
 from cellguard.nouns.grid import empty_cells_of_table
@@ -107,7 +107,7 @@ def sdmx_columns_of_release(
         cells = view.cells
         about = {"OBS_VALUE": shown[cells], "OBS_STATUS": status[cells], "CONF_STATUS": conf[cells].tolist()}
         flow = {"DATAFLOW": [dataflow] * len(cells)}
-        out[title] = beside(flow | view.codes(), about)
+        out[title] = columns_beside_codes(flow | view.codes(), about)
     return out
 
 

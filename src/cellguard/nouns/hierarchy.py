@@ -153,7 +153,7 @@ class Hierarchy:
         A code without a parent (null or empty) is the total when there is only one; several stand
         below `total` ("Total" unless given). A total that no row lists as a code is found as well.
         """
-        from cellguard._io.frames import columns_of, texts
+        from cellguard._io.frames import column_as_texts, columns_of_frame
 
         columns = columns_of(frame)
         raise_if_missing("column", (code, parent, *([label] if label else [])), columns)
@@ -181,10 +181,10 @@ class Hierarchy:
         >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
-        from cellguard._io.frames import columns_of, texts
+        from cellguard._io.frames import column_as_texts, columns_of_frame
         from cellguard._io.nested import pairs_of_levels
 
-        columns = columns_of(frame)
+        columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
         raise_if_missing("column", names, columns)
         pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
@@ -206,9 +206,9 @@ class Hierarchy:
         ... ''').codes
         ('Total', 'North', 'N1', 'N2', 'South')
         """
-        from cellguard._io.outline import parse_indented
+        from cellguard._io.outline import parse_indented_outline
 
-        return cls._outlined(parse_indented(text), total)
+        return cls._outlined(parse_indented_outline(text), total)
 
     @classmethod
     def from_hrc(cls, path: str | Path, *, lead: str = "@", total: str = "Total") -> Hierarchy:
@@ -266,9 +266,9 @@ class Hierarchy:
                     hint="columns `code` and `parent` are needed, or one for each level, the coarsest first.",
                 )
             return cls.from_levels(columns, levels, total=total)
-        from cellguard._io.outline import parse_indented, read_text
+        from cellguard._io.outline import parse_indented_outline, read_text
 
-        return cls._outlined(parse_indented(read_text(path), path), total)
+        return cls._outlined(parse_indented_outline(read_text(path), path), total)
 
     @classmethod
     def of(cls, given: Any, *, codes: Iterable[str] = (), total: str | None = None) -> Hierarchy:

@@ -147,9 +147,9 @@ class Release:
 
     def public_columns(self, *, mark_primary: bool = False) -> dict[str, Any]:
         """Return what files hold: codes, then what is published; a column called like a dimension gives way."""
-        from cellguard._io.frames import beside
+        from cellguard._io.frames import columns_beside_codes
 
-        return beside(self.table.cell_codes(), self.columns(mark_primary=mark_primary))
+        return columns_beside_codes(self.table.cell_codes(), self.columns(mark_primary=mark_primary))
 
     def loss(self) -> dict[str, dict[str, float]]:
         """Return the information loss in the measures of castro2004 table 3.
@@ -304,9 +304,9 @@ class Release:
 
 def warning_column_of_release(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the column that says in every row that the release is not safe, under a name that is free."""
-    from cellguard._io.frames import free_name
+    from cellguard._io.frames import free_column_name
 
-    name = free_name("warning", {name.lower() for name in columns})
+    name = free_column_name("warning", {name.lower() for name in columns})
     return {name: [UNSAFE] * len(next(iter(columns.values())))}
 
 

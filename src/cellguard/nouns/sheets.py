@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cellguard._io.frames import beside
+from cellguard._io.frames import columns_beside_codes
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:

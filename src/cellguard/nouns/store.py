@@ -69,10 +69,10 @@ def _stored_contributions(table: Table) -> dict[str, Any]:
 
 def _columns_to_store(table: Table) -> dict[str, str]:
     """Return the column of each field; one that is called like a dimension gives way."""
-    from cellguard._io.frames import free_name
+    from cellguard._io.frames import free_column_name
 
     taken = {name.lower() for name in table.dimensions}
-    return {field: free_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
+    return {field: free_column_name(usual, taken) for field, usual in {"values": "value", **_COLUMNS}.items()}
 
 
 def _is_stored_with_description(path: str | Path) -> bool:
@@ -264,9 +264,9 @@ def _stored_hierarchy(entry: DimensionEntry, about: Path, column: Any) -> Hierar
         return Hierarchy.flat(entry.codes[1:], total=entry.codes[0]) if entry.codes else Hierarchy.flat([])
     if entry.codes is not None or entry.outline is not None or entry.file is not None:
         return _hierarchy_of_entry(entry, about.parent)
-    from cellguard._io.frames import encode
+    from cellguard._io.frames import encode_column
 
-    listed = [] if column is None else encode(column)[0]
+    listed = [] if column is None else encode_column(column)[0]
     total = entry.total or "Total"
     if total not in listed and entry.digits is None and (entry.total is None or total_among(listed, letter=True)):
         return None
@@ -294,7 +294,7 @@ def _read_stored_relations(about: Path, description: Description, n: int) -> tup
     """Return the relations of the file that the description names, if any."""
     from scipy.sparse import csr_array
 
-    from cellguard._io.frames import numbers, read_frame
+    from cellguard._io.frames import column_as_numbers, read_frame
 
     if description.relations is None:
         return None
@@ -303,7 +303,7 @@ def _read_stored_relations(about: Path, description: Description, n: int) -> tup
     absent = sorted({"relation", "cell", "coefficient"} - set(given))
     if absent:
         raise FormatError.at(file, 1, f"there is no column {absent[0]!r}.")
-    row, cell, coefficient = (numbers(given[name], name) for name in ("relation", "cell", "coefficient"))
+    row, cell, coefficient = (column_as_numbers(given[name], name) for name in ("relation", "cell", "coefficient"))
     m = description.n_relations
     for index, size, what in ((row, m, "relation"), (cell, n, "cell")):
         if not ((index >= 0) & (index < size) & (index == np.floor(index))).all():
@@ -321,11 +321,11 @@ def _read_stored_relations(about: Path, description: Description, n: int) -> tup
 
 def _stored_cells_by_number(path: Path, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Hierarchy]]:
     """Return the columns of a table of raw equations as those of one dimension, the numbers of the cells."""
-    from cellguard._io.frames import numbers
+    from cellguard._io.frames import column_as_numbers
 
     if "cell" not in given:
         raise FormatError.at(path, 1, "there is neither a dimension in the description nor a column 'cell'.")
-    index = numbers(given["cell"], "cell")
+    index = column_as_numbers(given["cell"], "cell")
     if not np.array_equal(index, np.arange(len(index))):
         raise FormatError.at(path, None, "cells are numbered from 0 without gaps.")
     codes = [str(i) for i in range(len(index))]

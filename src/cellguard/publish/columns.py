@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cellguard._engine.numbers.multiples import decimals
-from cellguard._io.frames import encode, read_frame
+from cellguard._io.frames import encode_column, read_frame
 from cellguard._types import IntArray
 from cellguard.exceptions import InputError
 
@@ -77,7 +77,7 @@ def _column_to_guess(name: str, column: Any) -> Column:
     zeros = _guessed_by_some_entry(column, "^0[0-9]+$") and _guessed_by_every_entry(column, "^[0-9]+$")
     numeric = number is not None and len(column) > column.null_count and not zeros
     whole = number is not None and bool(pc.all(pc.equal(number, pc.round(number))).as_py())
-    codes, index = encode(column)
+    codes, index = encode_column(column)
     filled = len(column) - column.null_count
     return Column(
         name=name,

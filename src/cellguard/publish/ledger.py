@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cellguard._io.files import read_bytes
-from cellguard._io.lock import wait_for
+from cellguard._io.lock import wait_for_lock
 from cellguard.exceptions import InputError
 
 __all__ = ["FILE", "add_to_ledger", "ledger_entries"]
@@ -41,7 +41,7 @@ def add_to_ledger(folder: Path, what: str, facts: Mapping[str, Any]) -> None:
         raise InputError(f"{FILE}: is a symbolic link.", hint="remove it.")
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        wait_for(handle)  # two jobs of a folder may end at once
+        wait_for_lock(handle)  # two jobs of a folder may end at once
         lines = _ledger_lines(path)
         line = {
             "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.frames import encode
+from cellguard._io.frames import encode_column
 from cellguard.data.template import is_period
 from cellguard.exceptions import CellguardError, InputError, UnknownCodeError, did_you_mean
 from cellguard.nouns.hierarchy import Hierarchy
@@ -49,7 +49,7 @@ def error_of_empty_population(path: Path, entry: TableSection, name: str, given:
     named = {entry.columns.get(d, d): code for d, code in entry.where.items() if d not in entry.dimensions}
     asked = {column: code for column, code in named.items() if column in given}
     for column, code in asked.items():
-        seen = encode(given[column])[0]
+        seen = encode_column(given[column])[0]
         if code not in seen:
             text = f"{path.name}: table {name!r}: where: no row has {code!r} in column {column!r}."
             return UnknownCodeError(text, hint=_nearest_population_code(code, seen))

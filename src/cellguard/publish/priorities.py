@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cellguard._io.frames import encode, numbers, read_frame
+from cellguard._io.frames import column_as_numbers, encode_column, read_frame
 from cellguard._types import BoolArray
 from cellguard.exceptions import (
     CellguardError,
@@ -108,12 +108,12 @@ def _published_before(table: Table, entry: PrioritySection, spelt: Spelling, pat
     names = [d for d in table.dimensions if d in frame]
     if not names:
         raise InputError(f"{path.name}: line 1: no column is a dimension.", hint=f"they are {table.dimensions}.")
-    values = numbers(frame[entry.value], entry.value)
+    values = column_as_numbers(frame[entry.value], entry.value)
     shown = np.flatnonzero(~np.isnan(values))
     cells = np.zeros((len(shown), len(table.dimensions)), np.int32)
     wrong: list[CellguardError] = []
     for name in names:
-        seen, index = encode(frame[name])
+        seen, index = encode_column(frame[name])
         place = np.array([spelt[name].get(code, -1) for code in [*seen, ""]], np.int64)[index][shown]
         for row in np.flatnonzero(place < 0)[:_MOST].tolist():
             line = int(shown[row]) + 2

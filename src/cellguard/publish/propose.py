@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import encode, numbers, read_frame
+from cellguard._io.frames import column_as_numbers, encode_column, read_frame
 from cellguard._io.toml import toml_value
 from cellguard.data.template import is_period, total_among
 from cellguard.exceptions import CellguardError, InputError
@@ -79,12 +79,12 @@ def _columns_of_proposed_file(path: Path) -> Proposed:
     frame = read_frame(path)
     out = Proposed(path=path, codes={}, figures={}, rows=len(next(iter(frame.values()))) if frame else 0)
     for name, column in frame.items():
-        seen = [code for code in encode(column)[0] if code]
+        seen = [code for code in encode_column(column)[0] if code]
         if is_period(name) and len(seen) == 1:
             out.period = f"{name} {seen[0]}"
             continue
         try:
-            found = numbers(column, name)
+            found = column_as_numbers(column, name)
             padded = any(len(code) > 1 and code[0] == "0" and code.isdigit() for code in seen)
             codes = padded or not len(found) or bool(np.isnan(found).all())
         except InputError:
@@ -107,7 +107,7 @@ def _proposed_as_correspondence(file: Proposed) -> bool:
     if any(not np.array_equal(x, np.round(x)) for x in file.figures.values()):
         return False
     frame = read_frame(file.path)
-    index = [encode(frame[name])[1] for name in frame]
+    index = [encode_column(frame[name])[1] for name in frame]
     sizes = [len(np.unique(i)) for i in index]
     if sizes != sorted(sizes) or sizes[-1] != file.rows:
         return False
@@ -251,11 +251,11 @@ def _proposed_codes_add_up(dimension: ProposedDimension, tables: Sequence[Propos
         at = np.ones(table.rows, bool)
         for other, total in table.totals.items():
             if other != column:
-                seen, index = encode(frame[other])
+                seen, index = encode_column(frame[other])
                 at &= index == seen.index(total)
-        seen, index = encode(frame[column])
+        seen, index = encode_column(frame[column])
         top = at & (index == seen.index(table.totals[column]))
-        value = numbers(frame[table.value[0]], table.value[0])
+        value = column_as_numbers(frame[table.value[0]], table.value[0])
         if top.any():
             return bool(np.isclose(value[at & ~top].sum(), value[top][0], rtol=1e-6))
     return None

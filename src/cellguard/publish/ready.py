@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cellguard._io.frames import NUMBERS_ARE, encode, numbers, read_frame, repeated_rows
+from cellguard._io.frames import NUMBERS_ARE, column_as_numbers, encode_column, read_frame, rows_repeated_in_columns
 from cellguard._types import FloatArray, IntArray
 from cellguard.data.template import is_period
 from cellguard.exceptions import (
@@ -114,7 +114,7 @@ def _ready_rows_of_population(given: Mapping[str, Any], where: Mapping[str, str]
     keep = np.ones(n, bool)
     for column, code in where.items():
         if column in given:
-            seen, index = encode(given[column])
+            seen, index = encode_column(given[column])
             keep &= np.array([c == code for c in seen] + [False])[index]
     rows = np.flatnonzero(keep)
     if len(rows) == n:
@@ -161,10 +161,10 @@ def _figures_of_ready_column(column: Any, name: str, places: Sequence[IntArray])
     """Return a column of numbers; none where one is wrong or a row is listed twice: no sum of them would be right."""
     nothing = np.full(len(column), np.nan)
     try:
-        found = numbers(column, name)
+        found = column_as_numbers(column, name)
     except InputError:  # told with its line elsewhere
         return nothing
-    return nothing if not np.isfinite(found).all() or list(repeated_rows(places, 1)) else found
+    return nothing if not np.isfinite(found).all() or list(rows_repeated_in_columns(places, 1)) else found
 
 
 def _wrong_codes_in_ready_file(
@@ -173,7 +173,7 @@ def _wrong_codes_in_ready_file(
     """Yield codes that are missing, not known, or listed twice, with their lines."""
     places = []
     for column, h in dims.items():
-        seen, index = encode(frame[column])
+        seen, index = encode_column(frame[column])
         for row in np.flatnonzero(index < 0)[:_MOST].tolist():
             hint = "write the code of the total in full."
             yield InputError(f"{path.name}: line {lines[row]}: no code in column {column!r}.", hint=hint)
@@ -184,7 +184,7 @@ def _wrong_codes_in_ready_file(
             total = "if it is the total, say so in `total` of this table." if called_total(code) else None
             yield UnknownCodeError(text, hint=total or did_you_mean(code, h.codes))
         places.append(index)
-    for first, again in repeated_rows(places, _MOST):
+    for first, again in rows_repeated_in_columns(places, _MOST):
         codes = ", ".join(f"{c}={frame[c][again]}" for c in dims)
         text = f"{path.name}: line {lines[again]}: cell ({codes}) is listed before, in line {lines[first]}."
         yield InputError(text, hint="each cell has one row.")
@@ -196,7 +196,7 @@ def _wrong_numbers_in_ready_file(
     """Yield entries that are no finite numbers, with their lines, never what they are; some columns may have blanks."""
     for column in dict.fromkeys([*needed, *blank]):
         try:
-            found = numbers(frame[column], column)
+            found = column_as_numbers(frame[column], column)
             bad = np.flatnonzero(np.isinf(found) | (np.isnan(found) & (column in needed)))
         except InputError:
             texts = frame[column].to_pylist()
@@ -212,7 +212,9 @@ def _wrong_sums_in_ready_file(
     path: Path, frame: Mapping[str, Any], columns: Sequence[str], error: AdditivityError, lines: IntArray, value: str
 ) -> Iterator[CellguardError]:
     """Yield the totals that are not the sums of their parts, with their lines; what has none is told as it is."""
-    codes_of = [np.array([*seen, ""], object)[index].tolist() for seen, index in (encode(frame[c]) for c in columns)]
+    codes_of = [
+        np.array([*seen, ""], object)[index].tolist() for seen, index in (encode_column(frame[c]) for c in columns)
+    ]
     line_of = dict(zip(zip(*codes_of, strict=True), lines.tolist(), strict=True))
     told = [codes for codes in dict.fromkeys(error.totals) if codes in line_of]
     if not told:
@@ -253,7 +255,7 @@ def _lines_of_ready_cells(table: Table, frame: Mapping[str, Any], lines: IntArra
     """Return the line of each cell; 0 for cells without a row."""
     rows = []
     for h, column in zip(table.hierarchies, table.dimensions, strict=True):
-        seen, index = encode(frame[column])
+        seen, index = encode_column(frame[column])
         rows.append(h.index(seen)[index])
     place = table.cells_at(np.column_stack(rows))
     out = np.zeros(table.n_cells, np.int64)
@@ -263,7 +265,7 @@ def _lines_of_ready_cells(table: Table, frame: Mapping[str, Any], lines: IntArra
 
 def hierarchy_of_ready_column(given: Any, column: Any, total: str | None) -> Hierarchy:
     """Return the hierarchy of a table: the codes that it has, below the total as it calls it."""
-    present = [code for code in encode(column)[0] if code]
+    present = [code for code in encode_column(column)[0] if code]
     if isinstance(given, tuple):
         return Hierarchy.from_digits([c for c in present if c != total], levels=given, total=total or "Total")
     if given is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from cellguard.data.tabulate import tabulate
 from cellguard.data.tabulate.many import AskedTable, parts_of_records, parts_of_template
-from cellguard.data.tabulate.nested import nested_columns
+from cellguard.data.tabulate.nested import nested_columns_of_records
 from cellguard.data.template import Template, is_period
 from cellguard.exceptions import CellguardError, InputError, PublicationError
 from cellguard.nouns.hierarchy import Hierarchy

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cellguard._io.files import read_bytes
-from cellguard._io.frames import numbers, read_frame, texts
+from cellguard._io.frames import column_as_numbers, column_as_texts, read_frame
 from cellguard._io.toml import parse_toml, read_toml_text
 from cellguard._types import FloatArray, IntArray
 from cellguard.exceptions import InputError
@@ -90,7 +90,8 @@ def _columns_released_in_project(
             end = len(last) - behind * len(names)
             own = dict(zip(names, last[end - len(names) : end], strict=True))
             found = {
-                k: np.array(texts(frame[c]), object) if k == "status" else numbers(frame[c], k) for k, c in own.items()
+                k: np.array(column_as_texts(frame[c]), object) if k == "status" else column_as_numbers(frame[c], k)
+                for k, c in own.items()
             }
             if any(len(column) != n for column in found.values()):
                 raise InputError(

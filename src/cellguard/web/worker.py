@@ -38,7 +38,7 @@ class Lines(Progress):
     def say(self, **event: Any) -> None:
         """Write a line."""
         with self._lock:
-            self._out.write(json.dumps(plain(event), allow_nan=False) + "\n")
+            self._out.write(json.dumps(plain_json(event), allow_nan=False) + "\n")
             self._out.flush()
 
     def phase(self, name: str, *, limit_s: float | None = None) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.argus import read_table, run_batch
+from cellguard.argus import read_table_of_batch, run_batch
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, UnknownCodeError
 
@@ -223,7 +223,7 @@ def test_formats(job, tmp_path):
         '<OPENTABLEDATA> "again.tab"\n<OPENMETADATA> "again.rda"\n<SPECIFYTABLE> "Region""Size"|"Turn"||"Turn_cost"\n'
         "<SAFETYRULE> P(20,1)|\n<READTABLE>\n"
     )
-    again = read_table(tmp_path / "second.arb")
+    again = read_table_of_batch(tmp_path / "second.arb")
     for name in ("values", "sensitive", "lower", "upper", "weights", "counts"):
         assert getattr(again, name) == pytest.approx(getattr(table, name)), name
 
@@ -377,7 +377,7 @@ def ready(folder: Path, rules: str, text: str = TABLE, read: str = "<READTABLE>"
         '<OPENTABLEDATA> "t.tab"\n<OPENMETADATA> "t.rda"\n<SPECIFYTABLE> "Region""Size"|"Turn"||\n'
         f"<SAFETYRULE> {rules}\n{read}\n"
     )
-    return read_table(folder / "t.arb")
+    return read_table_of_batch(folder / "t.arb")
 
 
 def test_a_ready_table_with_statuses_and_levels(tmp_path):

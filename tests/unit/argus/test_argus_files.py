@@ -11,7 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cellguard._io.argus import arb
-from cellguard._io.argus.data import codes_of, numbers_of, read_columns, write_columns
+from cellguard._io.argus.data import (
+    codes_of_argus_column,
+    numbers_of_argus_column,
+    read_argus_columns,
+    write_argus_columns,
+)
 from cellguard._io.argus.hst import Decision, read_hst, write_hst
 from cellguard._io.argus.lists import Recoding, read_cdl, read_grc, write_hrc
 from cellguard._io.argus.rda import Metadata, Variable, read_rda, write_rda
@@ -137,10 +142,10 @@ COMMA = Metadata(variables=(Variable(name="region"), Variable(name="x", missing=
 
 def test_fixed_width(tmp_path):
     path = file(tmp_path, "a.asc", "  A  12.50\r\nB12 999999\r\nC      3,5\r\n D\t     -1\r\n")
-    columns = read_columns(path, META)
-    assert codes_of(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
+    columns = read_argus_columns(path, META)
+    assert codes_of_argus_column(columns["region"]).to_pylist() == ["A", "B12", "C", "D"]
     assert columns["region"].to_pylist() == ["  A", "B12", "C  ", " D\t"]
-    x = numbers_of(columns["x"], path, META["x"])
+    x = numbers_of_argus_column(columns["x"], path, META["x"])
     assert np.array_equal(x, [12.5, np.nan, 3.5, -1], equal_nan=True)
 
 
@@ -148,49 +153,49 @@ def test_fixed_width_latin1_and_utf8(tmp_path):
     text = "Köl     12\nÅbo      7\n"
     for encoding in ("utf-8", "latin-1"):
         path = file(tmp_path, "a.asc", text.encode(encoding))
-        columns = read_columns(path, META)
+        columns = read_argus_columns(path, META)
         assert columns["region"].to_pylist() == ["Köl", "Åbo"]
-        assert numbers_of(columns["x"], path, META["x"]).tolist() == [12, 7]
+        assert numbers_of_argus_column(columns["x"], path, META["x"]).tolist() == [12, 7]
 
 
 def test_a_line_of_wrong_length_is_named(tmp_path):
     path = file(tmp_path, "a.asc", "  A  12.50\n  B  12.5\n")
     with pytest.raises(FormatError, match=r"a.asc:2: the line has 9 characters; 10 are needed") as error:
-        read_columns(path, META)
+        read_argus_columns(path, META)
     assert "12.5" not in str(error.value)
     path = file(tmp_path, "a.asc", "  A  12.50\n  B  12.505\n")
     with pytest.raises(FormatError, match=r"a.asc:2: the line has 11 characters"):
-        read_columns(path, META)
+        read_argus_columns(path, META)
     path = file(tmp_path, "a.asc", "  A  12.50\n  B  12.50   \n")  # blanks at the end do no harm
-    assert len(read_columns(path, META)["x"]) == 2
+    assert len(read_argus_columns(path, META)["x"]) == 2
 
 
 def test_separated_with_comma_decimals_and_quotes(tmp_path):
     path = file(tmp_path, "a.csv", '"A";1,5\r\r\nB;-9\r\r\n"C;D"; 2\r\r\n')
-    columns = read_columns(path, COMMA)
+    columns = read_argus_columns(path, COMMA)
     assert columns["region"].to_pylist() == ["A", "B", "C;D"]
-    assert np.array_equal(numbers_of(columns["x"], path, COMMA["x"]), [1.5, np.nan, 2], equal_nan=True)
+    assert np.array_equal(numbers_of_argus_column(columns["x"], path, COMMA["x"]), [1.5, np.nan, 2], equal_nan=True)
 
 
 def test_separated_mistakes_show_no_record(tmp_path):
     path = file(tmp_path, "a.csv", "A;1\nB;2;secret\n")
     with pytest.raises(FormatError, match=r"a.csv:2: the line has 3 columns; the metadata lists 2") as error:
-        read_columns(path, COMMA)
+        read_argus_columns(path, COMMA)
     assert "secret" not in str(error.value)
     path = file(tmp_path, "a.csv", "A;1\nB;7x7\n")
     with pytest.raises(FormatError, match=r"a.csv:2: variable 'x' is not a number") as error:
-        numbers_of(read_columns(path, COMMA)["x"], path, COMMA["x"])
+        numbers_of_argus_column(read_argus_columns(path, COMMA)["x"], path, COMMA["x"])
     assert "7x7" not in str(error.value)
     with pytest.raises(FormatError, match="empty"):
-        read_columns(file(tmp_path, "a.csv", ""), COMMA)
+        read_argus_columns(file(tmp_path, "a.csv", ""), COMMA)
 
 
 def test_data_round_trip(tmp_path):
     columns = {"region": ["A", " B", "C12"], "x": ["1.5", "-2", "999999"]}
-    write_columns(tmp_path / "a.asc", COMMA, columns)
-    again = read_columns(tmp_path / "a.asc", COMMA)
-    assert codes_of(again["region"]).to_pylist() == ["A", "B", "C12"]
-    assert codes_of(again["x"]).to_pylist() == columns["x"]
+    write_argus_columns(tmp_path / "a.asc", COMMA, columns)
+    again = read_argus_columns(tmp_path / "a.asc", COMMA)
+    assert codes_of_argus_column(again["region"]).to_pylist() == ["A", "B", "C12"]
+    assert codes_of_argus_column(again["x"]).to_pylist() == columns["x"]
 
 
 # ---------------------------------------------------------------- lists
@@ -341,8 +346,8 @@ def test_no_parser_fails_in_another_way_than_a_clear_error(tmp_path, text):
         read_cdl,
         read_grc,
         lambda p: read_hst(p, 2, ";"),
-        lambda p: numbers_of(read_columns(p, META)["x"], p, META["x"]),
-        lambda p: numbers_of(read_columns(p, COMMA)["x"], p, COMMA["x"]),
+        lambda p: numbers_of_argus_column(read_argus_columns(p, META)["x"], p, META["x"]),
+        lambda p: numbers_of_argus_column(read_argus_columns(p, COMMA)["x"], p, COMMA["x"]),
     )
     for reader in readers:
         with suppress(CellguardError):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard._io.frames import read_frame, texts
+from cellguard._io.frames import column_as_texts, read_frame
 from cellguard.check.audit import audit
 from cellguard.cli import main
 from cellguard.exceptions import FormatError, InputError, ReleaseError, UnknownCodeError
@@ -296,7 +296,7 @@ def test_a_dimension_may_have_the_name_of_a_column(tmp_path, name, ending):
         path = tmp_path / f"r.{ending}"
         release.save(path)
         columns = read_frame(path)
-        assert texts(columns[name]) == table.cell_codes()[name]
+        assert column_as_texts(columns[name]) == table.cell_codes()[name]
         again = cg.read_release(table, path)
         assert again.method == release.method
         assert np.array_equal(again.point_values(), release.point_values(), equal_nan=True)

@@ -4,7 +4,7 @@ import os
 import numpy as np
 import pytest
 
-from cellguard._io.plain import plain
+from cellguard._io.plain import plain_json
 from cellguard.cli import _printing
 from cellguard.cli._method import Wanted, run_on_command_line
 from cellguard.cli._options import TableAsked
@@ -55,7 +55,7 @@ def suppressing(monkeypatch, *, safe=True, status=Status.OPTIMAL):
 
 def test_plain_values():
     value = {"a": np.float64("nan"), "b": np.int64(3), "c": [np.inf, 1.5, True, None], "d": Status.OPTIMAL}
-    assert plain(value) == {"a": None, "b": 3, "c": [None, 1.5, True, None], "d": "optimal"}
+    assert plain_json(value) == {"a": None, "b": 3, "c": [None, 1.5, True, None], "d": "optimal"}
 
 
 def test_print_json_is_one_line(capsys):

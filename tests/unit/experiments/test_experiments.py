@@ -11,7 +11,7 @@ import pytest
 from cellguard.cli import main
 from cellguard.exceptions import InputError, UnknownCodeError
 from cellguard.experiments import EXPERIMENTS, Experiment, Settings, experiment, reproduce
-from cellguard.experiments._framework import Unit, published, row
+from cellguard.experiments._framework import Unit, figures_of_paper, row_beside_paper
 
 
 def counting(log: list[str], fail_at: str = "") -> Experiment:
@@ -25,7 +25,7 @@ def counting(log: list[str], fail_at: str = "") -> Experiment:
         name="counting",
         units=lambda _: ([Unit(key=n, work={"n": n}) for n in ("a", "bb", "ccc")], ["d: skipped, file not found"]),
         run=run,
-        rows=lambda done: [row(work["n"], found["value"], 1.0) for work, found in done],
+        rows=lambda done: [row_beside_paper(work["n"], found["value"], 1.0) for work, found in done],
     )
 
 
@@ -60,8 +60,8 @@ def test_the_help_lists_every_experiment_with_its_time(capsys) -> None:
 
 
 def test_published_figures_are_there() -> None:
-    assert len(published("castro2012-tables2to9")) == 200
-    assert all(len(r["distribution"]) == 8 for r in published("castro2012-tables2to9"))
+    assert len(figures_of_paper("castro2012-tables2to9")) == 200
+    assert all(len(r["distribution"]) == 8 for r in figures_of_paper("castro2012-tables2to9"))
 
 
 def test_unknown_names_get_a_hint() -> None:
@@ -93,13 +93,13 @@ def test_lines_tell_what_is_left(capfd, monkeypatch) -> None:
 
 def test_adjustment_is_compared_with_the_plain_program(tmp_path: Path) -> None:
     """Both solve baena2018 (6): what one has found is not below what the other has proven."""
-    from cellguard.experiments.baena2018 import _table, solve_plainly
+    from cellguard.experiments.baena2018 import _baena2018_table, solve_baena2018_plainly
     from cellguard.methods.adjust.verb import PLAIN, adjust
 
     for levels in ("symmetric", "asymmetric"):
-        table = _table("small", levels, 1)
+        table = _baena2018_table("small", levels, 1)
         ours = adjust(table, norm="l1", seed=1, **{**PLAIN, "senses": "optimal", "gap": 1e-3})
-        plain = solve_plainly(table, gap=1e-3, time_limit_s=60.0)
+        plain = solve_baena2018_plainly(table, gap=1e-3, time_limit_s=60.0)
         assert plain["status"] == "optimal"
         assert ours.status.value == "optimal"
         assert ours.objective >= plain["objective"] * (1 - 1.01e-3)

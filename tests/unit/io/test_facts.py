@@ -50,7 +50,7 @@ def test_a_job_reads_its_data_once_for_hash_and_encoding(tmp_path: Path, monkeyp
     passes = []
     plain = facts.file_facts
     monkeypatch.setattr(facts, "file_facts", lambda path: passes.append(path.name) or plain(path))
-    monkeypatch.setattr("cellguard.data.tabulate.duck._is_utf8", lambda _: pytest.fail("another look for it"))
+    monkeypatch.setattr("cellguard.data.tabulate.duck._records_are_utf8", lambda _: pytest.fail("another look for it"))
     outcome = run(read_job(job))
     assert passes == ["firms.csv"]
     assert "Zürich" in outcome.release.table.codes[0]

@@ -7,7 +7,16 @@ import time
 import numpy as np
 import pytest
 
-from cellguard._io.frames import columns_of, encode, numbers, read_frame, texts, to_frame, write_csv, write_parquet
+from cellguard._io.frames import (
+    column_as_numbers,
+    column_as_texts,
+    columns_of_frame,
+    encode_column,
+    read_frame,
+    to_frame,
+    write_csv,
+    write_parquet,
+)
 from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.exceptions import FormatError, InputError
 
@@ -23,21 +32,21 @@ def make(request):
 
 
 def test_columns_of_each_library(make):
-    columns = columns_of(make({"code": ["a", None, "b", "a"], "n": [1, 2, 3, 4], "x": [0.5, None, 1e300, -1.0]}))
-    assert encode(columns["code"])[0] == ["a", "b"]
-    assert encode(columns["code"])[1].tolist() == [0, -1, 1, 0]
-    assert texts(columns["n"]) == ["1", "2", "3", "4"]
-    assert numbers(columns["n"], "n").tolist() == [1, 2, 3, 4]
-    assert np.array_equal(numbers(columns["x"], "x"), [0.5, np.nan, 1e300, -1.0], equal_nan=True)
+    columns = columns_of_frame(make({"code": ["a", None, "b", "a"], "n": [1, 2, 3, 4], "x": [0.5, None, 1e300, -1.0]}))
+    assert encode_column(columns["code"])[0] == ["a", "b"]
+    assert encode_column(columns["code"])[1].tolist() == [0, -1, 1, 0]
+    assert column_as_texts(columns["n"]) == ["1", "2", "3", "4"]
+    assert column_as_numbers(columns["n"], "n").tolist() == [1, 2, 3, 4]
+    assert np.array_equal(column_as_numbers(columns["x"], "x"), [0.5, np.nan, 1e300, -1.0], equal_nan=True)
 
 
 def test_the_same_kind_comes_out(make):
     like = make({"x": [1]})
     frame = to_frame({"code": ["a", "b"], "value": np.array([1.5, np.nan]), "n": np.array([1, 2])}, like)
     assert isinstance(frame, pa.Table if make is dict else type(like))
-    columns = columns_of(frame)
-    assert texts(columns["code"]) == ["a", "b"]
-    assert np.array_equal(numbers(columns["value"], "value"), [1.5, np.nan], equal_nan=True)
+    columns = columns_of_frame(frame)
+    assert column_as_texts(columns["code"]) == ["a", "b"]
+    assert np.array_equal(column_as_numbers(columns["value"], "value"), [1.5, np.nan], equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -51,23 +60,23 @@ def test_the_same_kind_comes_out(make):
     ],
 )
 def test_codes_of_other_types(column, codes):
-    assert encode(pa.array(column))[0] == codes
+    assert encode_column(pa.array(column))[0] == codes
 
 
 def test_dictionary_columns_and_chunks():
     column = pa.chunked_array([pa.array(["x", "y"]).dictionary_encode(), pa.array(["y"]).dictionary_encode()])
-    assert texts(column) == ["x", "y", "y"]
-    assert numbers(pa.chunked_array([["1"], [" 2.5 ", ""]]), "n").tolist()[:2] == [1, 2.5]
-    assert numbers(pa.array([True, None]), "b").tolist()[0] == 1
-    assert np.isnan(numbers(pa.array([None, None]), "b")).all()
+    assert column_as_texts(column) == ["x", "y", "y"]
+    assert column_as_numbers(pa.chunked_array([["1"], [" 2.5 ", ""]]), "n").tolist()[:2] == [1, 2.5]
+    assert column_as_numbers(pa.array([True, None]), "b").tolist()[0] == 1
+    assert np.isnan(column_as_numbers(pa.array([None, None]), "b")).all()
 
 
 def test_numbers_are_checked():
     with pytest.raises(InputError, match="column 'x' holds something that is not a number") as raised:
-        numbers(pa.array(["12", "secret"]), "x")
+        column_as_numbers(pa.array(["12", "secret"]), "x")
     assert "secret" not in str(raised.value)
     with pytest.raises(InputError, match="column 'x' mixes"):
-        columns_of({"x": [1, "a"]})
+        columns_of_frame({"x": [1, "a"]})
 
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
@@ -76,21 +85,21 @@ def test_files_keep_numbers_exactly(write, tmp_path):
     path = tmp_path / ("x.csv" if write is write_csv else "x.parquet")
     write({"code": ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"], "value": values}, path)
     columns = read_frame(path)
-    assert np.array_equal(numbers(columns["value"], "value"), values, equal_nan=True)
-    assert texts(columns["code"]) == ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"]
+    assert np.array_equal(column_as_numbers(columns["value"], "value"), values, equal_nan=True)
+    assert column_as_texts(columns["code"]) == ["a", "b,c", 'd"e', "f\ng", " h", "ü", "001", "nan"]
 
 
 @pytest.mark.parametrize("text", ["a;b\n1;2\n", "a\tb\r\n1\t2\r\n", "\ufeffa,b\n1,2\n", "a,b\n1,2"])
 def test_delimiters_and_line_ends(text, tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode())
-    assert {name: texts(column) for name, column in read_frame(path).items()} == {"a": ["1"], "b": ["2"]}
+    assert {name: column_as_texts(column) for name, column in read_frame(path).items()} == {"a": ["1"], "b": ["2"]}
 
 
 def test_latin1_is_understood(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("code\nZürich\n".encode("latin-1"))
-    assert texts(read_frame(path)["code"]) == ["Zürich"]
+    assert column_as_texts(read_frame(path)["code"]) == ["Zürich"]
 
 
 def test_a_parquet_file_that_claims_too_much(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cellguard as cg
-from cellguard.argus import read_table
+from cellguard.argus import read_table_of_batch
 from cellguard.nouns.release import Status, Suppression
 
 # N1 is alone; all that could hide it in its row and column but the empty cells is needed by somebody
@@ -65,7 +65,7 @@ def from_tau_argus(tmp_path):
         '<OPENTABLEDATA> "t.tab"\n<OPENMETADATA> "t.rda"\n'
         '<SPECIFYTABLE> "region""size"|"value"||\n<SAFETYRULE> FREQ(3,10)\n<READTABLE> 1\n'
     )
-    return read_table(tmp_path / "t.arb")
+    return read_table_of_batch(tmp_path / "t.arb")
 
 
 def records():

@@ -8,7 +8,7 @@ import pytest
 from openpyxl.styles import Font
 
 import cellguard as cg
-from cellguard._io.frames import read_frame, texts
+from cellguard._io.frames import column_as_texts, read_frame
 from cellguard.cli import main
 from cellguard.exceptions import InputError
 
@@ -87,7 +87,7 @@ def test_sheets_are_read_with_titles_above_and_codes_as_text(tmp_path):
     rows = [["A title"], [], ["nace", "turnover", "note"], ["01", 5, None], ["02", 7.5, "x"], [3, 2, None]]
     read = read_frame(workbook(tmp_path / "r.xlsx", rows))
     assert list(read) == ["nace", "turnover", "note"]
-    assert texts(read["nace"]) == ["01", "02", "3"]
+    assert column_as_texts(read["nace"]) == ["01", "02", "3"]
     assert read["turnover"].to_pylist() == [5.0, 7.5, 2.0]
     with pytest.raises(InputError, match="no sheet 'Shete'"):
         read_frame(tmp_path / "r.xlsx", sheet="Shete")

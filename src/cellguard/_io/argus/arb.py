@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellguard._io.argus.words import float_of, int_of, lines_of, unquoted, words
+from cellguard._io.argus.words import argus_words, float_of_word, int_of_word, lines_of_argus_file, unquoted_word
 from cellguard.exceptions import FormatError, did_you_mean
 
 __all__ = [
@@ -127,19 +127,19 @@ class _Place:
         return FormatError.at(self.path, self.line, message, hint=hint)
 
     def whole(self, text: str, what: str, least: int = 0) -> int:
-        number = int_of(text, self.path, self.line, what)
+        number = int_of_word(text, self.path, self.line, what)
         if number < least:
             raise self.wrong(f"{what} is below {least}.")
         return number
 
     def number(self, text: str, what: str) -> float:
-        return float_of(text, self.path, self.line, what)
+        return float_of_word(text, self.path, self.line, what)
 
 
 def read_arb(path: str | Path) -> list[Command]:
     """Read the commands of a batch; ``//`` starts a comment."""
     commands = []
-    for number, line in lines_of(path):
+    for number, line in lines_of_argus_file(path):
         text = re.sub(r'("[^"]*")|(//.*)', lambda m: m.group(1) or "", line).rstrip()
         if not text.strip():
             continue
@@ -156,37 +156,37 @@ def read_arb(path: str | Path) -> list[Command]:
     return commands
 
 
-def _file_name(text: str, at: _Place) -> str:
-    name = unquoted(text)
+def _file_name_in_arb(text: str, at: _Place) -> str:
+    name = unquoted_word(text)
     if not name:
         raise at.wrong("a file name is missing.")
     return name
 
 
-def _parse_open(name: str, rest: str, at: _Place) -> Command:
-    return Open(line=at.line, kind=_OPENED[name], path=_file_name(rest, at))
+def _open_of_arb(name: str, rest: str, at: _Place) -> Command:
+    return Open(line=at.line, kind=_OPENED[name], path=_file_name_in_arb(rest, at))
 
 
-def _parse_table(_: str, rest: str, at: _Place) -> Command:
+def _specified_table_of_arb(_: str, rest: str, at: _Place) -> Command:
     parts = [p.strip() for p in rest.split("|")]
     if len(parts) < 2 or len(parts) > 4:
         raise at.wrong('a table is "dimension""dimension"|"response"|"shadow"|"cost".')
     given, response, shadow, costs = (*parts, "", "")[:4]
-    dimensions = tuple(words(given.replace('""', '" "')))
+    dimensions = tuple(argus_words(given.replace('""', '" "')))
     if not dimensions:
         raise at.wrong("a table needs a dimension.")
     cost, _, power = costs.partition(",")
     return SpecifyTable(
         line=at.line,
         dimensions=dimensions,
-        response="" if unquoted(response).lower() == "<freq>" else unquoted(response),
-        shadow=unquoted(shadow),
-        cost=unquoted(cost),
+        response="" if unquoted_word(response).lower() == "<freq>" else unquoted_word(response),
+        shadow=unquoted_word(shadow),
+        cost=unquoted_word(cost),
         power=at.number(power, "lambda") if power.strip() else 1.0,
     )
 
 
-def _parse_rules(_: str, rest: str, at: _Place) -> Command:
+def _safety_rules_of_arb(_: str, rest: str, at: _Place) -> Command:
     rules = []
     for text in rest.split("|"):
         if not text.strip():
@@ -205,7 +205,7 @@ def _parse_rules(_: str, rest: str, at: _Place) -> Command:
     return SafetyRules(line=at.line, rules=tuple(rules))
 
 
-def _parse_read(name: str, rest: str, at: _Place) -> Command:
+def _read_of_arb(name: str, rest: str, at: _Place) -> Command:
     if name == "READMICRODATA":
         return Read(line=at.line, kind="microdata")
     if rest[:1] not in ("", "0", "1", "2") or rest[1:].strip().upper() not in ("", "T", "F"):
@@ -213,7 +213,7 @@ def _parse_read(name: str, rest: str, at: _Place) -> Command:
     return Read(line=at.line, kind="table", totals=int(rest[:1] or 0))
 
 
-def _split_fields(rest: str, at: _Place, least: int) -> list[str]:
+def _fields_of_arb_line(rest: str, at: _Place, least: int) -> list[str]:
     """Split at commas that stand outside quotes."""
     fields = [m.group(1).strip() for m in re.finditer(r'((?:"[^"]*"|[^,"])*)(?:,|$)', rest)][:-1]
     if len(fields) < least:
@@ -221,21 +221,23 @@ def _split_fields(rest: str, at: _Place, least: int) -> list[str]:
     return fields
 
 
-def _parse_recode(_: str, rest: str, at: _Place) -> Command:
-    table, variable, target = _split_fields(rest, at, 3)[:3]
-    number, name, target = at.whole(table, "the table's number", 1), unquoted(variable), unquoted(target)
+def _recode_of_arb(_: str, rest: str, at: _Place) -> Command:
+    table, variable, target = _fields_of_arb_line(rest, at, 3)[:3]
+    number, name, target = at.whole(table, "the table's number", 1), unquoted_word(variable), unquoted_word(target)
     if target.isdigit():
         return Recode(line=at.line, table=number, variable=name, level=int(target))
-    return Recode(line=at.line, table=number, variable=name, path=_file_name(target, at))
+    return Recode(line=at.line, table=number, variable=name, path=_file_name_in_arb(target, at))
 
 
-def _parse_apriori(_: str, rest: str, at: _Place) -> Command:
-    path, table, separator = _split_fields(rest, at, 3)[:3]
+def _apriori_of_arb(_: str, rest: str, at: _Place) -> Command:
+    path, table, separator = _fields_of_arb_line(rest, at, 3)[:3]
     number = at.whole(table, "the table's number", 1)
-    return Apriori(line=at.line, path=_file_name(path, at), table=number, separator=unquoted(separator) or ",")
+    return Apriori(
+        line=at.line, path=_file_name_in_arb(path, at), table=number, separator=unquoted_word(separator) or ","
+    )
 
 
-def _parse_suppress(_: str, rest: str, at: _Place) -> Command:
+def _suppress_of_arb(_: str, rest: str, at: _Place) -> Command:
     call = _CALL.fullmatch(rest) or re.fullmatch(r"\s*([A-Za-z]+)\s*()", rest)
     if call is None:
         raise at.wrong("a method looks like MOD(1,5,1,1,1) or OPT(1,10).")
@@ -248,11 +250,11 @@ def _parse_suppress(_: str, rest: str, at: _Place) -> Command:
     return Suppress(line=at.line, method=method, table=table, arguments=arguments)
 
 
-def _parse_write(_: str, rest: str, at: _Place) -> Command:
+def _write_table_of_arb(_: str, rest: str, at: _Place) -> Command:
     inner = re.fullmatch(r"\((.*)\)", rest)
     if inner is None:
         raise at.wrong('a table is written with (table, format, options, "file").')
-    table, kind, options, path = _split_fields(inner.group(1), at, 4)[:4]
+    table, kind, options, path = _fields_of_arb_line(inner.group(1), at, 4)[:4]
     form = at.whole(kind, "the format", 1)
     if form > 6:
         raise at.wrong(f"unknown format {form}.", "1 CSV, 2 pivot, 3 code-value, 4 SBS, 5 intermediate, 6 JJ.")
@@ -260,12 +262,12 @@ def _parse_write(_: str, rest: str, at: _Place) -> Command:
         line=at.line,
         table=at.whole(table, "the table's number", 1),
         format=form,
-        options=_parse_options(unquoted(options), at),
-        path=_file_name(path, at),
+        options=_write_options_of_arb(unquoted_word(options), at),
+        path=_file_name_in_arb(path, at),
     )
 
 
-def _parse_options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
+def _write_options_of_arb(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
     compact = text.replace(" ", "").upper()
     found = re.findall(r"([A-Z]{2})([+-])", compact)
     if "".join(name + sign for name, sign in found) != compact:
@@ -276,18 +278,18 @@ def _parse_options(text: str, at: _Place) -> tuple[tuple[str, bool], ...]:
     return tuple((name, sign == "+") for name, sign in found)
 
 
-def _parse_note(name: str, rest: str, at: _Place) -> Command:
-    return Note(line=at.line, name=name, argument=unquoted(rest))
+def _note_of_arb(name: str, rest: str, at: _Place) -> Command:
+    return Note(line=at.line, name=name, argument=unquoted_word(rest))
 
 
 _PARSERS: dict[str, Callable[[str, str, _Place], Command]] = {
-    **dict.fromkeys(_OPENED, _parse_open),
-    "SPECIFYTABLE": _parse_table,
-    "SAFETYRULE": _parse_rules,
-    **dict.fromkeys(("READMICRODATA", "READTABLE"), _parse_read),
-    "RECODE": _parse_recode,
-    **dict.fromkeys(("APRIORI", "APRIORY"), _parse_apriori),
-    "SUPPRESS": _parse_suppress,
-    "WRITETABLE": _parse_write,
-    **dict.fromkeys(("LOGBOOK", "SOLVER", "SILENT", "CLEAR", "VERSIONINFO", "GOINTERACTIVE"), _parse_note),
+    **dict.fromkeys(_OPENED, _open_of_arb),
+    "SPECIFYTABLE": _specified_table_of_arb,
+    "SAFETYRULE": _safety_rules_of_arb,
+    **dict.fromkeys(("READMICRODATA", "READTABLE"), _read_of_arb),
+    "RECODE": _recode_of_arb,
+    **dict.fromkeys(("APRIORI", "APRIORY"), _apriori_of_arb),
+    "SUPPRESS": _suppress_of_arb,
+    "WRITETABLE": _write_table_of_arb,
+    **dict.fromkeys(("LOGBOOK", "SOLVER", "SILENT", "CLEAR", "VERSIONINFO", "GOINTERACTIVE"), _note_of_arb),
 }

@@ -21,10 +21,10 @@ from cellguard.exceptions import FormatError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["codes_of", "numbers_of", "read_columns", "write_columns"]
+__all__ = ["codes_of_argus_column", "numbers_of_argus_column", "read_argus_columns", "write_argus_columns"]
 
 
-def read_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
+def read_argus_columns(path: str | Path, metadata: Metadata, names: Sequence[str] | None = None) -> dict[str, pa.Array]:
     """Read some columns of a data file (all unless named) as text, in the order of the file."""
     wanted = [metadata[name] for name in names] if names is not None else list(metadata.variables)
     raw = in_utf8(read_bytes(path).removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"").rstrip(b"\n\x1a"))
@@ -44,7 +44,7 @@ def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable
     ends = np.append(np.flatnonzero(data == ord("\n")), len(data))
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts
-    _check_lengths(path, data, starts, lengths, needed)
+    _check_fixed_widths(path, data, starts, lengths, needed)
     columns = {}
     kind = "S" if data.dtype == np.uint8 else "U"
     for v in wanted:
@@ -55,7 +55,7 @@ def _fixed_width_columns(path: str | Path, raw: bytes, wanted: Sequence[Variable
     return columns
 
 
-def _check_lengths(path: str | Path, data: NDArray[Any], starts: IntArray, lengths: IntArray, needed: int) -> None:
+def _check_fixed_widths(path: str | Path, data: NDArray[Any], starts: IntArray, lengths: IntArray, needed: int) -> None:
     longest = max(needed, int(lengths[0]))
     wrong = np.flatnonzero((lengths < needed) | (lengths > longest))
     for row in wrong:
@@ -91,11 +91,11 @@ def _separated_columns(
             ),
         )
     except pa.ArrowInvalid:
-        raise _wrong_columns(path, raw, metadata.separator, len(names)) from None
+        raise _mistake_in_separated_line(path, raw, metadata.separator, len(names)) from None
     return {v.name: table.column(v.name).combine_chunks() for v in wanted}
 
 
-def _wrong_columns(path: str | Path, raw: bytes, separator: str, needed: int) -> FormatError:
+def _mistake_in_separated_line(path: str | Path, raw: bytes, separator: str, needed: int) -> FormatError:
     """Find the first line with the wrong number of columns; what it says stays out of the message."""
     import csv
 
@@ -108,19 +108,19 @@ def _wrong_columns(path: str | Path, raw: bytes, separator: str, needed: int) ->
     return FormatError.at(path, None, "cannot be split into columns.", hint="is a quote left open?")
 
 
-def codes_of(column: pa.Array) -> pa.Array:
+def codes_of_argus_column(column: pa.Array) -> pa.Array:
     """Return codes without the blanks that fill their column."""
     import pyarrow.compute as pc
 
     return pc.utf8_trim_whitespace(column)
 
 
-def numbers_of(column: pa.Array, path: str | Path, variable: Variable) -> FloatArray:
+def numbers_of_argus_column(column: pa.Array, path: str | Path, variable: Variable) -> FloatArray:
     """Return numbers, written with a point or a comma; NaN for blanks and for the missing codes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text = codes_of(column)
+    text = codes_of_argus_column(column)
     known = pc.not_equal(text, "")
     for code in variable.missing:
         known = pc.and_(known, pc.not_equal(text, code.strip()))
@@ -128,11 +128,11 @@ def numbers_of(column: pa.Array, path: str | Path, variable: Variable) -> FloatA
     try:
         numbers = text.cast(pa.float64())
     except pa.ArrowInvalid:
-        raise _wrong_number(path, text.to_pylist(), variable.name) from None
+        raise _wrong_number_in_argus_column(path, text.to_pylist(), variable.name) from None
     return np.array(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _wrong_number(path: str | Path, texts: Sequence[str | None], name: str) -> FormatError:
+def _wrong_number_in_argus_column(path: str | Path, texts: Sequence[str | None], name: str) -> FormatError:
     for row, text in enumerate(texts, 1):
         try:
             float(text or 0)
@@ -141,7 +141,7 @@ def _wrong_number(path: str | Path, texts: Sequence[str | None], name: str) -> F
     return FormatError.at(path, None, f"variable {name!r} holds something that is not a number.")
 
 
-def write_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Sequence[str]]) -> None:
+def write_argus_columns(path: str | Path, metadata: Metadata, columns: Mapping[str, Sequence[str]]) -> None:
     """Write text columns between separators, in the order of the metadata, atomically."""
     rows = zip(*(columns[v.name] for v in metadata.variables), strict=True)
     write_lines(path, map(metadata.separator.join, rows))

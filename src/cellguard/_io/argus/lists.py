@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cellguard._io.argus.words import lines_of, unquoted
+from cellguard._io.argus.words import lines_of_argus_file, unquoted_word
 from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError
 
@@ -16,14 +16,14 @@ __all__ = ["Recoding", "read_cdl", "read_grc", "write_hrc"]
 def read_cdl(path: str | Path) -> dict[str, str]:
     """Read a code list: ``code,label`` per line. Blanks before a code belong to it."""
     labels: dict[str, str] = {}
-    for number, line in lines_of(path):
+    for number, line in lines_of_argus_file(path):
         code, comma, label = line.partition(",")
-        code = unquoted(code) if code.strip().startswith('"') else code.rstrip()
+        code = unquoted_word(code) if code.strip().startswith('"') else code.rstrip()
         if not comma or not code.strip():
             raise FormatError.at(path, number, "a code, a comma and a label are needed.")
         if code in labels:
             raise FormatError.at(path, number, f"code {code.strip()!r} is listed twice.")
-        labels[code] = unquoted(label)
+        labels[code] = unquoted_word(label)
     return labels
 
 
@@ -60,7 +60,7 @@ class Recoding:
 
 def read_grc(path: str | Path) -> Recoding:
     """Read a recoding: ``new: a,b-c,-d`` per line, or ``<TREERECODE>`` and the codes to collapse."""
-    lines = list(lines_of(path))
+    lines = list(lines_of_argus_file(path))
     if not lines:
         raise FormatError.at(path, None, "the file is empty.", hint="lines look like 'new: a,b-c,-d'.")
     if lines[0][1].strip().upper() == "<TREERECODE>":
@@ -71,11 +71,11 @@ def read_grc(path: str | Path) -> Recoding:
         if not colon or not new.strip() or not old.strip():
             raise FormatError.at(path, number, "lines look like 'new: a,b-c,-d'.")
         for part in old.split(","):
-            groups.setdefault(new.strip(), []).append(_range_of_codes(part.strip(), path, number))
+            groups.setdefault(new.strip(), []).append(_code_range_of_grc(part.strip(), path, number))
     return Recoding(groups=tuple((new, tuple(ranges)) for new, ranges in groups.items()))
 
 
-def _range_of_codes(text: str, path: str | Path, number: int) -> tuple[str, str]:
+def _code_range_of_grc(text: str, path: str | Path, number: int) -> tuple[str, str]:
     if not text or text == "-":
         raise FormatError.at(path, number, "a code or a range of codes is missing between commas.")
     first, dash, last = (p.strip() for p in text.partition("-"))

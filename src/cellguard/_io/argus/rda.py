@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.argus.words import int_of, lines_of, quoted, unquoted, words
+from cellguard._io.argus.words import argus_words, int_of_word, lines_of_argus_file, quoted_word, unquoted_word
 from cellguard._io.files import write_lines
 from cellguard.exceptions import FormatError, UnknownCodeError, did_you_mean
 
@@ -93,15 +93,17 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     """Read an ``.rda`` file; `table` says that it describes a ready table, whose columns have no width."""
     head: dict[str, str] = {}
     variables: list[Variable] = []
-    for number, line in lines_of(path):
+    for number, line in lines_of_argus_file(path):
         if line.lstrip().startswith("<"):
-            for tag, argument in _tags_of_line(line, path, number):
+            for tag, argument in _tags_of_rda_line(line, path, number):
                 if variables and tag not in _OF_FILE:
-                    variables[-1] = _with_tag(variables[-1], tag, argument, path, number)
+                    variables[-1] = _variable_with_rda_tag(variables[-1], tag, argument, path, number)
                 else:
-                    head[tag] = _header_text(tag, argument, path, number)
+                    head[tag] = _text_of_rda_header(tag, argument, path, number)
         else:
-            variables.append(_variable_of_line(words(line), path, number, table=table, fixed="SEPARATOR" not in head))
+            variables.append(
+                _variable_of_rda_line(argus_words(line), path, number, table=table, fixed="SEPARATOR" not in head)
+            )
     if not variables:
         raise FormatError.at(path, None, "describes no variable.", hint=_HINT)
     names = [v.name.lower() for v in variables]
@@ -113,17 +115,17 @@ def read_rda(path: str | Path, *, table: bool = False) -> Metadata:
     return Metadata(variables=tuple(variables), separator=separator, source=str(path), **letters)
 
 
-def _tags_of_line(line: str, path: str | Path, number: int) -> Iterator[tuple[str, str]]:
+def _tags_of_rda_line(line: str, path: str | Path, number: int) -> Iterator[tuple[str, str]]:
     if _TAG.sub("", line).strip():
         raise FormatError.at(path, number, "tags look like <NAME> value.", hint=_HINT)
     for match in _TAG.finditer(line):
         yield match.group(1).upper(), match.group(2).strip()
 
 
-def _header_text(tag: str, argument: str, path: str | Path, number: int) -> str:
+def _text_of_rda_header(tag: str, argument: str, path: str | Path, number: int) -> str:
     if tag not in _OF_FILE:
         raise FormatError.at(path, number, f"<{tag}> stands before the first variable.", hint=_HINT)
-    text = unquoted(argument)
+    text = unquoted_word(argument)
     if not text:
         raise FormatError.at(path, number, f"<{tag}> needs a text.")
     if tag == "SEPARATOR" and text.lower() in ("\\t", "tab"):
@@ -131,7 +133,7 @@ def _header_text(tag: str, argument: str, path: str | Path, number: int) -> str:
     return text
 
 
-def _variable_of_line(parts: list[str], path: str | Path, number: int, *, table: bool, fixed: bool) -> Variable:
+def _variable_of_rda_line(parts: list[str], path: str | Path, number: int, *, table: bool, fixed: bool) -> Variable:
     name, rest = parts[0], parts[1:]
     if table:
         return Variable(name=name, missing=tuple(rest))
@@ -139,26 +141,26 @@ def _variable_of_line(parts: list[str], path: str | Path, number: int, *, table:
     if len(rest) < wanted or len(rest) > wanted + 2:
         what = "name, first column, width" if fixed else "name, width"
         raise FormatError.at(path, number, f"a variable has {what} and up to two missing codes.", hint=_HINT)
-    places = [int_of(text, path, number, "the place or width of a variable") for text in rest[:wanted]]
+    places = [int_of_word(text, path, number, "the place or width of a variable") for text in rest[:wanted]]
     if min(places) < 1:
         raise FormatError.at(path, number, "columns and widths are counted from 1.")
     start, width = (places[0], places[1]) if fixed else (None, places[0])
     return Variable(name=name, start=start, width=width, missing=tuple(rest[wanted:]))
 
 
-def _with_tag(variable: Variable, tag: str, argument: str, path: str | Path, number: int) -> Variable:
+def _variable_with_rda_tag(variable: Variable, tag: str, argument: str, path: str | Path, number: int) -> Variable:
     """Return the variable with what one tag says."""
     says: dict[str, Any]
     if tag in _ROLES:
-        says = {"role": _ROLES[tag]} | ({"request_codes": tuple(words(argument))} if tag == "REQUEST" else {})
+        says = {"role": _ROLES[tag]} | ({"request_codes": tuple(argus_words(argument))} if tag == "REQUEST" else {})
     elif tag in _MARKS:
         says = {_MARKS[tag]: True}
     elif tag in _TEXTS:
-        says = {_TEXTS[tag]: unquoted(argument)}
+        says = {_TEXTS[tag]: unquoted_word(argument)}
     elif tag == "DECIMALS":
-        says = {"decimals": int_of(argument, path, number, "<DECIMALS>")}
+        says = {"decimals": int_of_word(argument, path, number, "<DECIMALS>")}
     elif tag in ("HIERLEVELS", "DISTANCE"):
-        digits = tuple(int_of(w, path, number, f"<{tag}>") for w in words(argument))
+        digits = tuple(int_of_word(w, path, number, f"<{tag}>") for w in argus_words(argument))
         if tag == "DISTANCE":  # costs by distance are taken as equal costs
             return variable
         if variable.width is not None and sum(digits) != variable.width:
@@ -171,23 +173,23 @@ def _with_tag(variable: Variable, tag: str, argument: str, path: str | Path, num
 
 def write_rda(path: str | Path, metadata: Metadata) -> None:
     """Write the ``.rda`` file of a ready table, atomically."""
-    lines = [f"<{tag}> {quoted(getattr(metadata, tag.lower()))}" for tag in _OF_FILE]
+    lines = [f"<{tag}> {quoted_word(getattr(metadata, tag.lower()))}" for tag in _OF_FILE]
     for v in metadata.variables:
-        lines.append(" ".join([v.name, *(quoted(m) for m in v.missing)]))
-        lines += [f"   {tag}" for tag in _tags_of_variable(v)]
+        lines.append(" ".join([v.name, *(quoted_word(m) for m in v.missing)]))
+        lines += [f"   {tag}" for tag in _rda_tags_of_variable(v)]
     write_lines(path, lines)
 
 
-def _tags_of_variable(v: Variable) -> Iterator[str]:
+def _rda_tags_of_variable(v: Variable) -> Iterator[str]:
     if v.recodable:
         yield "<RECODEABLE>"
     if v.total_code:
-        yield f"<TOTCODE> {quoted(v.total_code)}"
+        yield f"<TOTCODE> {quoted_word(v.total_code)}"
     if v.hierarchical:
         yield "<HIERARCHICAL>"
     if v.hierarchy:
-        yield f"<HIERCODELIST> {quoted(v.hierarchy)}"
-        yield f"<HIERLEADSTRING> {quoted(v.lead)}"
+        yield f"<HIERCODELIST> {quoted_word(v.hierarchy)}"
+        yield f"<HIERLEADSTRING> {quoted_word(v.lead)}"
     if v.numeric:
         yield "<NUMERIC>"
     if v.decimals:

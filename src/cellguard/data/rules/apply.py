@@ -90,7 +90,7 @@ def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ra
     is cut where the known bounds leave less room. A function of the cells' statistics is a rule of
     your own (:class:`Custom`).
     """
-    rules = [_as_rule(rule) for rule in given]
+    rules = [_as_sensitivity_rule(rule) for rule in given]
     if not rules:
         raise InputError("no rule was given.", hint="for example table.apply(cg.PPercent(10), cg.MinFrequency(3)).")
     if not (np.isfinite(lower_ratio) and lower_ratio >= 0):
@@ -118,7 +118,7 @@ def apply(table: Table, *given: Rule | Callable[[CellStatistics], Any], lower_ra
     )
 
 
-def _as_rule(given: Any) -> Rule:
+def _as_sensitivity_rule(given: Any) -> Rule:
     if isinstance(given, Rule):
         return given
     if callable(given) and not isinstance(given, type):

@@ -43,10 +43,10 @@ def apply_apriori(
     index = [{code: i for i, code in enumerate(codes)} for codes in table.codes]
     marked = []
     for decision in decisions:
-        cell = _cell_of_decision(table, decision, index, position)
+        cell = _cell_of_apriori_decision(table, decision, index, position)
         if decision.action == "U":
             marked.append(cell)
-        _take_decision(changed, cell, decision, table, percent / 100.0)
+        _take_apriori_decision(changed, cell, decision, table, percent / 100.0)
     manual = Flags(names=("a priori",), reasons=("marked by hand",), flagged=(np.unique(np.array(marked, np.int64)),))
     flags = table.flags
     if marked:
@@ -54,7 +54,7 @@ def apply_apriori(
     return table.with_(**changed, flags=flags)
 
 
-def _cell_of_decision(
+def _cell_of_apriori_decision(
     table: Table, decision: Decision, index: Sequence[dict[str, int]], position: dict[tuple[int, ...], int]
 ) -> int:
     if len(decision.codes) != len(table.dimensions):
@@ -73,7 +73,9 @@ def _cell_of_decision(
     return position[tuple(found)]
 
 
-def _take_decision(changed: dict[str, np.ndarray], cell: int, decision: Decision, table: Table, share: float) -> None:
+def _take_apriori_decision(
+    changed: dict[str, np.ndarray], cell: int, decision: Decision, table: Table, share: float
+) -> None:
     action, numbers = decision.action, decision.numbers
     if action == "S":
         for name in ("sensitive", "lower", "upper", "sliding", "fixed"):

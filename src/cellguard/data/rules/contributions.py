@@ -53,7 +53,7 @@ def with_contributions(
     >>> t.apply(cg.Dominance(1, 95)).sensitive_cells
     array([1])
     """
-    from cellguard._io.frames import columns_of, numbers
+    from cellguard._io.frames import column_as_numbers, columns_of_frame
 
     columns = columns_of(frame)
     raise_if_missing("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
@@ -61,7 +61,7 @@ def with_contributions(
 
     def column_of_cells(name: str) -> FloatArray:
         out = np.full(table.n_cells, np.nan)
-        out[cell] = numbers(columns[name], name)
+        out[cell] = column_as_numbers(columns[name], name)
         return out
 
     count = table.counts if table.counts is not None else None if counts is None else column_of_cells(counts)
@@ -91,13 +91,13 @@ def with_contributions(
     return table.with_known_zeros(empty) if known_zeros else table
 
 
-def _rows(table: Table, columns: dict[str, Any]) -> IntArray:
+def _cells_of_contributions(table: Table, columns: dict[str, Any]) -> IntArray:
     """Return the cell of each row."""
-    from cellguard._io.frames import encode
+    from cellguard._io.frames import encode_column
 
     index = []
     for d, name in enumerate(table.dimensions):
         position = {code: i for i, code in enumerate(table.codes[d])}
-        codes, place = encode(columns[name])
+        codes, place = encode_column(columns[name])
         index.append(np.array([position[code] for code in codes], dtype=np.int32)[place])
     return table.cells_at(np.column_stack(index))

@@ -93,7 +93,7 @@ class Rule:
         return covered
 
 
-def _check_percentage(name: str, value: float, *, most: float = np.inf, positive: bool = True) -> None:
+def _check_percentage_of_rule(name: str, value: float, *, most: float = np.inf, positive: bool = True) -> None:
     if not (np.isfinite(value) and (value > 0 if positive else value >= 0) and value <= most):
         allowed = ("above 0" if positive else "at least 0") + (f" and at most {most:g}" if np.isfinite(most) else "")
         raise LevelError(f"{name}: {value!r} is not a percentage {allowed}.")
@@ -103,19 +103,19 @@ def _check_percentage(name: str, value: float, *, most: float = np.inf, positive
         )
 
 
-def _check_level(name: str, percent: float | None) -> None:
+def _check_level_of_rule(name: str, percent: float | None) -> None:
     if percent is not None:
-        _check_percentage(name, percent, positive=False)
+        _check_percentage_of_rule(name, percent, positive=False)
 
 
-def _flat_level(percent: float | None, cells: CellStatistics) -> FloatArray:
+def _flat_level_by_rule(percent: float | None, cells: CellStatistics) -> FloatArray:
     """Return a percentage of every value: of magnitudes the usual one unless given, of counts none."""
     if percent is None:
         percent = 0.0 if cells.integer else DEFAULT_PERCENT
     return percent / 100.0 * np.abs(cells.value)
 
 
-def _check_number(name: str, value: int) -> None:
+def _check_number_of_rule(name: str, value: int) -> None:
     if value != int(value) or value < 1:
         raise InputError(f"{name}: {value!r} is not a whole number of at least 1.")
 
@@ -133,8 +133,8 @@ class Dominance(Rule):
     k: float
 
     def __post_init__(self) -> None:
-        _check_number("dominance rule, n", self.n)
-        _check_percentage("dominance rule, k", self.k, most=100)
+        _check_number_of_rule("dominance rule, n", self.n)
+        _check_percentage_of_rule("dominance rule, k", self.k, most=100)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by 100 (x1+..+xn) / X > k; the level lifts X until the share is k."""
@@ -168,12 +168,12 @@ class PPercent(Rule):
     coalition: int = 1
 
     def __post_init__(self) -> None:
-        _check_percentage("p% rule, p", self.p)
-        _check_number("p% rule, coalition", self.coalition)
+        _check_percentage_of_rule("p% rule, p", self.p)
+        _check_number_of_rule("p% rule, coalition", self.coalition)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (x1+..+x_{n+1}) - X > 0."""
-        return _ambiguity(cells, self.p / 100.0, self.coalition)
+        return _verdict_of_ambiguity_rule(cells, self.p / 100.0, self.coalition)
 
     @property
     def units(self) -> int:
@@ -202,18 +202,18 @@ class PriorPosterior(Rule):
     coalition: int = 1
 
     def __post_init__(self) -> None:
-        _check_percentage("prior-posterior rule, p", self.p)
-        _check_percentage("prior-posterior rule, q", self.q)
+        _check_percentage_of_rule("prior-posterior rule, p", self.p)
+        _check_percentage_of_rule("prior-posterior rule, q", self.q)
         if self.p >= self.q:
             raise LevelError(
                 f"prior-posterior rule: p = {self.p:g} is not below q = {self.q:g}.",
                 hint="q is what an attacker knows before publication, p what he may know after.",
             )
-        _check_number("prior-posterior rule, coalition", self.coalition)
+        _check_number_of_rule("prior-posterior rule, coalition", self.coalition)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by (p/100) x1 + (q/100)((x1+..+x_{n+1}) - X) > 0, the sign of its level."""
-        return _ambiguity(cells, self.p / self.q, self.coalition)
+        return _verdict_of_ambiguity_rule(cells, self.p / self.q, self.coalition)
 
     @property
     def units(self) -> int:
@@ -229,7 +229,7 @@ class PriorPosterior(Rule):
         return f"somebody who knew contributions to within {self.q:g}% would know the largest to within {self.p:g}%"
 
 
-def _ambiguity(cells: CellStatistics, share: float, coalition: int) -> Verdict:
+def _verdict_of_ambiguity_rule(cells: CellStatistics, share: float, coalition: int) -> Verdict:
     """Return by how much the rest of the cell fails to hide `share` of the largest contribution."""
     upper = share * cells.first + cells.with_first(coalition + 1) - cells.total
     return Verdict(upper > _ROUNDING * cells.total, cells.published_level(np.nan_to_num(upper)))
@@ -253,14 +253,14 @@ class MinFrequency(Rule):
     def __post_init__(self) -> None:
         if not (np.isfinite(self.n) and self.n > 0):
             raise InputError(f"minimum frequency: {self.n!r} is not a number above 0.")
-        _check_level("minimum frequency, level", self.percent)
+        _check_level_of_rule("minimum frequency, level", self.percent)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge by 0 < f < n, where weights count if there are any; a cell whose contributors all waived is safe."""
         few = (cells.count > 0) & (cells.weight < self.n)
         if cells.protected is not None:
             few &= np.isfinite(cells.protected)
-        return Verdict(few, _flat_level(self.percent, cells))
+        return Verdict(few, _flat_level_by_rule(self.percent, cells))
 
     def width(self, cells: CellStatistics) -> float:
         """Return the width of n whole numbers, for counts."""
@@ -310,8 +310,8 @@ class Request(Rule):
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
-            _check_percentage(f"request rule, {name}", getattr(self, name), most=100, positive=False)
-        _check_level("request rule, level", self.percent)
+            _check_percentage_of_rule(f"request rule, {name}", getattr(self, name), most=100, positive=False)
+        _check_level_of_rule("request rule, level", self.percent)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Judge the cells whose largest contributor asked: x1 > (share/100) X, or too few contributors."""
@@ -323,7 +323,7 @@ class Request(Rule):
         share = np.select([cells.request == 1, cells.request == 2], [self.first, self.second], 0.0)
         dominates = (share > 0) & (cells.top[:, 0] > share / 100.0 * cells.total * (1 + _ROUNDING))
         few = (cells.request > 0) & (cells.count < self.min_frequency)
-        return Verdict((dominates | few) & (cells.count > 0), _flat_level(self.percent, cells))
+        return Verdict((dominates | few) & (cells.count > 0), _flat_level_by_rule(self.percent, cells))
 
     @property
     def name(self) -> str:
@@ -340,7 +340,7 @@ class Manual(Rule):
     reason = "marked by hand"
 
     def __post_init__(self) -> None:
-        _check_percentage("manual rule, level", self.percent, positive=False)
+        _check_percentage_of_rule("manual rule, level", self.percent, positive=False)
 
     def evaluate(self, cells: CellStatistics) -> Verdict:
         """Flag whatever :meth:`covers` selects."""
@@ -350,11 +350,11 @@ class Manual(Rule):
         """Return the marked cells."""
         marked = np.zeros(table.n_cells, dtype=bool)
         for cell in self.cells:
-            marked[_cell_index(table, cell)] = True
+            marked[_cell_of_manual_rule(table, cell)] = True
         return marked & super().covers(table)
 
 
-def _cell_index(table: Table, cell: Any) -> int:
+def _cell_of_manual_rule(table: Table, cell: Any) -> int:
     if isinstance(cell, (int, np.integer)):
         if not 0 <= cell < table.n_cells:
             raise InputError(f"manual rule: cell {cell} lies outside 0..{table.n_cells - 1}.")

@@ -181,7 +181,9 @@ class CellStatistics:
                 out[field.name] = None
             else:
                 columns = columns if field.name != "contributors" or who is None else who
-                out[field.name] = _spread(columns, place, len(value), width, _BLANK.get(field.name, 0.0))
+                out[field.name] = _statistics_spread_over_cells(
+                    columns, place, len(value), width, _BLANK.get(field.name, 0.0)
+                )
         return CellStatistics(**{**out, **whole})
 
     def __repr__(self) -> str:
@@ -192,7 +194,7 @@ _BLANK = {"contributors": -1, "count": np.inf, "top": np.nan}
 """What the joined cells hold of which no table tells anything; of others 0."""
 
 
-def _spread(
+def _statistics_spread_over_cells(
     columns: Sequence[NDArray[Any]], place: Sequence[IntArray], n: int, width: int, blank: float
 ) -> NDArray[Any]:
     """Return columns of tables as one of the joined cells: what the first table says of each."""
@@ -239,12 +241,12 @@ def same_people(
     first_of = dict(zip(size, np.cumsum([0, *size.values()]).tolist(), strict=False))
     start = [first_of[name] for name in lists]
     pairs: list[tuple[IntArray, IntArray]] = []
-    alike = [_single_amounts(table) for table in tables]
+    alike = [_people_of_single_amounts(table) for table in tables]
     for k in range(len(tables)):
         for j in range(k):
             if lists[j] == lists[k] or (measured is not None and measured[j] != measured[k]):
                 continue
-            one, other = _in_shared_cells(tables[j], tables[k], place[j], place[k], n)
+            one, other = _same_people_in_shared_cells(tables[j], tables[k], place[j], place[k], n)
             pairs.append((one + start[j], other + start[k]))
             _, mine, theirs = np.intersect1d(alike[j][1], alike[k][1], assume_unique=True, return_indices=True)
             pairs.append((alike[j][0][mine] + start[j], alike[k][0][theirs] + start[k]))
@@ -253,7 +255,7 @@ def same_people(
     return [np.where(ids >= 0, person[ids + first], -1) for ids, first in zip(known, start, strict=True)]
 
 
-def _in_shared_cells(
+def _same_people_in_shared_cells(
     one: CellStatistics, other: CellStatistics, place: IntArray, there: IntArray, n: int
 ) -> tuple[IntArray, IntArray]:
     """Return the people of two tables who are the same by their amounts in cells that both have."""
@@ -270,7 +272,7 @@ def _in_shared_cells(
     return ids[here, :most][sure], others[row, :most][sure]
 
 
-def _single_amounts(table: CellStatistics) -> tuple[IntArray, FloatArray]:
+def _people_of_single_amounts(table: CellStatistics) -> tuple[IntArray, FloatArray]:
     """Return who gave the same amount to all his cells, an amount that nobody else gave; and these amounts."""
     ids = np.asarray(table.contributors).ravel()
     amount = table.top[:, : np.asarray(table.contributors).shape[1]].ravel()[ids >= 0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
-from cellguard._io.frames import encode
+from cellguard._io.frames import encode_column
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.holdings import Shared
 from cellguard.data.tabulate.people import People
@@ -23,7 +23,14 @@ from cellguard.nouns.trees import ABSENT, nearest_codes_of_tree
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Decoded", "decode", "hierarchies_of", "in_order", "is_digits", "meet"]
+__all__ = [
+    "Decoded",
+    "decode",
+    "hierarchies_of_records",
+    "is_digits_of_record_codes",
+    "number_contributors",
+    "record_codes_in_order",
+]
 
 _SHOWN = 5
 
@@ -31,7 +38,7 @@ _SHOWN = 5
 # ---------------------------------------------------------------- hierarchies
 
 
-def hierarchies_of(
+def hierarchies_of_records(
     by: Mapping[str, Any],
     seen: Mapping[str, Iterable[str]],
     missing: Mapping[str, Sequence[str]],
@@ -48,30 +55,32 @@ def hierarchies_of(
         if isinstance(given, tuple) and given and all(isinstance(h, Hierarchy) for h in given):
             h = Hierarchy.join(*given)
         else:
-            h = _hierarchy_given(given, in_order(set(seen[name]) - set(absent)), total_of(name))
-        out[name] = _with_codes(h, [code for code in absent if code not in h.codes])
+            h = _hierarchy_given_for_records(
+                given, record_codes_in_order(set(seen[name]) - set(absent)), total_of(name)
+            )
+        out[name] = _hierarchy_with_record_codes(h, [code for code in absent if code not in h.codes])
     return out
 
 
-def is_digits(given: Any) -> bool:
+def is_digits_of_record_codes(given: Any) -> bool:
     """Whether a hierarchy is given as the digits of each level of its codes."""
     return isinstance(given, (list, tuple)) and bool(given) and all(type(n) is int for n in given)
 
 
-def _hierarchy_given(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
-    if is_digits(given):
+def _hierarchy_given_for_records(given: Any, codes: Sequence[str], total: str | None) -> Hierarchy:
+    if is_digits_of_record_codes(given):
         return Hierarchy.from_digits(codes, given, total=total or "Total")
     return Hierarchy.of(given, codes=codes if given is None else (), total=total)
 
 
-def in_order(codes: Iterable[str]) -> list[str]:
+def record_codes_in_order(codes: Iterable[str]) -> list[str]:
     """Sort codes as people do: by the number they all begin with (50-249 before 250+), otherwise as text."""
     listed = sorted(codes)
     first = {code: found[0] for code in listed if (found := re.match("[0-9]+", code))}
     return sorted(listed, key=lambda code: int(first[code])) if len(first) == len(listed) else listed
 
 
-def _with_codes(h: Hierarchy, codes: Sequence[str]) -> Hierarchy:
+def _hierarchy_with_record_codes(h: Hierarchy, codes: Sequence[str]) -> Hierarchy:
     if not codes:
         return h
     below = np.zeros((len(h.parents), len(codes)), np.int64)
@@ -100,7 +109,7 @@ class _Codes:
 
     def _column(self, d: int, column: Any, records: IntArray | None) -> IntArray:
         name = self.names[d]
-        codes, index = encode(column)
+        codes, index = encode_column(column)
         null = next(iter(self.missing.get(name, ())), "")
         place = np.array([self.position[d].get(code, -1) for code in [*codes, null]], dtype=np.int64)[index]
         if records is None:
@@ -149,20 +158,20 @@ def decode(
     codes = _Codes(roles.dimensions, hierarchies, missing)
     sizes = [len(h) for h in hierarchies]
     table = finest.cells
-    coordinates = codes.coordinates(table, _float_column(table, "records").astype(np.int64))
+    coordinates = codes.coordinates(table, _decoded_float_column(table, "records").astype(np.int64))
     keys = keys_of(coordinates, sizes)
     others = (*(f"d{d}" for d in range(len(sizes))), "protected", "top")
     measures = tuple(c for c in table.column_names if c not in others)
-    sums = np.column_stack([_float_column(table, name) for name in measures])
+    sums = np.column_stack([_decoded_float_column(table, name) for name in measures])
     largest = np.full(len(keys), -1.0)
     if roles.waiver:
-        largest = np.nan_to_num(_float_column(table, "protected"), nan=-1.0)
-    who_top, who_shared = _contributors(finest, people)
+        largest = np.nan_to_num(_decoded_float_column(table, "protected"), nan=-1.0)
+    who_top, who_shared = _numbers_of_contributors(finest, people)
     large = _large_contributions(finest, codes, keys, sizes)
     order = np.argsort(keys, kind="stable")
     if len(keys) > 1 and (np.diff(keys[order]) == 0).any():  # two spellings of one code
-        order, keys, coordinates, sums, largest = _joined_rows(keys, coordinates, sums, largest)
-    items, ptr = _sorted_items(large, keys[order], who_top)
+        order, keys, coordinates, sums, largest = _decoded_rows_joined(keys, coordinates, sums, largest)
+    items, ptr = _sorted_contributions(large, keys[order], who_top)
     cells = Cells(
         coordinates=coordinates[order],
         sums=sums[order],
@@ -176,7 +185,7 @@ def decode(
     return Decoded(cells=cells, items=items, shared=shared, measures=measures)
 
 
-def _joined_rows(
+def _decoded_rows_joined(
     keys: IntArray, coordinates: Coordinates, sums: FloatArray, largest: FloatArray
 ) -> tuple[IntArray, IntArray, Coordinates, FloatArray, FloatArray]:
     """Add up rows of one cell; happens when null and a missing code are one."""
@@ -188,11 +197,11 @@ def _joined_rows(
     return np.arange(len(distinct)), distinct, coordinates[first], added, most
 
 
-def _float_column(table: pa.Table, name: str) -> FloatArray:
+def _decoded_float_column(table: pa.Table, name: str) -> FloatArray:
     return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
 
-def meet(answers: Sequence[Finest], people: People) -> None:
+def number_contributors(answers: Sequence[Finest], people: People) -> None:
     """Number the contributors that answers name: each has one number, whatever is crossed."""
     people.meet([column for finest in answers for column in _named_contributors(finest) if column is not None])
 
@@ -218,7 +227,7 @@ def _listed_contributions(finest: Finest, name: str | None) -> pa.ChunkedArray:
     return pa.chunked_array([flat if name is None else flat.field(name)])
 
 
-def _contributors(finest: Finest, people: People) -> tuple[IntArray | None, IntArray | None]:
+def _numbers_of_contributors(finest: Finest, people: People) -> tuple[IntArray | None, IntArray | None]:
     """Return the numbers of those who gave the largest contributions, and of holdings in several cells."""
     one, other = (None if column is None else people.numbers(column) for column in _named_contributors(finest))
     return one, other
@@ -251,13 +260,13 @@ def _large_contributions(finest: Finest, codes: _Codes, keys: IntArray, sizes: S
     n, names = len(table), table.column_names
     return _Large(
         keys_of(codes.coordinates(table), sizes) if n else np.zeros(0, np.int64),
-        _float_column(table, "x"),
-        _float_column(table, "w") if "w" in names else np.ones(n),
-        _float_column(table, "r") if "r" in names else np.zeros(n),
+        _decoded_float_column(table, "x"),
+        _decoded_float_column(table, "w") if "w" in names else np.ones(n),
+        _decoded_float_column(table, "r") if "r" in names else np.zeros(n),
     )
 
 
-def _sorted_items(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
+def _sorted_contributions(large: _Large, keys: IntArray, who: IntArray | None) -> tuple[Items, IntArray]:
     """Sort large contributions by cell and size, and return where each cell's begin."""
     cell = np.searchsorted(keys, large.key)
     number = np.zeros(len(cell), np.int64) if who is None else who
@@ -281,9 +290,9 @@ def _shared_holdings(table: pa.Table, codes: _Codes, who: IntArray | None) -> Sh
     order = np.lexsort((number, *coordinates.T))
 
     def column(name: str, otherwise: FloatArray) -> FloatArray:
-        return _float_column(table, name) if name in names else otherwise
+        return _decoded_float_column(table, name) if name in names else otherwise
 
-    x, n = _float_column(table, "sx"), _float_column(table, "n")
+    x, n = _decoded_float_column(table, "sx"), _decoded_float_column(table, "n")
     nothing = np.zeros(len(x))
     return Shared(
         coordinates=coordinates[order],

@@ -15,13 +15,13 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from cellguard._io.facts import is_utf8
-from cellguard._io.frames import MAX_HEADER, check_width, header_of, read_frame, refuse_utf16
+from cellguard._io.frames import MAX_HEADER, check_width_of_file, header_of_csv, read_frame, refuse_utf16
 from cellguard._io.sheet import is_workbook
 from cellguard.data.tabulate import sql
-from cellguard.data.tabulate.gathered import Gathered, Where, as_where
-from cellguard.data.tabulate.lines import first_line, refuse_broken_lines
+from cellguard.data.tabulate.gathered import Gathered, Where, where_of_records
+from cellguard.data.tabulate.lines import first_wrong_record_line, refuse_broken_lines
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
 from cellguard.exceptions import CellguardError, FormatError, InputError, InternalError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class DuckRecords:
             connection.execute(f"SET threads = {int(threads)}")
         if memory_limit is not None:
             try:
-                connection.execute(f"SET memory_limit = {sql.text(memory_limit)}")
+                connection.execute(f"SET memory_limit = {sql.text_in_sql(memory_limit)}")
             except duckdb.Error:
                 raise InputError(f"memory_limit={memory_limit!r} is no size.", hint="for example '4GB'.") from None
         return connection
@@ -82,7 +82,7 @@ class DuckRecords:
     @classmethod
     def from_frame(cls, frame: Any, columns: Sequence[str], **options: Any) -> DuckRecords:
         """Take the records of a frame (pandas, polars, pyarrow, or a dict of columns)."""
-        table, names = _arrow(frame, columns)
+        table, names = _arrow_for_duckdb(frame, columns)
         if len(table.column_names):
             table = table.append_column(_NUMBER, [np.arange(len(table))])
         connection = cls.connect(**options)
@@ -107,9 +107,9 @@ class DuckRecords:
         try:
             if kind == "parquet":
                 relation = connection.read_parquet(files)
-                check_width(files[0], len(relation.columns))
+                check_width_of_file(files[0], len(relation.columns))
                 return cls._spilling(connection, relation)
-            records = cls._spilling(connection, _read_csv(connection, files, encoding))
+            records = cls._spilling(connection, _csv_read_by_duckdb(connection, files, encoding))
             records._text = files[0] if len(files) == 1 else None
             return records
         except duckdb.Error as error:  # its text may hold records: it stays here
@@ -124,14 +124,14 @@ class DuckRecords:
     def _spilling(cls, connection: duckdb.DuckDBPyConnection, relation: duckdb.DuckDBPyRelation) -> DuckRecords:
         records = cls(relation, connection)
         records._folder = tempfile.TemporaryDirectory(prefix="cellguard-")  # mode 0700
-        connection.execute(f"SET temp_directory = {sql.text(records._folder.name)}")
+        connection.execute(f"SET temp_directory = {sql.text_in_sql(records._folder.name)}")
         return records
 
     def keep_columns(self, columns: Sequence[str]) -> None:
         """Read some columns of the files into the database, once; it keeps on disk what the memory cannot hold."""
         if self._connection is None:
             return
-        wanted = ", ".join(sql.name(column) for column in dict.fromkeys(columns) if column in self._types)
+        wanted = ", ".join(sql.column_in_sql(column) for column in dict.fromkeys(columns) if column in self._types)
         if wanted:
             # rows stay in the order of the file: their numbers are the same in every run
             self._connection.execute("SET preserve_insertion_order = true")
@@ -152,7 +152,7 @@ class DuckRecords:
         all questions together can know of a record, its columns: who is alike in all of them stands in the same cells.
         """
         if self._connection is None:
-            texts = ", ".join(f"coalesce(CAST({sql.name(c)} AS VARCHAR), '')" for c in dict.fromkeys(columns))
+            texts = ", ".join(f"coalesce(CAST({sql.column_in_sql(c)} AS VARCHAR), '')" for c in dict.fromkeys(columns))
             self._who = f"concat_ws(chr(31), {texts})"
             return
         if _NUMBER not in self._types:
@@ -180,11 +180,14 @@ class DuckRecords:
 
     def first_line(self, column: str, decimal: str, *, missing: bool) -> int | None:
         """Return the first line of their text file with no entry in a column, or one that is no number."""
-        return None if self._text is None else first_line(self._text, column, decimal, missing=missing)
+        return None if self._text is None else first_wrong_record_line(self._text, column, decimal, missing=missing)
 
     def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
-        wanted = (f"CAST({sql.name(column)} AS VARCHAR) IN ({sql.listed(codes)})" for column, codes in where.items())
+        wanted = (
+            f"CAST({sql.column_in_sql(column)} AS VARCHAR) IN ({sql.texts_in_sql(codes)})"
+            for column, codes in where.items()
+        )
         self._relation = self._relation.filter(" AND ".join(wanted))
 
     @property
@@ -220,7 +223,7 @@ class DuckRecords:
             except duckdb.Error as error:
                 if self._text is not None and isinstance(error, duckdb.InvalidInputException):
                     refuse_broken_lines(self._text)
-                raise _failure(error) from None
+                raise _failure_of_duckdb(error) from None
 
     def _keep(self, table: str, query: str) -> str:
         """Return something to select from; in a database of our own the rows are computed once."""
@@ -235,17 +238,17 @@ class DuckRecords:
 
     def number_sql(self, column: str, decimal: str) -> str:
         """Return SQL for a column as numbers, NULL where it is none."""
-        name = sql.name(column)
+        name = sql.column_in_sql(column)
         if self._types[column] != "VARCHAR":
             return f"TRY_CAST({name} AS DOUBLE)"
         text = f"trim({name})"
         if decimal != ".":
-            text = f"replace({text}, {sql.text(decimal)}, '.')"
+            text = f"replace({text}, {sql.text_in_sql(decimal)}, '.')"
         return f"TRY_CAST({text} AS DOUBLE)"
 
     def given_sql(self, column: str) -> str:
         """Return SQL for whether a record has an entry at all."""
-        name, kind = sql.name(column), self._types[column]
+        name, kind = sql.column_in_sql(column), self._types[column]
         if kind == "VARCHAR":
             return f"({name} IS NOT NULL AND trim({name}) <> '')"
         if kind in ("DOUBLE", "FLOAT"):
@@ -254,7 +257,7 @@ class DuckRecords:
 
     def distinct(self, columns: Sequence[str]) -> pa.Table:
         """Return the combinations of codes that occur in some columns."""
-        wanted = ", ".join(f"CAST({sql.name(column)} AS VARCHAR) AS c{i}" for i, column in enumerate(columns))
+        wanted = ", ".join(f"CAST({sql.column_in_sql(column)} AS VARCHAR) AS c{i}" for i, column in enumerate(columns))
         return self._run(f"SELECT DISTINCT {wanted} FROM {_VIEW}")
 
     def facts(self, roles: Roles) -> Facts:
@@ -264,12 +267,12 @@ class DuckRecords:
         for part, column in roles.numeric.items():
             x, given = self.number_sql(column, roles.decimal), self.given_sql(column)
             weight = self.number_sql(roles.weight, roles.decimal) if roles.weight and part != "weight" else None
-            wanted += sql.looked_at(part, x, given, sql.times(weight, x))
+            wanted += sql.first_look_in_sql(part, x, given, sql.weighted_in_sql(weight, x))
             if part in ("value", "shadow"):
                 wanted.append(f"coalesce(sum(abs({x})) FILTER (isfinite({x})), 0) AS plain_{part}")
         if roles.holding:
             wanted.append(f"count(*) FILTER (NOT {self.given_sql(roles.holding)}) AS missing_holding")
-        return facts_of(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
+        return facts_of_records(self._run(f"SELECT {', '.join(wanted)} FROM {_VIEW} {where}").to_pylist()[0])
 
     # ------------------------------------------------------------------ added up
 
@@ -277,10 +280,10 @@ class DuckRecords:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
         items = self._records(roles)
         if roles.holding:
-            items = self._keep("items", sql.holdings(roles, scales, items))
+            items = self._keep("items", sql.holdings_in_sql(roles, scales, items))
         codes = [f"d{i}" for i in range(len(roles.dimensions))]
         by = ", ".join(codes)
-        sums = [*codes, *sql.measures(roles, scales)]
+        sums = [*codes, *sql.measures_in_sql(roles, scales)]
         plain = not (roles.weight or roles.request or roles.holding)
         if units and plain:  # the largest numbers, and whose they are: they come along in the same pass
             sums.append(f"max({'{x: x, i: i}' if self.numbered else 'x'}, {units}) AS top")
@@ -307,26 +310,28 @@ class DuckRecords:
         weight = self.number_sql(roles.weight, roles.decimal) if roles.weight else None
         value = self.number_sql(roles.value, roles.decimal) if roles.value else "1.0"
         if weight is None:  # what is added up is what each gave; with weights, what each stands for
-            value = sql.rounded(value, roles.decimals)
+            value = sql.rounded_in_sql(value, roles.decimals)
         looked_at = self.number_sql(roles.shadow, roles.decimal) if roles.shadow else value
-        columns = [f"{sql.name(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
+        columns = [f"{sql.column_in_sql(column)} AS d{i}" for i, column in enumerate(roles.dimensions)]
         columns += [
-            f"{sql.rounded(sql.times(weight, value), roles.decimals)} AS y",
+            f"{sql.rounded_in_sql(sql.weighted_in_sql(weight, value), roles.decimals)} AS y",
             f"abs({looked_at}) AS x",
             f"{looked_at} AS sx",
         ]
-        columns += [f"{sql.times(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
+        columns += [f"{sql.weighted_in_sql(weight, f'abs({looked_at})')} AS wx", f"{weight or '1.0'} AS w"]
         if roles.cost:
-            columns.append(f"{sql.times(weight, self.number_sql(roles.cost, roles.decimal))} AS c")
+            columns.append(f"{sql.weighted_in_sql(weight, self.number_sql(roles.cost, roles.decimal))} AS c")
         if roles.holding:
-            columns.append(f"{self._holding(roles.holding) if roles.standalone else sql.name(roles.holding)} AS h")
+            columns.append(
+                f"{self._holding(roles.holding) if roles.standalone else sql.column_in_sql(roles.holding)} AS h"
+            )
         elif self._who is not None:
             columns.append(f"{self._who} AS i")
         if roles.waiver:
             columns.append(f"{self._truth(roles.waiver)} AS q")
         if roles.request:
             kinds = " ".join(
-                f"WHEN trim(CAST({sql.name(roles.request)} AS VARCHAR)) = {sql.text(code)} THEN {kind}"
+                f"WHEN trim(CAST({sql.column_in_sql(roles.request)} AS VARCHAR)) = {sql.text_in_sql(code)} THEN {kind}"
                 for kind, code in enumerate(roles.request_codes[:2], 1)
             )
             columns.append(f"CASE {kinds} ELSE 0 END AS r")
@@ -335,13 +340,13 @@ class DuckRecords:
 
     def _holding(self, column: str) -> str:
         """Return SQL for the holding of a record; one without gets a holding of its own, by its number."""
-        name, number = sql.name(column), _NUMBER if _NUMBER in self._types else "row_number() OVER ()"
+        name, number = sql.column_in_sql(column), _NUMBER if _NUMBER in self._types else "row_number() OVER ()"
         if self._who is not None and _NUMBER not in self._types:  # who are alike in everything are several all the same
             number = f"{self._who} || chr(31) || row_number() OVER (PARTITION BY {self._who})"
         return f"CASE WHEN {self.given_sql(column)} THEN CAST({name} AS VARCHAR) ELSE chr(31) || {number} END"
 
     def _truth(self, column: str) -> str:
-        name = sql.name(column)
+        name = sql.column_in_sql(column)
         if self._types[column] == "VARCHAR":
             return f"coalesce(lower(trim({name})) IN ('1', 'true', 't', 'yes', 'y'), false)"
         return f"coalesce(CAST({name} AS BOOLEAN), false)"
@@ -359,7 +364,7 @@ class _View(DuckRecords):
     def only(self, where: Mapping[str, str | Sequence[str]]) -> None:
         """Leave out records with other codes."""
         super().only(where)
-        self._where = as_where(where)
+        self._where = where_of_records(where)
 
     def facts(self, roles: Roles) -> Facts:
         """Look at the records once; at those of all tables together."""
@@ -375,7 +380,7 @@ class _View(DuckRecords):
         """Leave the database to the others."""
 
 
-def _failure(error: duckdb.Error) -> CellguardError:
+def _failure_of_duckdb(error: duckdb.Error) -> CellguardError:
     """Return our own error: the text of the database's may hold records, so it stays here."""
     import duckdb
 
@@ -388,11 +393,11 @@ def _failure(error: duckdb.Error) -> CellguardError:
     )
 
 
-def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]:
+def _arrow_for_duckdb(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]:
     """Return the columns of a frame that are needed, without copying where its library allows, and all names."""
     import pyarrow as pa
 
-    from cellguard._io.frames import columns_of
+    from cellguard._io.frames import columns_of_frame
 
     if not isinstance(frame, (pa.Table, Mapping)):
         import narwhals as nw
@@ -405,30 +410,30 @@ def _arrow(frame: Any, columns: Sequence[str]) -> tuple[pa.Table, Sequence[str]]
                 raise InputError(
                     "a column of the frame mixes kinds of values.", hint="make it text or numbers."
                 ) from None
-    given = columns_of(frame)
+    given = columns_of_frame(frame)
     return pa.table({name: column for name, column in given.items() if name in columns}), list(given)
 
 
-def _read_csv(
+def _csv_read_by_duckdb(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], encoding: str | None
 ) -> duckdb.DuckDBPyRelation:
     """Read CSV files as text: whether 01 is a code or a number is decided by its part."""
-    with _stream_of_file(files[0]) as stream:
+    with _stream_of_records(files[0]) as stream:
         head = stream.read(MAX_HEADER + 1)
     if not head.strip():
         raise FormatError.at(files[0], None, "the file is empty.", hint="the first line names the columns.")
     refuse_utf16(files[0], head)
-    _, delimiter = header_of(files[0], head)
-    encoding = encoding or ("utf-8" if all(map(_is_utf8, files)) else "latin-1")
-    names_of_files = ", ".join(sql.text(name) for name in files)
-    options = f"header = true, all_varchar = true, delim = {sql.text(delimiter)}, quote = '\"', escape = '\"'"
-    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {sql.text(encoding)})")
+    _, delimiter = header_of_csv(files[0], head)
+    encoding = encoding or ("utf-8" if all(map(_records_are_utf8, files)) else "latin-1")
+    names_of_files = ", ".join(sql.text_in_sql(name) for name in files)
+    options = f"header = true, all_varchar = true, delim = {sql.text_in_sql(delimiter)}, quote = '\"', escape = '\"'"
+    return connection.sql(f"FROM read_csv([{names_of_files}], {options}, encoding = {sql.text_in_sql(encoding)})")
 
 
-def _stream_of_file(path: str) -> IO[bytes]:
+def _stream_of_records(path: str) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path, "rb") if path.lower().endswith(".gz") else open(path, "rb"))  # noqa: PTH123
 
 
-def _is_utf8(path: str) -> bool:
-    with _stream_of_file(path) as stream:
+def _records_are_utf8(path: str) -> bool:
+    with _stream_of_records(path) as stream:
         return is_utf8(stream)

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cellguard.data.tabulate import sql
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cellguard.data.tabulate.duck import DuckRecords
 
-__all__ = ["Gathered", "Question", "Where", "as_where"]
+__all__ = ["Gathered", "Question", "Where", "where_of_records"]
 
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 """The part of the population: columns, and the codes that records have there."""
@@ -26,7 +26,7 @@ _MOST_COLUMNS = 60
 """A database numbers grouping sets by the bits of a whole number."""
 
 
-def as_where(where: Mapping[str, str | Sequence[str]]) -> Where:
+def where_of_records(where: Mapping[str, str | Sequence[str]]) -> Where:
     """Return a part of the population in one way of writing it."""
     return tuple(
         sorted((column, (codes,) if isinstance(codes, str) else tuple(codes)) for column, codes in where.items())
@@ -91,13 +91,13 @@ class Gathered:
 
     def _x(self, value: str | None) -> str:
         number = "1.0" if value is None else self.records.number_sql(value, self.roles.decimal)
-        return sql.rounded(number, self.roles.decimals)
+        return sql.rounded_in_sql(number, self.roles.decimals)
 
     def _part_columns(self) -> list[str]:
         """Return SQL for the parts of the population; everybody else is together."""
-        texts = {column: f"CAST({sql.name(column)} AS VARCHAR)" for column in self._parts}
+        texts = {column: f"CAST({sql.column_in_sql(column)} AS VARCHAR)" for column in self._parts}
         return [
-            f"CASE WHEN {texts[column]} IN ({sql.listed(codes)}) THEN {texts[column]} END AS w{k}"
+            f"CASE WHEN {texts[column]} IN ({sql.texts_in_sql(codes)}) THEN {texts[column]} END AS w{k}"
             for k, (column, codes) in enumerate(self._parts.items())
         ]
 
@@ -123,7 +123,7 @@ class Gathered:
             if name.endswith(f"_value_{number}")
         }
         added["records"] = sum(row["records"] for row in rows)
-        return facts_of(added)._replace(scales={"value": self._scale(roles.value)})
+        return facts_of_records(added)._replace(scales={"value": self._scale(roles.value)})
 
     def _look(self) -> list[dict[str, Any]]:
         """Look at all records once, part by part of the population."""
@@ -132,12 +132,12 @@ class Gathered:
             if value is None:
                 continue
             x, given = self.records.number_sql(value, self.roles.decimal), self.records.given_sql(value)
-            wanted += sql.looked_at(f"value_{k}", x, given, x)
+            wanted += sql.first_look_in_sql(f"value_{k}", x, given, x)
         place = {column: f"w{k}" for k, column in enumerate(self._parts)}
         sets = sorted({(), *(tuple(sorted(place[column] for column, _ in q.where)) for q in self.questions)})
         names = list(place.values())
         rows = self._grouped(wanted, names, sets, self._part_columns()).to_pylist()
-        return [row | {"parts": _members(row["grouping"], names)} for row in rows]
+        return [row | {"parts": _columns_of_grouping_set(row["grouping"], names)} for row in rows]
 
     def _grouped(
         self, wanted: Sequence[str], names: Sequence[str], sets: Sequence[Sequence[str]], columns: Sequence[str]
@@ -192,15 +192,17 @@ class Gathered:
         """Add up all records, in one pass."""
         import pyarrow.compute as pc
 
-        columns = [f"{sql.name(column)} AS c{k}" for k, column in enumerate(self._codes)] + self._part_columns()
+        columns = [
+            f"{sql.column_in_sql(column)} AS c{k}" for k, column in enumerate(self._codes)
+        ] + self._part_columns()
         wanted = ["count(*) AS records"]
         looked = self._looked or []
         for k, value in enumerate(self._values):
             columns.append(f"{self._x(value)} AS y{k}_")
             scale = self._scale(value)
-            wanted += sql.pair(f"y{k}_", scale)
+            wanted += sql.exact_pair_in_sql(f"y{k}_", scale)
             if any(row.get(f"negative_value_{k}") for row in looked):
-                wanted += sql.pair(f"x{k}_", scale, of=f"abs(y{k}_)")
+                wanted += sql.exact_pair_in_sql(f"x{k}_", scale, of=f"abs(y{k}_)")
             if self.units and value is not None:
                 wanted.append(f"max({{x: abs(y{k}_), i: {self.records.who_sql}}}, {self.units}) AS top_{k}")
         sets = sorted({self._set(question) for question in self.questions}, key=sorted)
@@ -212,6 +214,6 @@ class Gathered:
             yield one, found.filter(pc.equal(number, bits))
 
 
-def _members(number: int, names: Sequence[str]) -> frozenset[str]:
+def _columns_of_grouping_set(number: int, names: Sequence[str]) -> frozenset[str]:
     """Return the columns of a grouping set: a bit is set for each that is not in it, the first column's the highest."""
     return frozenset(name for k, name in enumerate(names) if not number >> (len(names) - 1 - k) & 1)

@@ -15,10 +15,10 @@ import numpy as np
 
 from cellguard._engine.space.cell_grid import keys_of
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
-from cellguard.data.tabulate.rollup import group, layers
+from cellguard.data.tabulate.rollup import keys_grouped_for_margins, rollup_layers
 from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["Judged", "Shared", "judge"]
+__all__ = ["Judged", "Shared", "judge_shared_holdings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +57,12 @@ class Judged:
     item_who: IntArray
 
 
-def judge(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judged:
+def judge_shared_holdings(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judged:
     """Add up every shared holding in every cell, one combination of levels after the other."""
     sizes = [len(h) for h in hierarchies]
     passes = [
-        _judge_one_level(shared, [step[shared.coordinates[:, d]] for d, step in enumerate(steps)], sizes, units)
-        for steps in product(*(layers(h) for h in hierarchies))
+        _judge_holdings_of_level(shared, [step[shared.coordinates[:, d]] for d, step in enumerate(steps)], sizes, units)
+        for steps in product(*(rollup_layers(h) for h in hierarchies))
     ]
     joined = {f.name: np.concatenate([getattr(p, f.name) for p in passes]) for f in fields(Judged)}
     order = np.argsort(joined["keys"], kind="stable")
@@ -71,10 +71,10 @@ def judge(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judge
     return Judged(**joined)
 
 
-def _judge_one_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
+def _judge_holdings_of_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
     inside = np.flatnonzero(np.logical_and.reduce([c >= 0 for c in codes]))
     key = keys_of(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
-    cell_keys, cell = group(key, prod(sizes))
+    cell_keys, cell = keys_grouped_for_margins(key, prod(sizes))
     n_who = int(shared.who.max()) + 1
     pair_keys, pair = np.unique(cell * n_who + shared.who[inside], return_inverse=True)
     pair = pair.ravel()
@@ -98,7 +98,7 @@ def _judge_one_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[
     def per_cell(amount: FloatArray) -> FloatArray:
         return np.bincount(at, weights=amount, minlength=len(cell_keys)).astype(np.float64)
 
-    keep = _first_units(at, value, weight, units)
+    keep = _largest_holdings_of_cells(at, value, weight, units)
     return Judged(
         keys=cell_keys,
         count=per_cell(np.ones(len(at))),
@@ -113,7 +113,7 @@ def _judge_one_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[
     )
 
 
-def _first_units(cell: IntArray, value: FloatArray, weight: FloatArray, units: int) -> IntArray:
+def _largest_holdings_of_cells(cell: IntArray, value: FloatArray, weight: FloatArray, units: int) -> IntArray:
     """Return the rows that fill the first units of each cell, largest first."""
     if not units or not len(cell):
         return np.zeros(0, np.int64)

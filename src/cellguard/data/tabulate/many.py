@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from cellguard._types import IntArray
-from cellguard.data.tabulate.decode import is_digits
-from cellguard.data.tabulate.gathered import Question, as_where
+from cellguard.data.tabulate.decode import is_digits_of_record_codes
+from cellguard.data.tabulate.gathered import Question, where_of_records
 from cellguard.data.tabulate.opened import Opened
 from cellguard.data.tabulate.request import NoRecordsError, Roles
-from cellguard.data.tabulate.verb import largest, published, tabulate
+from cellguard.data.tabulate.verb import crossings_to_tabulate, largest_crossings_of_records, tabulate
 from cellguard.data.template import Template, TemplateTable
 from cellguard.exceptions import (
     CellguardError,
@@ -78,8 +78,8 @@ def parts_of_records(
     ...                                                                   wanted, {"x": "x", "y": "y"})]
     [('r x', 'x', 3), ('rs x', 'x', 9), ('r y', 'y', 3), ('rs y', 'y', 9)]
     """
-    parts, failures = _made_parts(data, by, asked, indicators, options)
-    PublicationError.refuse(list(_told_of_tables(failures, asked)))
+    parts, failures = _parts_made_of_records(data, by, asked, indicators, options)
+    PublicationError.refuse(list(_failed_tables_told(failures, asked)))
     return parts
 
 
@@ -87,7 +87,7 @@ Failure = tuple[Sequence[AskedTable], CellguardError]
 """What is wrong, and the tables that cannot be made for it."""
 
 
-def _made_parts(
+def _parts_made_of_records(
     data: Any,
     by: Mapping[str, Any],
     asked: Sequence[AskedTable],
@@ -95,16 +95,16 @@ def _made_parts(
     options: Mapping[str, Any],
 ) -> tuple[list[Part], list[Failure]]:
     """Make all tables that can be made; return what is wrong with the others."""
-    wrong = [mistake for table in asked for mistake in _unknown_names(table, by, indicators)]
+    wrong = [mistake for table in asked for mistake in _names_unknown_to_records(table, by, indicators)]
     PublicationError.refuse(wrong)
     limits = {name: options.get(name) for name in ("encoding", "threads", "memory_limit")}
-    columns = _columns_needed(by, asked, indicators, options)
+    columns = _columns_needed_of_records(by, asked, indicators, options)
     failures: list[Failure] = []
     with closing(Opened(data, columns, **limits)) as records:
         PublicationError.refuse(list(errors_of_missing("column", columns, records.columns(), place="the records: ")))
         batches = []
         for indicator, column in indicators.items():
-            for group in _made_together(asked, indicator):
+            for group in _tables_tabulated_together(asked, indicator):
                 try:
                     batches.append(_MadeTogether.of(group, by, indicator, column))
                 except CellguardError as error:
@@ -121,7 +121,7 @@ def _made_parts(
     return parts, failures
 
 
-def _each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
+def _failed_tables_each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
     """Yield each mistake once, with all tables that have it."""
     found: dict[str, Failure] = {}
     for tables, error in failures:
@@ -130,22 +130,24 @@ def _each_once(failures: Sequence[Failure]) -> Iterator[Failure]:
     yield from found.values()
 
 
-def _told_of_tables(failures: Sequence[Failure], asked: Sequence[AskedTable]) -> Iterator[CellguardError]:
+def _failed_tables_told(failures: Sequence[Failure], asked: Sequence[AskedTable]) -> Iterator[CellguardError]:
     """Yield each mistake once, naming the tables that have it where others have not."""
-    for tables, error in _each_once(failures):
+    for tables, error in _failed_tables_each_once(failures):
         names = ", ".join(repr(table.name) for table in tables)
         place = f"table{'s' if len(tables) > 1 else ''} {names}: " if len(tables) < max(len(asked), 2) else ""
         yield type(error)(place + error.message, hint=error.hint)
 
 
-def _unknown_names(table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]) -> Iterator[CellguardError]:
+def _names_unknown_to_records(
+    table: AskedTable, by: Mapping[str, Any], indicators: Mapping[str, Any]
+) -> Iterator[CellguardError]:
     """Yield indicators and dimensions of a table that nobody has described."""
     place = f"table {table.name!r}: "
     yield from errors_of_missing("indicator", table.indicators, indicators, place=place)
     yield from errors_of_missing("dimension", table.dimensions, by, place=place)
 
 
-def _columns_needed(
+def _columns_needed_of_records(
     by: Mapping[str, Any], asked: Sequence[AskedTable], indicators: Mapping[str, str | None], options: Mapping[str, Any]
 ) -> list[str]:
     """Return every column that a table needs, each once."""
@@ -155,7 +157,7 @@ def _columns_needed(
     return list(dict.fromkeys(column for column in wanted if column is not None))
 
 
-def _made_together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
+def _tables_tabulated_together(asked: Sequence[AskedTable], indicator: str) -> Iterator[list[AskedTable]]:
     """Yield the tables that show an indicator, by the part of the population they cover; those with own trees apart."""
     groups: dict[tuple[Any, ...], list[AskedTable]] = defaultdict(list)
     for k, table in enumerate(asked):
@@ -183,9 +185,9 @@ class _MadeTogether:
     def of(
         cls, tables: Sequence[AskedTable], by: Mapping[str, Any], indicator: str, column: str | None
     ) -> _MadeTogether:
-        own = {d: _own_tree(given, by.get(d)) for d, given in tables[0].hierarchies.items()}
+        own = {d: _tree_down_to_records(given, by.get(d)) for d, given in tables[0].hierarchies.items()}
         by = {**by, **{d: tree for d, (tree, _) in own.items()}}
-        covered = {c: _codes_below(c, code, by.get(c)) for c, code in tables[0].where.items()}
+        covered = {c: _record_codes_below(c, code, by.get(c)) for c, code in tables[0].where.items()}
         used = [d for d in by if any(d in table.dimensions for table in tables)]
         return cls(
             tables=tables,
@@ -198,8 +200,10 @@ class _MadeTogether:
 
     def questions(self) -> Iterator[Question]:
         """Yield what the records will be asked: each finest aggregate once."""
-        for crossing in largest(tuple(self.by), published(self.by, [t.dimensions for t in self.tables], None)):
-            yield Question(crossing=crossing, value=self.column, where=as_where(self.where))
+        for crossing in largest_crossings_of_records(
+            tuple(self.by), crossings_to_tabulate(self.by, [t.dimensions for t in self.tables], None)
+        ):
+            yield Question(crossing=crossing, value=self.column, where=where_of_records(self.where))
 
     def parts(self, records: Opened, options: Mapping[str, Any], *, several: bool) -> list[Part]:
         """Make the tables; `several` indicators give each its name too."""
@@ -228,7 +232,7 @@ class _MadeTogether:
             )
         except NoRecordsError as error:
             raise self._nobody(records) or error from None
-        return [linked_table(linked, table.dimensions, table.name, self.closed) for table in self.tables]
+        return [linked_table_of_records(linked, table.dimensions, table.name, self.closed) for table in self.tables]
 
     def _nobody(self, records: Opened) -> CellguardError | None:
         """Say which code of the part of the population no record has."""
@@ -246,20 +250,20 @@ class _MadeTogether:
         return InputError(f"where: there are no records with {where}.") if where else None
 
 
-def _tree(given: Any) -> Hierarchy | None:
+def _tree_given_for_records(given: Any) -> Hierarchy | None:
     """Return the hierarchy of a dimension; None where its codes are found in the records."""
-    if given is None or is_digits(given):
+    if given is None or is_digits_of_record_codes(given):
         return None
     several = isinstance(given, tuple) and all(isinstance(h, Hierarchy) for h in given)
     return Hierarchy.join(*given) if several else Hierarchy.of(given)
 
 
-def _own_tree(given: Any, others: Any) -> tuple[Any, Sequence[str]]:
+def _tree_down_to_records(given: Any, others: Any) -> tuple[Any, Sequence[str]]:
     """Return the hierarchy of a table down to the codes of records, and those of its codes that end it.
 
     These are codes that have others below them in the hierarchy of the dimension, and stand for them.
     """
-    own, whole = _tree(given), _tree(others)
+    own, whole = _tree_given_for_records(given), _tree_given_for_records(others)
     if own is None or whole is None or len(own.parents) > 1:
         return given, ()
     ends = {whole.codes[i] for i in whole.leaves}
@@ -272,9 +276,9 @@ def _own_tree(given: Any, others: Any) -> tuple[Any, Sequence[str]]:
     return (Hierarchy.from_pairs(pairs, total=own.total), inner) if inner else (given, ())
 
 
-def _codes_below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
+def _record_codes_below(column: str, code: str, given: Any) -> tuple[str | list[str], Any]:
     """Return the codes of records in a part of the population, and the hierarchy below it where it has one."""
-    h = _tree(given)
+    h = _tree_given_for_records(given)
     if h is None:
         return code, given
     if code not in h.codes:
@@ -307,13 +311,13 @@ def parts_of_template(
         wanted.append((table, asked))
     if wrong and not wanted:
         raise PublicationError.of(wrong)
-    made, failures = _made_parts(data, by, [asked for _, asked in wanted], indicators, options)
-    wrong += _told_of_lines(failures, wanted, template)
+    made, failures = _parts_made_of_records(data, by, [asked for _, asked in wanted], indicators, options)
+    wrong += _failed_template_lines_told(failures, wanted, template)
     whole = {(part.indicator, part.table.name): part for part in made}
     parts: list[Part] = []
     for table, asked in wanted:
         if (part := whole.get((asked.indicators[0], asked.name))) is None:
-            wrong += _unknown_to_hierarchies(table, by, template)
+            wrong += _template_rows_of_unknown_codes(table, by, template)
             continue
         cells, unknown = _cells_of_template(part.table, table, template)
         wrong += unknown
@@ -325,32 +329,34 @@ def parts_of_template(
     return parts
 
 
-def _told_of_lines(
+def _failed_template_lines_told(
     failures: Sequence[Failure], wanted: Sequence[tuple[TemplateTable, AskedTable]], template: Template
 ) -> Iterator[CellguardError]:
     """Yield each mistake once, with the first line of the template that has it."""
-    for tables, error in _each_once(failures):
+    for tables, error in _failed_tables_each_once(failures):
         line = min(int(table.lines[0]) for table, asked in wanted if asked in tables)
         yield type(error)(f"{template.source}: line {line}: {error.message}", hint=error.hint)
 
 
-def _unknown_to_hierarchies(table: TemplateTable, by: Mapping[str, Any], template: Template) -> list[CellguardError]:
+def _template_rows_of_unknown_codes(
+    table: TemplateTable, by: Mapping[str, Any], template: Template
+) -> list[CellguardError]:
     """Return rows whose codes no hierarchy has, of a table that could not be made."""
     places = []
     for dimension in table.dimensions:
-        h = _tree(by.get(dimension))
+        h = _tree_given_for_records(by.get(dimension))
         places.append(None if h is None else {code: k for k, code in enumerate(h.codes)})
-    return _places_of_rows(table, places, template)[1]
+    return _places_of_template_rows(table, places, template)[1]
 
 
 def _cells_of_template(table: Table, asked: TemplateTable, template: Template) -> tuple[IntArray, list[CellguardError]]:
     """Return the cells that a template lists, and rows that no table has a place for."""
     places = [{code: k for k, code in enumerate(codes)} for codes in table.codes[: len(asked.dimensions)]]
-    columns, wrong = _places_of_rows(asked, places, template)
+    columns, wrong = _places_of_template_rows(asked, places, template)
     return (np.zeros(0, np.int64), wrong) if wrong else (table.cells_at(np.column_stack(columns)), [])
 
 
-def _places_of_rows(
+def _places_of_template_rows(
     asked: TemplateTable, places: Sequence[dict[str, int] | None], template: Template
 ) -> tuple[list[IntArray], list[CellguardError]]:
     """Return the codes of a template's rows by their number, and rows with codes that have none."""
@@ -373,7 +379,7 @@ def _places_of_rows(
     return columns, wrong
 
 
-def linked_table(
+def linked_table_of_records(
     linked: Table, dimensions: Iterable[str], name: str, closed: Mapping[str, Sequence[str]] | None = None
 ) -> Table:
     """Return one of the tables that were made together: its cells are those at the total of all other dimensions.

@@ -13,12 +13,12 @@ from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics, same_people
 from cellguard.data.tabulate.decode import Decoded
-from cellguard.data.tabulate.holdings import Judged, judge
+from cellguard.data.tabulate.holdings import Judged, judge_shared_holdings
 from cellguard.data.tabulate.request import Roles, Scale
 from cellguard.data.tabulate.rollup import Cells, Items, roll_up
 from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["CrossingMargins", "in_table_order", "margins_of", "with_records"]
+__all__ = ["CrossingMargins", "cells_with_records", "margins_in_table_order", "margins_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class CrossingMargins:
     cost: FloatArray | None
 
 
-def _exact_sums(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray:
+def _exact_sums_of_margins(sums: Mapping[str, FloatArray], name: str, scale: Scale) -> FloatArray:
     """Put the two halves of an exact sum together."""
     return sums[f"{name}0"] / scale.whole + sums[f"{name}1"] / (scale.whole * scale.part)
 
@@ -49,44 +49,44 @@ def margins_of(
     margins = roll_up(decoded.cells, hierarchies, items, units)
     keys = keys_of(margins.coordinates, [len(h) for h in hierarchies])
     sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
-    judged = None if decoded.shared is None else judge(decoded.shared, hierarchies, units)
-    value = _exact_sums(sums, "y", scales["value"])
-    total = _exact_sums(sums, "x", scales["total"]) if "total" in scales else value
+    judged = None if decoded.shared is None else judge_shared_holdings(decoded.shared, hierarchies, units)
+    value = _exact_sums_of_margins(sums, "y", scales["value"])
+    total = _exact_sums_of_margins(sums, "x", scales["total"]) if "total" in scales else value
     count = sums["n"]
-    weight = _exact_sums(sums, "w", scales["weight"]) if roles.weight else count
+    weight = _exact_sums_of_margins(sums, "w", scales["weight"]) if roles.weight else count
     largest, ptr, chosen = margins.largest, margins.ptr, margins.items
     if judged is not None:
         at = locate(keys, judged.keys, [int(keys.max()) + 1])
-        count = _added_at(count, at, judged.count)
-        weight = _added_at(weight, at, judged.weight) if roles.weight else count
-        total = _added_at(total, at, judged.total) if "total" in scales else total
+        count = _added_to_margins(count, at, judged.count)
+        weight = _added_to_margins(weight, at, judged.weight) if roles.weight else count
+        total = _added_to_margins(total, at, judged.total) if "total" in scales else total
         largest = largest.copy()
         largest[at] = np.maximum(largest[at], judged.largest)
-        items, ptr, chosen = _with_judged(margins, items, judged, at, units)
-    top, listed = _padded(ptr, chosen, items.value)
+        items, ptr, chosen = _margins_with_judged_holdings(margins, items, judged, at, units)
+    top, listed = _padded_contributions(ptr, chosen, items.value)
     statistics = CellStatistics(
         value=value,
         total=total,
         count=count,
         weight=weight,
         top=top,
-        top_weights=_padded(ptr, chosen, items.weight)[0] if roles.weight else None,
+        top_weights=_padded_contributions(ptr, chosen, items.weight)[0] if roles.weight else None,
         units=units,
         protected=np.where(largest >= 0, largest, np.nan) if roles.waiver else None,
-        request=_first_of_lists(ptr, chosen, items.request) if roles.request else None,
-        contributors=np.where(listed, _padded(ptr, chosen, items.who)[0], -1),
+        request=_first_contributions(ptr, chosen, items.request) if roles.request else None,
+        contributors=np.where(listed, _padded_contributions(ptr, chosen, items.who)[0], -1),
         shadow=roles.shadow is not None,
     )
-    return keys, statistics, _exact_sums(sums, "c", scales["cost"]) if roles.cost else None
+    return keys, statistics, _exact_sums_of_margins(sums, "c", scales["cost"]) if roles.cost else None
 
 
-def _added_at(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
+def _added_to_margins(x: FloatArray, at: IntArray, more: FloatArray) -> FloatArray:
     out = x.copy()
     out[at] += more
     return out
 
 
-def _with_judged(
+def _margins_with_judged_holdings(
     margins: Cells, items: Items, judged: Judged, at: IntArray, units: int
 ) -> tuple[Items, IntArray, IntArray]:
     """Merge the large contributions of shared holdings into the lists of the cells."""
@@ -115,7 +115,7 @@ def _with_judged(
     return joined, new_ptr, chosen
 
 
-def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
+def _padded_contributions(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[Any], BoolArray]:
     """Return lists as rows of equal length, and which entries are there."""
     length = np.diff(ptr)
     listed = np.arange(int(length.max(initial=0))) < length[:, None]
@@ -124,15 +124,15 @@ def _padded(ptr: IntArray, chosen: IntArray, x: NDArray[Any]) -> tuple[NDArray[A
     return out, listed
 
 
-def _first_of_lists(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
-    padded, _ = _padded(ptr, chosen, x)
+def _first_contributions(ptr: IntArray, chosen: IntArray, x: ByteArray) -> ByteArray:
+    padded, _ = _padded_contributions(ptr, chosen, x)
     return padded[:, 0] if padded.shape[1] else np.zeros(len(ptr) - 1, np.int8)
 
 
 # ---------------------------------------------------------------- into the table's order
 
 
-def _places_of_parts(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
+def _places_of_crossings(cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]) -> list[IntArray]:
     """Return for each part where its statistics go: pairs (cell, row); a shared cell is taken from the first."""
     free = np.ones(len(cells), dtype=bool)
     out = []
@@ -147,16 +147,16 @@ def _places_of_parts(cells: Coordinates, sizes: Sequence[int], parts: Sequence[C
     return out
 
 
-def _contributors_of_parts(
+def _contributors_of_crossings(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
     listed = keys_of(cells, sizes)
-    place = [locate(listed, _whole_keys(part, sizes), sizes) for part in parts]
+    place = [locate(listed, _crossing_keys_in_grid(part, sizes), sizes) for part in parts]
     return same_people([part.statistics for part in parts], place, len(cells))
 
 
-def _whole_keys(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
+def _crossing_keys_in_grid(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     """Return the part's cells in the grid of all dimensions."""
     own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
     whole = np.zeros((len(own), len(sizes)), np.int32)
@@ -164,18 +164,18 @@ def _whole_keys(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     return keys_of(whole, sizes)
 
 
-def with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
+def cells_with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
-    found = [_whole_keys(part, sizes) for part in parts]
+    found = [_crossing_keys_in_grid(part, sizes) for part in parts]
     return coordinates_of(np.unique(np.concatenate(found)), sizes)
 
 
-def in_table_order(
+def margins_in_table_order(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> tuple[CellStatistics, FloatArray | None]:
     """Return the statistics (and costs) of the table's cells; cells without records are empty."""
-    where = _places_of_parts(cells, sizes, parts)
-    people = None if len(parts) == 1 else _contributors_of_parts(cells, sizes, parts)
+    where = _places_of_crossings(cells, sizes, parts)
+    people = None if len(parts) == 1 else _contributors_of_crossings(cells, sizes, parts)
     columns: dict[str, Any] = {}
     for field in fields(CellStatistics):
         given = [getattr(part.statistics, field.name) for part in parts]
@@ -183,14 +183,14 @@ def in_table_order(
             given = people
         if isinstance(given[0], np.ndarray):
             empty = {"protected": np.nan, "contributors": -1}.get(field.name, 0)
-            columns[field.name] = _column_in_table_order(given, where, len(cells), empty)
+            columns[field.name] = _margin_column_in_table_order(given, where, len(cells), empty)
         else:
             columns[field.name] = given[0]
     costs = [part.cost for part in parts if part.cost is not None]
-    return CellStatistics(**columns), _column_in_table_order(costs, where, len(cells), 0.0) if costs else None
+    return CellStatistics(**columns), _margin_column_in_table_order(costs, where, len(cells), 0.0) if costs else None
 
 
-def _column_in_table_order(
+def _margin_column_in_table_order(
     columns: Sequence[NDArray[Any]], where: Sequence[IntArray], n: int, empty: float
 ) -> NDArray[Any]:
     width = (max(c.shape[1] for c in columns),) if columns[0].ndim == 2 else ()

@@ -6,16 +6,16 @@ from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from cellguard._io.frames import texts
-from cellguard.data.tabulate.decode import in_order
+from cellguard._io.frames import column_as_texts
+from cellguard.data.tabulate.decode import record_codes_in_order
 from cellguard.data.tabulate.duck import DuckRecords
 from cellguard.exceptions import InputError
 from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["nested_columns"]
+__all__ = ["nested_columns_of_records"]
 
 
-def nested_columns(
+def nested_columns_of_records(
     path: str | Path,
     levels: Sequence[str],
     *,
@@ -40,9 +40,11 @@ def nested_columns(
     """
     with closing(DuckRecords.from_files(path, encoding=encoding)) as records:
         found = records.distinct(levels)
-    columns = [texts(found.column(i)) for i in range(len(levels))]
+    columns = [column_as_texts(found.column(i)) for i in range(len(levels))]
     rows = [row for row in zip(*columns, strict=True) if row[-1].strip() and row[-1] not in without]
-    place = [{code: i for i, code in enumerate(in_order({row[k] for row in rows}))} for k in range(len(levels))]
+    place = [
+        {code: i for i, code in enumerate(record_codes_in_order({row[k] for row in rows}))} for k in range(len(levels))
+    ]
     rows.sort(key=lambda row: [place[k][code] for k, code in enumerate(row)])
     frame = {name: [row[k] for row in rows] for k, name in enumerate(levels)}
     try:

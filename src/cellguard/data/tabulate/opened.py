@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.frames import library_of
+from cellguard._io.frames import library_of_frame
 from cellguard.data.tabulate.gathered import Gathered, Question
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Records, Roles
@@ -25,7 +25,7 @@ class Opened:
     def __init__(self, data: Any, columns: Sequence[str], *, encoding: str | None = None, **options: Any) -> None:
         from cellguard.data.tabulate.duck import DuckRecords
 
-        self.library = library(data)
+        self.library = library_of_records(data)
         self._data, self._options, self._columns = data, {"encoding": encoding, **options}, columns
         self.people = People()
         self._gathered: Gathered | None = None
@@ -61,11 +61,11 @@ class Opened:
             self._shared.close()
 
 
-def library(data: Any) -> Any:
+def library_of_records(data: Any) -> Any:
     """Return what kind of frame the records are; None for files."""
     if isinstance(data, Opened):
         return data.library
-    return None if isinstance(data, (str, Path)) else library_of(data)
+    return None if isinstance(data, (str, Path)) else library_of_frame(data)
 
 
 def open_records(data: Any, columns: Sequence[str], *, encoding: str | None, **options: Any) -> Records:

@@ -32,7 +32,7 @@ class People:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        named = [_plain_text(column) for column in columns]
+        named = [_plain_names_of_people(column) for column in columns]
         chunks = [chunk for column in named for chunk in column.chunks]
         if not named or pa.types.is_integer(named[0].type):
             return
@@ -47,13 +47,13 @@ class People:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        given = _plain_text(column)
+        given = _plain_names_of_people(column)
         if not pa.types.is_integer(given.type):
             given = pc.index_in(given, value_set=self._names)
         return np.asarray(given.to_numpy(), np.int64)
 
 
-def _plain_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _plain_names_of_people(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

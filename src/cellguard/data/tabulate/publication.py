@@ -74,12 +74,12 @@ def tabulate_publication(
         listed = Template.read(template, dimensions=list(dims))
         parts = parts_of_template(data, dims, listed, measured, **options)
     else:
-        asked = [_asked(called, given) for called, given in (tables or {}).items()]
+        asked = [_table_to_tabulate(called, given) for called, given in (tables or {}).items()]
         parts = parts_of_records(data, dims, asked, measured, **options)
     return Publication.of(parts, equations=equations, name=name)
 
 
-def _asked(name: str, given: Sequence[str] | Mapping[str, Any]) -> AskedTable:
+def _table_to_tabulate(name: str, given: Sequence[str] | Mapping[str, Any]) -> AskedTable:
     """Return what is asked of a table: its dimensions, or more."""
     if not isinstance(given, Mapping):
         given = {"dimensions": [given] if isinstance(given, str) else given}

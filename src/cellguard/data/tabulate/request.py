@@ -14,7 +14,17 @@ from cellguard.exceptions import InputError, raise_if_missing
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Facts", "Finest", "NoRecordsError", "Records", "Roles", "Scale", "check_columns", "check_facts", "facts_of"]
+__all__ = [
+    "Facts",
+    "Finest",
+    "NoRecordsError",
+    "Records",
+    "Roles",
+    "Scale",
+    "check_columns_of_records",
+    "check_facts_of_records",
+    "facts_of_records",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +87,7 @@ class Facts(NamedTuple):
     """How numbers are added up exactly, by part, where that was decided already: for several tables at once."""
 
 
-def facts_of(row: Mapping[str, Any]) -> Facts:
+def facts_of_records(row: Mapping[str, Any]) -> Facts:
     """Sort the columns of the first look into what they say."""
 
     def named(prefix: str) -> dict[str, Any]:
@@ -161,7 +171,7 @@ class Records(Protocol):
         """Give back what was needed for the work."""
 
 
-def check_columns(known: Sequence[str], roles: Roles) -> None:
+def check_columns_of_records(known: Sequence[str], roles: Roles) -> None:
     """Refuse columns that do not exist."""
     raise_if_missing("column", roles.columns, known, place="the records: ")
     for part, column in roles.numeric.items():
@@ -173,7 +183,7 @@ class NoRecordsError(InputError):
     """There is nobody to add up."""
 
 
-def check_facts(facts: Facts, roles: Roles, records: Records) -> None:
+def check_facts_of_records(facts: Facts, roles: Roles, records: Records) -> None:
     """Refuse records that cannot be added up; says how many, which column and where first, never what they hold."""
     if facts.records == 0:
         raise NoRecordsError("there are no records.")

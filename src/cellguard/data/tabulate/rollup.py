@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from cellguard.nouns.hierarchy import Hierarchy
 
-__all__ = ["Cells", "Items", "group", "layers", "roll_up"]
+__all__ = ["Cells", "Items", "keys_grouped_for_margins", "roll_up", "rollup_layers"]
 
 
 _DENSE = 1 << 27
@@ -49,7 +49,7 @@ class Cells:
     items: IntArray
 
 
-def group(keys: IntArray, grid: int) -> tuple[IntArray, IntArray]:
+def keys_grouped_for_margins(keys: IntArray, grid: int) -> tuple[IntArray, IntArray]:
     """Return the distinct keys in rising order, and each key's place among them."""
     if grid > _DENSE:
         distinct, place = np.unique(keys, return_inverse=True)
@@ -72,29 +72,29 @@ def roll_up(cells: Cells, hierarchies: Sequence[Hierarchy], items: Items, units:
 def _rolled_along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[int], items: Items, units: int) -> Cells:
     from scipy.sparse import csr_array
 
-    above = _codes_above(hierarchy)
+    above = _codes_to_roll_up_into(hierarchy)
     code = cells.coordinates[:, d]
     several = np.diff(above.indptr)[code]
     row = np.repeat(np.arange(len(code)), several)
     within = np.arange(len(row)) - np.repeat(np.cumsum(several) - several, several)
     coordinates = cells.coordinates[row]
     coordinates[:, d] = above.indices[above.indptr[code[row]] + within]
-    distinct, place = group(keys_of(coordinates, sizes), prod(sizes))
+    distinct, place = keys_grouped_for_margins(keys_of(coordinates, sizes), prod(sizes))
     member = csr_array((np.ones(len(row)), (place, row)), shape=(len(distinct), len(code)))
     member.sort_indices()
     first = np.empty(len(distinct), dtype=np.int64)
     first[place] = np.arange(len(row))
-    ptr, chosen = _merged_largest(member, cells, items, units)
+    ptr, chosen = _largest_merged_in_margins(member, cells, items, units)
     return Cells(
         coordinates=coordinates[first],
         sums=member @ cells.sums,
-        largest=_largest_of_groups(member, cells.largest),
+        largest=_largest_of_margins(member, cells.largest),
         ptr=ptr,
         items=chosen,
     )
 
 
-def _codes_above(hierarchy: Hierarchy) -> csr_array:
+def _codes_to_roll_up_into(hierarchy: Hierarchy) -> csr_array:
     """Return the codes above each leaf, itself included; other codes have none (rows are codes)."""
     from scipy.sparse import csr_array
 
@@ -104,13 +104,13 @@ def _codes_above(hierarchy: Hierarchy) -> csr_array:
     return csr_array((np.ones(len(leaf)), (leaf, M.coords[0])), shape=(n, n))
 
 
-def _largest_of_groups(member: csr_array, x: FloatArray) -> FloatArray:
+def _largest_of_margins(member: csr_array, x: FloatArray) -> FloatArray:
     """Return the largest number of each group."""
     out: FloatArray = np.maximum.reduceat(x[member.indices], member.indptr[:-1].astype(np.int64))
     return out
 
 
-def _merged_largest(member: csr_array, cells: Cells, items: Items, units: int) -> tuple[IntArray, IntArray]:
+def _largest_merged_in_margins(member: csr_array, cells: Cells, items: Items, units: int) -> tuple[IntArray, IntArray]:
     if not units:
         return np.zeros(member.shape[0] + 1, np.int64), np.zeros(0, np.int64)
     from cellguard._core.top import merge_top
@@ -120,7 +120,7 @@ def _merged_largest(member: csr_array, cells: Cells, items: Items, units: int) -
     return ptr, chosen
 
 
-def layers(hierarchy: Hierarchy) -> list[IntArray]:
+def rollup_layers(hierarchy: Hierarchy) -> list[IntArray]:
     """Return maps from codes to codes that together lead each leaf to every code above it, once.
 
     A map leads all leaves below a code to it, or none: so a cell is complete after one pass. It holds
@@ -128,11 +128,11 @@ def layers(hierarchy: Hierarchy) -> list[IntArray]:
     """
     n = len(hierarchy)
     taken = np.zeros(n, dtype=bool)
-    above = _codes_above(hierarchy).tocoo()
+    above = _codes_to_roll_up_into(hierarchy).tocoo()
     leaf, code = above.coords
     out = []
     for parents in hierarchy.parents:
-        depth = _depth(parents)
+        depth = _depth_of_rollup(parents)
         for level in range(int(depth.max()) + 1):
             now = (depth == level) & ~taken
             chosen = now[code]
@@ -144,7 +144,7 @@ def layers(hierarchy: Hierarchy) -> list[IntArray]:
     return out
 
 
-def _depth(parents: IntArray) -> IntArray:
+def _depth_of_rollup(parents: IntArray) -> IntArray:
     """Return the depth of each code in one tree; -1 for codes that it does not have."""
     depth = np.where(parents == -1, 0, -1)
     while True:

@@ -6,19 +6,33 @@ from collections.abc import Mapping, Sequence
 
 from cellguard.data.tabulate.request import Roles, Scale
 
-__all__ = ["holdings", "listed", "looked_at", "measures", "name", "pair", "rounded", "text", "times"]
+__all__ = [
+    "column_in_sql",
+    "exact_pair_in_sql",
+    "first_look_in_sql",
+    "holdings_in_sql",
+    "measures_in_sql",
+    "rounded_in_sql",
+    "text_in_sql",
+    "texts_in_sql",
+    "weighted_in_sql",
+]
 
 
-def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
+def holdings_in_sql(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
     """Return SQL for one row per cell and holding: its contribution, and in how many cells it is."""
     codes = ", ".join(f"d{i}" for i in range(len(roles.dimensions)))
     looked = scales["contributions"]
-    columns = [f"{total('y', scales['value'])} AS y", f"{total('sx', looked)} AS sx", "count(*) AS n"]
+    columns = [
+        f"{exact_total_in_sql('y', scales['value'])} AS y",
+        f"{exact_total_in_sql('sx', looked)} AS sx",
+        "count(*) AS n",
+    ]
     if roles.weight:
-        columns += [f"{total('x', looked)} AS ax", f"{total('wx', looked)} AS wax"]
-        columns.append(f"{total('w', scales['weight'])} AS sw")
+        columns += [f"{exact_total_in_sql('x', looked)} AS ax", f"{exact_total_in_sql('wx', looked)} AS wax"]
+        columns.append(f"{exact_total_in_sql('w', scales['weight'])} AS sw")
     if roles.cost:
-        columns.append(f"{total('c', scales['cost'])} AS c")
+        columns.append(f"{exact_total_in_sql('c', scales['cost'])} AS c")
     if roles.waiver:
         columns.append("bool_and(q) AS q")
     if roles.request:
@@ -30,41 +44,41 @@ def holdings(roles: Roles, scales: Mapping[str, Scale], items: str) -> str:
     return f"SELECT *, abs(sx) AS x, {weights}, count(*) OVER (PARTITION BY h) AS cells FROM ({grouped})"
 
 
-def measures(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
+def measures_in_sql(roles: Roles, scales: Mapping[str, Scale]) -> list[str]:
     """Return SQL for what is added up in a cell."""
     alone = " FILTER (cells = 1)" if roles.holding else ""
     out = [("CAST(sum(n) AS BIGINT)" if roles.holding else "count(*)") + " AS records", f"count(*){alone} AS n"]
-    out += pair("y", scales["value"])
+    out += exact_pair_in_sql("y", scales["value"])
     if "total" in scales:
-        out += pair("x", scales["total"], alone, of="wx")
+        out += exact_pair_in_sql("x", scales["total"], alone, of="wx")
     if roles.weight:
-        out += pair("w", scales["weight"], alone)
+        out += exact_pair_in_sql("w", scales["weight"], alone)
     if roles.cost:
-        out += pair("c", scales["cost"])
+        out += exact_pair_in_sql("c", scales["cost"])
     if roles.waiver:
         also = " AND cells = 1" if roles.holding else ""
         out.append(f"max(x) FILTER (NOT q{also}) AS protected")
     return out
 
 
-def pair(column: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
+def exact_pair_in_sql(column: str, scale: Scale, where: str = "", *, of: str | None = None) -> list[str]:
     """Return SQL for the two halves of an exact sum (see :class:`Scale`)."""
-    halves = enumerate(_halves(of or column, scale))
+    halves = enumerate(_exact_halves_in_sql(of or column, scale))
     return [f"coalesce(sum({half}){where}, 0) AS {column}{k}" for k, half in halves]
 
 
-def _halves(x: str, scale: Scale) -> tuple[str, str]:
+def _exact_halves_in_sql(x: str, scale: Scale) -> tuple[str, str]:
     whole = f"round({x} * {scale.whole!r})"
     return whole, f"round(({x} - {whole} / {scale.whole!r}) * {scale.whole * scale.part!r})"
 
 
-def total(column: str, scale: Scale) -> str:
+def exact_total_in_sql(column: str, scale: Scale) -> str:
     """Return SQL for an exact sum."""
-    whole, part = _halves(column, scale)
+    whole, part = _exact_halves_in_sql(column, scale)
     return f"(sum({whole}) / {scale.whole!r} + sum({part}) / {scale.whole * scale.part!r})"
 
 
-def looked_at(part: str, x: str, given: str, weighted: str) -> list[str]:
+def first_look_in_sql(part: str, x: str, given: str, weighted: str) -> list[str]:
     """Return SQL for what the first look tells of numbers: how many are missing, none, negative; and their size."""
     return [
         f"count(*) FILTER (NOT {given}) AS missing_{part}",
@@ -74,26 +88,26 @@ def looked_at(part: str, x: str, given: str, weighted: str) -> list[str]:
     ]
 
 
-def rounded(x: str, decimals: int | None) -> str:
+def rounded_in_sql(x: str, decimals: int | None) -> str:
     """Return SQL for a number with so many decimals; None leaves it."""
     return x if decimals is None else f"(round(({x}) * {10.0**decimals!r}) / {10.0**decimals!r})"
 
 
-def times(weight: str | None, x: str) -> str:
+def weighted_in_sql(weight: str | None, x: str) -> str:
     """Return SQL for a number times its weight, if there is one."""
     return x if weight is None else f"{weight} * {x}"
 
 
-def name(column: str) -> str:
+def column_in_sql(column: str) -> str:
     """Return a column's name as SQL quotes it."""
     return '"' + column.replace('"', '""') + '"'
 
 
-def text(words: str) -> str:
+def text_in_sql(words: str) -> str:
     """Return text as SQL quotes it."""
     return "'" + str(words).replace("'", "''") + "'"
 
 
-def listed(words: str | Sequence[str]) -> str:
+def texts_in_sql(words: str | Sequence[str]) -> str:
     """Return one or several texts as SQL lists them."""
-    return ", ".join(text(word) for word in ([words] if isinstance(words, str) else words))
+    return ", ".join(text_in_sql(word) for word in ([words] if isinstance(words, str) else words))

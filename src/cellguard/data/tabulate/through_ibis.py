@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of
+from cellguard.data.tabulate.request import Facts, Finest, Roles, Scale, facts_of_records
 from cellguard.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ class IbisRecords:
             if part in ("value", "shadow"):
                 wanted[f"plain_{part}"] = x.abs().sum(where=finite).cast("float64")
         if roles.holding:
-            wanted["missing_holding"] = t.count(where=_gap(t[roles.holding]))
-        return facts_of(self._run(t.aggregate(**wanted)).to_pylist()[0])
+            wanted["missing_holding"] = t.count(where=_holding_gap_in_ibis(t[roles.holding]))
+        return facts_of_records(self._run(t.aggregate(**wanted)).to_pylist()[0])
 
     def finest(self, roles: Roles, scales: Mapping[str, Scale], units: int) -> Finest:
         """Add up the records, and keep enough of the largest contributions to fill `units` units."""
@@ -113,9 +113,9 @@ class IbisRecords:
 
         items = self._records(roles)
         if roles.holding:
-            items = _holdings(roles, scales, items)
+            items = _holdings_in_ibis(roles, scales, items)
         codes = [f"d{i}" for i in range(len(roles.dimensions))]
-        cells = items.group_by(codes).aggregate(**_measures(roles, scales, items))
+        cells = items.group_by(codes).aggregate(**_measures_in_ibis(roles, scales, items))
         top = shared = None
         if units:
             alone = items.filter(items.cells == 1) if roles.holding else items
@@ -144,7 +144,7 @@ class IbisRecords:
         one = ibis.literal(1.0)
         value = self._number(t, roles.value, "value") if roles.value else one
         if weight is None and roles.value:  # what is added up is what each gave; with weights, what each stands for
-            value = _rounded(value, roles.decimals)
+            value = _rounded_in_ibis(value, roles.decimals)
         looked_at = self._number(t, roles.shadow, "shadow") if roles.shadow else value
 
         def times(x: Any) -> Any:
@@ -152,7 +152,7 @@ class IbisRecords:
 
         columns: dict[str, Any] = {f"d{i}": t[name] for i, name in enumerate(roles.dimensions)}
         columns |= {
-            "y": _rounded(times(value), roles.decimals),
+            "y": _rounded_in_ibis(times(value), roles.decimals),
             "sx": looked_at,
             "x": looked_at.abs(),
             "wx": times(looked_at.abs()),
@@ -164,9 +164,9 @@ class IbisRecords:
         if roles.holding:
             columns["h"] = self._holding(t, roles, looked_at)
         elif self._who is not None:
-            columns["i"] = _alike(t, self._who)
+            columns["i"] = _record_as_text_in_ibis(t, self._who)
         if roles.waiver:
-            columns["q"] = _truth_values(t[roles.waiver])
+            columns["q"] = _truth_values_in_ibis(t[roles.waiver])
         if roles.request:
             asked = t[roles.request].cast("string").strip()
             kinds = [(asked == code, kind) for kind, code in enumerate(roles.request_codes[:2], 1)]
@@ -184,62 +184,62 @@ class IbisRecords:
         if self._who is None:
             own = number.over(ibis.window(order_by=order)).cast("string")
         else:  # those who are alike in everything are several all the same
-            alike = _alike(t, self._who)
+            alike = _record_as_text_in_ibis(t, self._who)
             own = alike + "\x1f" + number.over(ibis.window(group_by=alike, order_by=order)).cast("string")
-        return ibis.ifelse(_gap(holding), ibis.literal("\x1f") + own, holding.cast("string"))
+        return ibis.ifelse(_holding_gap_in_ibis(holding), ibis.literal("\x1f") + own, holding.cast("string"))
 
 
-def _alike(t: ir.Table, columns: Sequence[str]) -> Any:
+def _record_as_text_in_ibis(t: ir.Table, columns: Sequence[str]) -> Any:
     """Return the columns of a record as one text."""
     import ibis
 
     return ibis.literal("\x1f").join([t[column].cast("string").fill_null("") for column in columns])
 
 
-def _rounded(x: Any, decimals: int | None) -> Any:
+def _rounded_in_ibis(x: Any, decimals: int | None) -> Any:
     """Return a number with so many decimals; None leaves it."""
     return x if decimals is None else (x * 10.0**decimals).round().cast("float64") / 10.0**decimals
 
 
-def _gap(holding: Any) -> Any:
+def _holding_gap_in_ibis(holding: Any) -> Any:
     """Return where a record has no holding."""
     return holding.isnull() | (holding.strip() == "") if holding.type().is_string() else holding.isnull()
 
 
-def _truth_values(x: Any) -> Any:
+def _truth_values_in_ibis(x: Any) -> Any:
     if x.type().is_string():
         return x.strip().lower().isin(["1", "true", "t", "yes", "y"]).fill_null(False)
     return (x if x.type().is_boolean() else x != 0).fill_null(False)
 
 
-def _exact_pair(x: Any, scale: Scale) -> tuple[Any, Any]:
+def _exact_pair_in_ibis(x: Any, scale: Scale) -> tuple[Any, Any]:
     """Return the whole and the part of an exact sum (see :class:`Scale`), record by record."""
     whole = (x * scale.whole).round().cast("float64")
     part = ((x - whole / scale.whole) * (scale.whole * scale.part)).round().cast("float64")
     return whole, part
 
 
-def _exact_total(x: Any, scale: Scale) -> Any:
-    whole, part = _exact_pair(x, scale)
+def _exact_total_in_ibis(x: Any, scale: Scale) -> Any:
+    whole, part = _exact_pair_in_ibis(x, scale)
     return whole.sum().cast("float64") / scale.whole + part.sum().cast("float64") / (scale.whole * scale.part)
 
 
-def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> ir.Table:
+def _holdings_in_ibis(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> ir.Table:
     """Return one row per cell and holding: its contribution, and in how many cells it is."""
     import ibis
 
     codes = [f"d{i}" for i in range(len(roles.dimensions))]
     looked = scales["contributions"]
     sums: dict[str, Any] = {
-        "y": _exact_total(records.y, scales["value"]),
-        "sx": _exact_total(records.sx, looked),
+        "y": _exact_total_in_ibis(records.y, scales["value"]),
+        "sx": _exact_total_in_ibis(records.sx, looked),
         "n": records.count(),
     }
     if roles.weight:
-        sums |= {"ax": _exact_total(records.x, looked), "wax": _exact_total(records.wx, looked)}
-        sums["sw"] = _exact_total(records.w, scales["weight"])
+        sums |= {"ax": _exact_total_in_ibis(records.x, looked), "wax": _exact_total_in_ibis(records.wx, looked)}
+        sums["sw"] = _exact_total_in_ibis(records.w, scales["weight"])
     if roles.cost:
-        sums["c"] = _exact_total(records.c, scales["cost"])
+        sums["c"] = _exact_total_in_ibis(records.c, scales["cost"])
     if roles.waiver:
         sums["q"] = records.q.all()
     if roles.request:
@@ -254,7 +254,7 @@ def _holdings(roles: Roles, scales: Mapping[str, Scale], records: ir.Table) -> i
     return t.mutate(**more)
 
 
-def _measures(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dict[str, Any]:
+def _measures_in_ibis(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dict[str, Any]:
     """Return what is added up in a cell."""
     alone = items.cells == 1 if roles.holding else None
     out: dict[str, Any] = {
@@ -269,7 +269,7 @@ def _measures(roles: Roles, scales: Mapping[str, Scale], items: ir.Table) -> dic
     if roles.cost:
         wanted.append(("c", items.c, scales["cost"], None))
     for name, x, scale, where in wanted:
-        for half, column in enumerate(_exact_pair(x, scale)):
+        for half, column in enumerate(_exact_pair_in_ibis(x, scale)):
             out[f"{name}{half}"] = column.sum(where=where).cast("float64").fill_null(0.0)
     if roles.waiver:
         out["protected"] = items.x.max(where=~items.q if alone is None else ~items.q & alone)

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard.data.tabulate.decode import decode, hierarchies_of, is_digits, meet
-from cellguard.data.tabulate.margins import CrossingMargins, in_table_order, margins_of, with_records
-from cellguard.data.tabulate.opened import library, open_records
+from cellguard.data.tabulate.decode import (
+    decode,
+    hierarchies_of_records,
+    is_digits_of_record_codes,
+    number_contributors,
+)
+from cellguard.data.tabulate.margins import (
+    CrossingMargins,
+    cells_with_records,
+    margins_in_table_order,
+    margins_of,
+)
+from cellguard.data.tabulate.opened import library_of_records, open_records
 from cellguard.data.tabulate.people import People
 from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
 from cellguard.exceptions import InputError, raise_if_missing
@@ -139,8 +149,8 @@ def tabulate(
     >>> [protected.label(i) for i in protected.sensitive_cells[:2]]
     ['(region=Total, size=small)', '(region=N, size=Total)']
     """
-    dims = _dimensions_given(by)
-    _check_numbers(top, decimals)
+    dims = _dimensions_to_tabulate(by)
+    _check_tabulate_options(top, decimals)
     if empty not in {"zero", "drop"} or (empty == "drop" and crossings is not None):
         raise InputError(f"empty={empty!r}: 'zero' is needed, or 'drop' where all margins are published.")
     roles = Roles(
@@ -162,38 +172,40 @@ def tabulate(
         roles=roles,
         dims=dims,
         missing={name: ((c,) if isinstance(c, str) else tuple(c)) for name, c in (missing or {}).items()},
-        crossings=published(dims, tables, crossings),
-        units=_units(int(top), measured=value is not None or shadow is not None, grouped=holding is not None),
+        crossings=crossings_to_tabulate(dims, tables, crossings),
+        units=_largest_to_tabulate(
+            int(top), measured=value is not None or shadow is not None, grouped=holding is not None
+        ),
         total=total,
         drop=empty == "drop",
         known_zeros=known_zeros,
     )
     wanted = replace(roles, dimensions=tuple(dict.fromkeys([*roles.dimensions, *(where or {})])))
     if "library" not in description:
-        description["library"] = library(data)
+        description["library"] = library_of_records(data)
     limits: dict[str, Any] = {"encoding": encoding, "threads": threads, "memory_limit": memory_limit}
     with closing(open_records(data, wanted.columns, **limits)) as records:
         if where:
-            check_columns(records.columns(), wanted)
+            check_columns_of_records(records.columns(), wanted)
             records.only(where)
         table = work.run(records, description)
     _log.info("tabulate: %d cells, %d relations", table.n_cells, table.n_relations)
     return table
 
 
-def _units(top: int, *, measured: bool, grouped: bool) -> int:
+def _largest_to_tabulate(top: int, *, measured: bool, grouped: bool) -> int:
     """Return how many of the largest contributions are kept: who is counted alone gives 1, and is not looked for."""
     return top if measured else 2 if grouped else 0
 
 
-def _check_numbers(top: int, decimals: int | None) -> None:
+def _check_tabulate_options(top: int, decimals: int | None) -> None:
     if top < 0 or top != int(top):
         raise InputError(f"top={top!r}: a whole number of at least 0 is needed.")
     if decimals is not None and (decimals != int(decimals) or not 0 <= decimals <= _MOST_DECIMALS):
         raise InputError(f"decimals={decimals!r}: a whole number from 0 to {_MOST_DECIMALS} is needed.")
 
 
-def _dimensions_given(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
+def _dimensions_to_tabulate(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(by, str):
         return {by: None}
     dims = dict(by) if isinstance(by, Mapping) else dict.fromkeys(by)
@@ -202,7 +214,7 @@ def _dimensions_given(by: str | Sequence[str] | Mapping[str, Any]) -> dict[str, 
     return dims
 
 
-def published(
+def crossings_to_tabulate(
     dims: Mapping[str, Any], tables: Iterable[Sequence[str]] | None, crossings: Crossings | None
 ) -> list[Any] | None:
     """Return the crossings to publish: those asked for, or every margin of each linked table."""
@@ -219,7 +231,7 @@ def published(
     return list(out.values())
 
 
-def largest(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
+def largest_crossings_of_records(dims: Sequence[str], crossings: Sequence[Any] | None) -> list[tuple[str, ...]]:
     """Return the crossings that contain all others: the records are added up once for each of them."""
     if crossings is None:
         return [tuple(dims)]
@@ -249,17 +261,17 @@ class _Tabulation:
 
     def run(self, records: Records, description: Mapping[str, Any]) -> Table:
         """Look at the records, add them up, add the margins, make the table."""
-        check_columns(records.columns(), self.roles)
+        check_columns_of_records(records.columns(), self.roles)
         facts = records.facts(self.roles)
-        check_facts(facts, self.roles, records)
+        check_facts_of_records(facts, self.roles, records)
         scales = self._scales(facts)
-        crossed = largest(tuple(self.dims), self.crossings)
+        crossed = largest_crossings_of_records(tuple(self.dims), self.crossings)
         if len(crossed) > 1 and not records.numbered:
             records.number(self.roles.columns)
         answers = [records.finest(replace(self.roles, dimensions=names), scales, self.units) for names in crossed]
-        hierarchies = hierarchies_of(self.dims, self._seen(crossed, answers), self.missing, self.total)
+        hierarchies = hierarchies_of_records(self.dims, self._seen(crossed, answers), self.missing, self.total)
         self.people, self.known = records.people, records.numbered or self.roles.holding is not None
-        meet(answers, self.people)
+        number_contributors(answers, self.people)
         parts = [self._part(names, finest, hierarchies, scales) for names, finest in zip(crossed, answers, strict=True)]
         negative = facts.negative.get("value", 0) > 0
         return self._table(parts, hierarchies, {"lb": -np.inf if negative else 0.0, **description})
@@ -274,13 +286,13 @@ class _Tabulation:
         return scales
 
     def _seen(self, crossed: Sequence[tuple[str, ...]], answers: Sequence[Finest]) -> dict[str, set[str]]:
-        from cellguard._io.frames import encode
+        from cellguard._io.frames import encode_column
 
         seen: dict[str, set[str]] = {name: set() for name in self.dims}
         for names, finest in zip(crossed, answers, strict=True):
             for d, name in enumerate(names):
-                if self.dims[name] is None or is_digits(self.dims[name]):
-                    seen[name].update(encode(finest.cells.column(f"d{d}"))[0])
+                if self.dims[name] is None or is_digits_of_record_codes(self.dims[name]):
+                    seen[name].update(encode_column(finest.cells.column(f"d{d}"))[0])
         return seen
 
     def _part(
