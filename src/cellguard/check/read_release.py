@@ -111,7 +111,6 @@ def _read_release_file(
     """Read the release of a table from a file, or from `columns`, which are those of the file that are the table's."""
     if path.name.lower().removesuffix(".gz").endswith((".csv", ".parquet", ".tab", ".tsv")):
         from cellguard._io.frames import read_frame
-        from cellguard._io.release_columns import read_release_columns
 
         published = read_columns(path, columns or read_frame(path), table.dimensions, ignore=ignore)
         return _PublishedFile(table, path, published, marks_only).release(how)
@@ -301,7 +300,7 @@ def _cells_of_release_rows(table: Table, path: Path, columns: PublishedColumns) 
 
 
 def _cells_by_release_codes(table: Table, path: Path, codes: list[list[str]]) -> IntArray:
-    from cellguard._io.frames import guarded
+    from cellguard._io.frames import guarded_from_formulas
 
     place = np.zeros((len(codes[0]), len(codes)), np.int64)
     for d, column in enumerate(codes):

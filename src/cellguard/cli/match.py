@@ -115,7 +115,7 @@ def _suppression_of_options(
 
 
 def _write_out_option(found: Any, out: Path) -> None:
-    from cellguard._io.frames import beside, write_csv
+    from cellguard._io.frames import columns_beside_codes, write_csv
 
     names = ("feasible_lower", "feasible_upper", "lower", "upper", "inner_lower", "inner_upper")
     codes = found.suppression.table.cell_codes(found.cells)

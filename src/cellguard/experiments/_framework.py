@@ -90,7 +90,10 @@ class Experiment:
     def chosen(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return every option, those that were given instead of what is chosen unless told."""
         raise_if_missing("option", given, self.options, place=f"{self.name}: ")
-        return {name: _as(default, given.get(name, default), name) for name, default in self.options.items()}
+        return {
+            name: _option_of_experiment(default, given.get(name, default), name)
+            for name, default in self.options.items()
+        }
 
 
 def _option_of_experiment(default: Any, value: Any, name: str) -> Any:

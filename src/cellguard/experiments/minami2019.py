@@ -287,7 +287,7 @@ def _run_minami2019_figure7(work: Figures) -> Figures:
     begin = time.process_time()
     found: dict[str, list[int]] = {}
     for k in range(work["tables"]):
-        release = optimal_counts(_square_table(work["cells"], work["seed"] + k), _RULE)
+        release = optimal_counts(_minami2019_table(work["cells"], work["seed"] + k), _RULE)
         grid = matching_grid_of(release.table, release.suppressed) if release.published else None
         if grid is not None:
             pattern = grid.pattern(release.suppressed)

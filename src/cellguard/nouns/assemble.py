@@ -143,7 +143,7 @@ def table_from_frame(
     missing, repair = reading.missing, reading.repair
     _check_option_of_assembly("missing", missing, ("zero", "error", "unpublished"))
     _check_option_of_assembly("repair", repair, (None, "leaves"))
-    given = columns_of(frame)
+    given = columns_of_frame(frame)
     named = dims if isinstance(dims, Mapping) else dict.fromkeys(dims)
     hierarchies, rows = _hierarchies_of_columns(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
@@ -170,7 +170,7 @@ def table_from_frame(
     values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
         values = reconciled_additive_values(values, T, rhs, reading.tolerance)
-    described = {"library": library_of(frame)} | _fields_from_hierarchies(hierarchies, cells) | description
+    described = {"library": library_of_frame(frame)} | _fields_from_hierarchies(hierarchies, cells) | description
     table = Table(values=values, relations=T, rhs=rhs, **(read.fields(values, T, reading.columns) | described))
     if reading.relations is None:
         refuse_doubled_totals(table)
@@ -205,7 +205,7 @@ def _hierarchies_of_columns(
     hierarchies: dict[str, Hierarchy] = {}
     columns, indices = {}, []
     for name in dims:
-        columns[name] = encode(_column_to_assemble(given, name))
+        columns[name] = encode_column(_column_to_assemble(given, name))
         index = columns[name][1]
         if len(index) and index.min() < 0:
             raise InputError(
@@ -236,7 +236,7 @@ def _total_of_flat_hierarchy(
         return declared
     if reading.missing == "unpublished":  # other rows may not be listed; nothing is computed from those that are
         return total_among(codes) or declared
-    values = numbers(_column_to_assemble(given, reading.value), reading.value)
+    values = column_as_numbers(_column_to_assemble(given, reading.value), reading.value)
     others = [index for other, (_, index) in columns.items() if other != name]
     try:
         return found_total(columns[name], others, values, declared=declared, tolerance=reading.tolerance)
@@ -256,7 +256,7 @@ class _FrameReader:
         """Return a column of numbers; cells without one have the default."""
         from cellguard._io.frames import column_as_numbers
 
-        column = numbers(_column_to_assemble(self.given, name), name)
+        column = column_as_numbers(_column_to_assemble(self.given, name), name)
         out = np.array(np.broadcast_to(np.asarray(default, np.float64), len(self.cells)))
         known = ~np.isnan(column)
         out[self.place[known]] = column[known]
@@ -330,7 +330,7 @@ class _FrameReader:
     def _sensitive_and_fixed(self, name: str) -> tuple[BoolArray, BoolArray]:
         from cellguard._io.frames import encode_column
 
-        words, index = encode(_column_to_assemble(self.given, name))
+        words, index = encode_column(_column_to_assemble(self.given, name))
         known = [word.strip().lower() for word in words]
         unknown = next((k for k, word in enumerate(known) if word not in _STATUS), None)
         if unknown is not None:

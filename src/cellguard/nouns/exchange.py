@@ -138,7 +138,7 @@ def _lines_of_px_exchange(view: TableView, values: FloatArray, title: str) -> It
     yield 'DATASYMBOL1="not published";\nDATASYMBOL2="x";\nDATASYMBOLNIL="-";\nNOTE="x: withheld; -: no contributors.";'
     yield "DATA="
     grid = np.full([len(table.codes[d]) for d in view.dims], '"."', dtype=object)
-    texts = [text or '".."' for text in written(values)]
+    texts = [text or '".."' for text in column_as_csv_texts(values)]
     empty = empty_cells_of_table(table)[view.rows] & (values == 0)
     texts = ['"-"' if nothing else text for text, nothing in zip(texts, empty.tolist(), strict=True)]
     grid[tuple(table.coordinates[view.rows][:, list(view.dims)].T)] = np.array(texts, dtype=object)
@@ -171,7 +171,7 @@ def internal_columns_of_release(release: Release, protects: Mapping[int, Sequenc
     columns |= {"rules": reasons, "CONF_STATUS": sdmx_conf_status(release, internal=True).tolist()}
     if isinstance(release, Suppression):
         columns["protects"] = _protected_cells_in_exchange(release.table, protects)
-    return beside(table.cell_codes(), columns)
+    return columns_beside_codes(table.cell_codes(), columns)
 
 
 _NAMED = 5

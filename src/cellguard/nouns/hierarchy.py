@@ -153,14 +153,14 @@ class Hierarchy:
         A code without a parent (null or empty) is the total when there is only one; several stand
         below `total` ("Total" unless given). A total that no row lists as a code is found as well.
         """
-        from cellguard._io.frames import column_as_texts, columns_of_frame
+        from cellguard._io.frames import columns_of_frame
 
-        columns = columns_of(frame)
+        columns = columns_of_frame(frame)
         raise_if_missing("column", (code, parent, *([label] if label else [])), columns)
-        codes, above = texts(columns[code]), texts(columns[parent])
+        codes, above = column_as_texts(columns[code]), column_as_texts(columns[parent])
         if "" in codes:
             raise InputError(f"column {code!r}: row {codes.index('')} has no code.")
-        labels = dict(zip(codes, texts(columns[label]), strict=True)) if label else {}
+        labels = dict(zip(codes, column_as_texts(columns[label]), strict=True)) if label else {}
         return cls._of(*trees.rooted_tree(codes, above, total)).with_labels(labels)
 
     @classmethod
@@ -181,13 +181,13 @@ class Hierarchy:
         >>> Hierarchy.from_levels({"A10": ["AZ", "AZ", "BE"], "A88": ["01", "02", "05"]}).codes
         ('Total', 'AZ', '01', '02', 'BE', '05')
         """
-        from cellguard._io.frames import column_as_texts, columns_of_frame
+        from cellguard._io.frames import columns_of_frame
         from cellguard._io.nested import pairs_of_levels
 
         columns = columns_of_frame(frame)
         names = list(columns) if levels is None else list(levels)
         raise_if_missing("column", names, columns)
-        pairs = pairs_of_levels({name: texts(columns[name]) for name in names})
+        pairs = pairs_of_levels({name: column_as_texts(columns[name]) for name in names})
         if not pairs:
             raise InputError("the columns hold no code.", hint="a column for each level is needed, the coarsest first.")
         return cls._of(*trees.rooted_tree([code for code, _ in pairs], [parent for _, parent in pairs], total))

@@ -388,12 +388,14 @@ class Adjustment(Release):
 
     def save_internal(self, path: str | Path) -> None:
         """Write the internal file: true and published values, and what made them. Only its owner may read it."""
-        from cellguard._io.frames import beside
+        from cellguard._io.frames import columns_beside_codes
         from cellguard.nouns.sheets import write_sheet_columns
 
         self._require_published()
         truth = {"original": self.table.values, "value": self.values}
-        write_sheet_columns(beside(self.table.cell_codes(), {**truth, **self.internal}), path, private=True)
+        write_sheet_columns(
+            columns_beside_codes(self.table.cell_codes(), {**truth, **self.internal}), path, private=True
+        )
 
     def _published_interval(self) -> tuple[FloatArray, FloatArray]:
         return np.full_like(self.values, -np.inf), np.full_like(self.values, np.inf)

@@ -42,7 +42,7 @@ class Sheet(NamedTuple):
         """Codes, then what is published, then what is said of an unsafe release; all under names of their own."""
         from cellguard.nouns.release import warning_column_of_release
 
-        columns = beside(self.codes, self.published)
+        columns = columns_beside_codes(self.codes, self.published)
         return columns | (warning_column_of_release(columns) if self.unsafe else {})
 
     def rows(self) -> list[list[tuple[Any, str]]]:

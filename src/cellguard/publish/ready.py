@@ -132,7 +132,7 @@ def _hierarchies_of_ready_file(
 ) -> tuple[dict[str, Hierarchy], list[CellguardError]]:
     """Return the hierarchy of each column, and which totals could not be told by the values of a column."""
     own = {d: entry.columns.get(d, d) for d in entry.dimensions}
-    columns = {column: encode(frame[column]) for column in own.values()}
+    columns = {column: encode_column(frame[column]) for column in own.values()}
     figures = _figures_of_ready_column(frame[value], value, [index for _, index in columns.values()])
     dims: dict[str, Hierarchy] = {}
     wrong: list[CellguardError] = []
@@ -242,7 +242,7 @@ def _period_of_ready_file(
     column = next((name for name in frame if is_period(name) and name not in taken), None)
     if column is None:
         return "", []
-    seen, index = encode(frame[column])
+    seen, index = encode_column(frame[column])
     if len(seen) < 2:
         return "".join(seen), []
     other = int(np.argmax((index != index[0]) & (index >= 0)))

@@ -92,7 +92,9 @@ def _hierarchy_of_dimension_section(file: JobFile, name: str) -> Any:
         return tuple(entry.digits)
     if entry.levels is not None and not isinstance(entry.hierarchy, str):
         path, encoding = file.file(str(file.job.data.file)), _records_encoding_of_job(file)
-        return nested_columns(path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding)
+        return nested_columns_of_records(
+            path, entry.levels, total=entry.total, without=entry.missing, encoding=encoding
+        )
     return (
         None if entry.hierarchy is None else _hierarchy_named_in_job(file, entry.hierarchy, entry.total, entry.levels)
     )

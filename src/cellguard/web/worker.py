@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cellguard._io.plain import plain
+from cellguard._io.plain import plain_json
 from cellguard.exceptions import CellguardError, place_of_error
 from cellguard.publish.progress import Progress
 

@@ -55,9 +55,9 @@ def with_contributions(
     """
     from cellguard._io.frames import column_as_numbers, columns_of_frame
 
-    columns = columns_of(frame)
+    columns = columns_of_frame(frame)
     raise_if_missing("column", (*top, *(c for c in (counts, shadow) if c is not None)), columns)
-    cell = _rows(table, columns)
+    cell = _cells_of_contributions(table, columns)
 
     def column_of_cells(name: str) -> FloatArray:
         out = np.full(table.n_cells, np.nan)

@@ -25,7 +25,14 @@ from cellguard.data.tabulate.margins import (
 )
 from cellguard.data.tabulate.opened import library_of_records, open_records
 from cellguard.data.tabulate.people import People
-from cellguard.data.tabulate.request import Finest, Records, Roles, Scale, check_columns, check_facts
+from cellguard.data.tabulate.request import (
+    Finest,
+    Records,
+    Roles,
+    Scale,
+    check_columns_of_records,
+    check_facts_of_records,
+)
 from cellguard.exceptions import InputError, raise_if_missing
 from cellguard.nouns.hierarchy import Hierarchy
 from cellguard.nouns.table import Table
@@ -317,8 +324,10 @@ class _Tabulation:
         from cellguard.nouns.cross import with_the_cross
 
         sizes = [len(h) for h in hierarchies.values()]
-        cells = with_records(parts, sizes) if self.drop else coordinates_from_hierarchies(hierarchies, self.crossings)
-        statistics, costs = in_table_order(cells, sizes, parts)
+        cells = (
+            cells_with_records(parts, sizes) if self.drop else coordinates_from_hierarchies(hierarchies, self.crossings)
+        )
+        statistics, costs = margins_in_table_order(cells, sizes, parts)
         T = relations_from_hierarchies(tuple(hierarchies.values()), cells, absent_is_zero=self.drop)
         table = Table.from_equations(
             statistics.value,
