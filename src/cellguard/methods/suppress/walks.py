@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.threads import side_by_side
+from cellguard._engine.threads import tasks_on_threads
 from cellguard._types import FloatArray
 from cellguard.methods.suppress.construct import construct
 
@@ -91,7 +91,7 @@ def improve_side_by_side(search: Search, start: Current, deadline: Deadline, max
             _Turn(rounds=rounds // n + (k < rounds % n), deadline=deadline, share=share, step=step) for k in range(n)
         ]
         try:
-            side_by_side(
+            tasks_on_threads(
                 search.limits.threads, [partial(walk.go, turn) for walk, turn in zip(walks, turns, strict=True)]
             )
         finally:  # whoever still walks when Ctrl-C was pressed stops after his round
