@@ -31,7 +31,7 @@ from cellguard._engine.space.groups import place_among
 from cellguard._engine.space.space import Space, compiled
 from cellguard._types import BoolArray, FloatArray
 
-__all__ = ["SensesOfTotals", "senses_of_totals"]
+__all__ = ["SensesOfTotals", "directions_of_totals"]
 
 _RUNS = 8
 _STEPS = 10_000
@@ -111,7 +111,7 @@ class SensesOfTotals:
         return best, self.value(best), min(bound, self.value(best))
 
 
-def senses_of_totals(
+def directions_of_totals(
     space: Space, cost: FloatArray, room: tuple[FloatArray, FloatArray], request: ClosestRequest
 ) -> SensesOfTotals | None:
     """Return the program in the senses alone, if nothing else has to move; None where something might.

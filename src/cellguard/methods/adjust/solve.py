@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.closest.adjuster import Adjuster
-from cellguard._engine.closest.directions import Senses, choose
+from cellguard._engine.closest.directions import Senses, choose_directions
 from cellguard._engine.closest.distance import Distance, Target
 from cellguard._types import BoolArray
 from cellguard.methods.adjust.explain import explain
@@ -50,7 +50,7 @@ def with_optimal_senses(task: Task) -> Adjustment:
         return with_given_senses(task, "upper", None)  # nothing to choose
     for need in task.draw():
         search = Senses(task.adjuster, task.room, need.lower, need.upper, task.distance, seed=task.limits.seed)
-        choice = choose(search, time_limit_s=task.limits.deadline.at_least(), gap=task.limits.gap)
+        choice = choose_directions(search, time_limit_s=task.limits.deadline.at_least(), gap=task.limits.gap)
         task.details |= {"requests": len(search.mover), "nodes": choice.nodes}
         if math.isfinite(choice.objective):
             bounds = task.bounds(choice.up)

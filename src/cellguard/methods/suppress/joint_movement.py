@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.closest.joint_movement import JointRequest, by_interior_point, joint_movement
+from cellguard._engine.closest.joint_movement import JointRequest, joint_by_interior_point, joint_movement
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
 
@@ -37,4 +37,4 @@ def jointly(
     np.maximum.at(need, row, np.maximum(np.maximum(down, up), slide / 2.0))
     relations = csr_array(space.variables.relations)
     request = JointRequest(relations=relations, weight=weight, need=need, down=room, up=room)
-    return joint_movement(request, deadline, solver=by_interior_point)
+    return joint_movement(request, deadline, solver=joint_by_interior_point)
