@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import without_noise
+from cellguard._engine.numbers.multiples import numbers_without_noise
 from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
@@ -160,7 +160,7 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     given_values = read.required(reading.value)
     values = read.filled(given_values, T, missing=missing, recompute=repair == "leaves")
     rhs = np.zeros(T.shape[0]) if rhs is None else rhs
-    values = without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
+    values = numbers_without_noise(values)  # 36355.989499999996 is how a program wrote 36355.9895
     if reading.tolerance > 0:
         values = additive(values, T, rhs, reading.tolerance)
     described = {"library": library_of(frame)} | _fields_of_cells(hierarchies, cells) | description

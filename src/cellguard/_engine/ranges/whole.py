@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.numbers.multiples import whole_residuals
+from cellguard._engine.numbers.multiples import whole_number_residuals
 from cellguard._engine.ranges.cheapest import taken_apart
 from cellguard._engine.ranges.ranges import ranges
 from cellguard._engine.ranges.sight import AskedRanges, Sight
@@ -136,7 +136,7 @@ def _made_whole(z: FloatArray) -> FloatArray | None:
 
 def _holds(relations: csr_array, moving: IntArray, z: FloatArray) -> bool:
     """Whether the relations hold exactly."""
-    residual = whole_residuals(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
+    residual = whole_number_residuals(csr_array(relations[:, moving]), np.zeros(relations.shape[0]), z, 0)
     return residual is not None and not residual.any()
 
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._engine.numbers.decimals import from_decimal_units, in_decimal_units
 from cellguard._engine.space.reduce import Reduction
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError
@@ -175,10 +175,10 @@ def with_surplus(table: Table, need: Need, share: float, unit: float, seed: int,
         if share > 0:  # a number of [0, 1) for each cell
             drawn = _keyed_hashes(names, seed, size=8, person=f"surplus {purpose}".encode())[:, 0] / 2.0**64
         if unit > 0:
-            at_least = np.ceil(in_units(level, unit) - 1e-7)
-            most = np.maximum(np.floor(in_units(widest, unit)), 1.0 if share > 0 else 0.0)
-            most = np.maximum(np.minimum(most, np.floor(in_units(room, unit) + 1e-7) - at_least), 0.0)
-            reached = of_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
+            at_least = np.ceil(in_decimal_units(level, unit) - 1e-7)
+            most = np.maximum(np.floor(in_decimal_units(widest, unit)), 1.0 if share > 0 else 0.0)
+            most = np.maximum(np.minimum(most, np.floor(in_decimal_units(room, unit) + 1e-7) - at_least), 0.0)
+            reached = from_decimal_units(at_least + np.minimum(np.floor(drawn * (most + 1.0)), most), unit)
         else:
             reached = level + drawn * np.maximum(np.minimum(widest, room - level), 0.0)
         fits = reached <= room * (1 + 1e-12) + 1e-12  # the first multiple beyond the level may lie outside the bounds

@@ -14,7 +14,7 @@ import scipy.sparse.linalg  # noqa: F401 - every solve needs it: not loaded whil
 from cellguard import _core  # noqa: F401 - for the same reason
 from cellguard._engine.closest.adjuster import Adjuster, Closest
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard._engine.numbers.decimals import in_units, of_units
+from cellguard._engine.numbers.decimals import from_decimal_units, in_decimal_units
 from cellguard._tolerances import LEVEL_LOOKED_FOR, SAME_VALUE
 from cellguard._types import BoolArray, FloatArray
 from cellguard.check import audit as _audit  # noqa: F401 - for the same reason: every release is audited
@@ -109,8 +109,8 @@ class Task:
         """Return the outermost movements on the grid between two bounds."""
         if not self.unit:
             return low, high
-        low, high = np.ceil(in_units(low, self.unit) - 1e-7), np.floor(in_units(high, self.unit) + 1e-7)
-        return of_units(low, self.unit), of_units(high, self.unit)
+        low, high = np.ceil(in_decimal_units(low, self.unit) - 1e-7), np.floor(in_decimal_units(high, self.unit) + 1e-7)
+        return from_decimal_units(low, self.unit), from_decimal_units(high, self.unit)
 
     def closest(self, bounds: Bounds) -> Closest:
         """Return the closest movement within the bounds."""
@@ -153,9 +153,9 @@ def finished(task: Task, it: FoundMovement) -> Adjustment:
             numbers = "whole numbers" if task.unit == 1 else f"multiples of {task.unit:g}"
             text = f"no table in {numbers}, the grid of the original values, was found near the closest one."
             return no_table(task, text, status=Status.TIME_LIMIT)
-        whole = _disturbed(task, adjuster, whole, tuple(in_units(side, task.unit) for side in bounds))
-        z = of_units(whole, task.unit)
-        values = of_units(np.rint(in_units(table.values, task.unit)) + whole, task.unit)
+        whole = _disturbed(task, adjuster, whole, tuple(in_decimal_units(side, task.unit) for side in bounds))
+        z = from_decimal_units(whole, task.unit)
+        values = from_decimal_units(np.rint(in_decimal_units(table.values, task.unit)) + whole, task.unit)
     else:
         z = _pulled_inside(table, _disturbed(task, adjuster, found.z, bounds))
         # beside thousands of millions, what is left of a small cell's relation is more than the cell's own digits
@@ -179,8 +179,8 @@ def _closest_on_grid(task: Task, found: Closest, bounds: Bounds, adjuster: Adjus
     """Return the closest movement in units of the grid, or None."""
     unit = task.unit
     distance = Distance(absolute=d.absolute * unit, square=d.square * unit**2, largest=d.largest * unit, group=d.group)
-    target = Target(in_units(bounds[0], unit), in_units(bounds[1], unit), distance)
-    near, limits = in_units(found.z, unit), task.limits
+    target = Target(in_decimal_units(bounds[0], unit), in_decimal_units(bounds[1], unit), distance)
+    near, limits = in_decimal_units(found.z, unit), task.limits
     return whole_movement(adjuster, target, near, bound=found.bound, gap=limits.gap, deadline=limits.last_word)
 
 
@@ -190,7 +190,7 @@ def _disturbed(task: Task, adjuster: Adjuster, z: FloatArray, bounds: tuple[Floa
         return z
     basis, most = adjuster.reduction.basis, task.noise * np.abs(task.table.values)
     if task.unit:
-        basis, most = whole_columns(basis)[0], in_units(most, task.unit)
+        basis, most = whole_columns(basis)[0], in_decimal_units(most, task.unit)
     rng = np.random.default_rng([task.limits.seed, 1])
     return z if basis is None else with_noise(basis, z, bounds, most, rng, whole=task.unit > 0)
 

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cellguard._engine.numbers.multiples import Multiples, ends, whole_residuals
+from cellguard._engine.numbers.multiples import Multiples, ends_around_multiples, whole_number_residuals
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.demands import Demand, trivial_limits
@@ -102,7 +102,7 @@ class RoundingProblem:
     def residuals(self, x: IntArray) -> FloatArray:
         """Return ``T v - b``: 0 exactly where a relation holds, if its coefficients are decimals."""
         t, v = self.table, self.published(x)
-        exact = whole_residuals(t.relations, t.rhs, v, self.lattice.digits)
+        exact = whole_number_residuals(t.relations, t.rhs, v, self.lattice.digits)
         return t.relations @ v - t.rhs if exact is None else exact
 
     def holds(self, x: IntArray) -> bool:
@@ -187,7 +187,7 @@ def make_problem(
 
 def reach(base: FloatArray, step: int, unit: float) -> FloatArray:
     """Return how far from a published value the truth may lie: less than `step` bases, on the grid of the unit."""
-    return ends(np.zeros(len(base)), base, step, unit)[1]
+    return ends_around_multiples(np.zeros(len(base)), base, step, unit)[1]
 
 
 _FAR = 2**40

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cellguard._engine.numbers.multiples import Multiples, decimals, lattice
+from cellguard._engine.numbers.multiples import Multiples, decimals_of_numbers, multiples_of_bases
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
@@ -314,7 +314,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
         which = "the base" if given.ndim == 0 else f"the base of {table.label(int(np.argmax(bad)))}"
         shown = float(bases[np.argmax(bad)])
         raise InputError(f"{which} is {shown:g}; a positive number is needed.")
-    of_base, of_values = decimals(bases), decimals(table.values, noise=True)
+    of_base, of_values = decimals_of_numbers(bases), decimals_of_numbers(table.values, noise=True)
     if of_base is None:
         raise InputError("a base has more than nine decimals.", hint="multiples are decimals, and must be told apart.")
     if of_values is not None and of_base > of_values:
@@ -327,7 +327,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
 
 def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
     """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
-    found, large = lattice(table.values, bases, room=steps)
+    found, large = multiples_of_bases(table.values, bases, room=steps)
     what = "the value is too large: multiples are told exactly up to 2^53 units only."
     refuse_cells(table, large, what, "give the table in a larger unit, such as thousands.")
     what = "the cell must be published as it is, but is no multiple of its base."
