@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cellguard._engine.clock import Deadline, now
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._tolerances import LEVEL_TOLERANCE
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -332,7 +332,7 @@ def _findings(
     for attacker, need in single:
         options = {"exact": exact, "jobs": jobs, "time_limit_s": deadline.left}
         findings.append(_finding_of_ranges(release, attacker, need, integer, options))
-    with remembering():  # what shows a level kept from one group of attackers is tried for the next
+    with remembering_shown():  # what shows a level kept from one group of attackers is tried for the next
         for group in _groups_of_attackers(many):
             findings += _findings_of_many(release, group, integer, {"jobs": jobs, "time_limit_s": deadline.left})
     return findings

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._interrupt import was_interrupted
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits
 from cellguard.nouns.levels import required_levels, with_respondents
@@ -85,7 +85,7 @@ def against_respondents(
             rounds.mend = mend
             if quick and not any(options.get(name) not in (None, "auto") for name in (*quick, "resist")):
                 rounds.quick = quick
-            with remembering():
+            with remembering_shown():
                 return rounds.run(table if near else _without_plans(table), near=near)
 
         return cast("Verb", careful)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cellguard._engine.ranges.implied import Tightened
-from cellguard._engine.ranges.system import System, free_cells
+from cellguard._engine.ranges.system import System, cells_with_range
 from cellguard._engine.space.space import per_variable
 from cellguard._tolerances import LEVEL_SHARE
 from cellguard._types import FloatArray, IntArray
@@ -118,7 +118,7 @@ class Questions:
             need_high=need_high,
             need_low=need_low,
             need_width=views.sliding[number] / np.abs(ratio),
-            known=_knowledge(system, views, point),
+            known=_knowledge_of_views(system, views, point),
         )
 
     def __len__(self) -> int:
@@ -130,7 +130,7 @@ class Questions:
         return np.asarray(level * _FURTHER)
 
 
-def _knowledge(system: System, views: Views, point: FloatArray) -> Tightened:
+def _knowledge_of_views(system: System, views: Views, point: FloatArray) -> Tightened:
     """Return the room of the variables that a view narrows; everything else it leaves to all."""
     reduction = system.reduction
     k = len(system.up)
@@ -139,7 +139,7 @@ def _knowledge(system: System, views: Views, point: FloatArray) -> Tightened:
     cell, variable, view = views.known_cell[some], variable[some], views.known_view[some]
     ratio = reduction.ratio[cell]
     lo, hi = views.known_lo[some], views.known_hi[some]
-    open_ = free_cells(lo, hi, point[cell])
+    open_ = cells_with_range(lo, hi, point[cell])
     below, above = (np.where(open_, np.maximum(x, 0.0), 0.0) for x in (point[cell] - lo, hi - point[cell]))
     down, up = per_variable(ratio, below, above)
     tighter = (down < system.down[variable]) | (up < system.up[variable])

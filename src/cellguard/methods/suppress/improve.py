@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline, now
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
@@ -108,7 +108,7 @@ class Search(Incumbent):
                 deadline=deadline.part(share),
             )  # fmt: skip
             took = now() - begin
-            remember(self.space.lifted(np.array([*bank, *found])))
+            remember_shown(self.space.lifted(np.array([*bank, *found])))
             if not failed and self.offer(self.space.pattern(rows)):
                 best = np.array([*bank, *found])
         if self.best is None or best is None:
@@ -132,7 +132,7 @@ class Search(Incumbent):
     def _offer_routes(self, routes: Routes) -> None:
         """Offer a pattern, and tell the range engine of the movements that prove it."""
         space, moves = routes.movements
-        remember(space.lifted(moves))
+        remember_shown(space.lifted(moves))
         self.offer(routes.pattern)
 
     def _start_jointly(self, bank: FloatArray, deadline: Deadline) -> None:
@@ -162,7 +162,7 @@ class Search(Incumbent):
     def remember(self, found: list[FloatArray]) -> None:
         """Keep movements for recombination, the oldest are forgotten; the range engine is told of them, too."""
         if found:
-            remember(self.space.lifted(np.array(found)))
+            remember_shown(self.space.lifted(np.array(found)))
         self.pool.extend(found)
         del self.pool[: max(0, len(self.pool) - POOL)]
 
@@ -199,7 +199,7 @@ class Search(Incumbent):
     ) -> Current | None:
         """Look at a clean pattern again: its whole space, its cost."""
         if hints is not None:
-            remember(hints[0].lifted(hints[1]))
+            remember_shown(hints[0].lifted(hints[1]))
         proof = prove(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
         if (cost < self.cost and not self.offer(pattern)) or not proof.safe:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import BoolArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
@@ -46,5 +46,5 @@ def mended(withheld: BoolArray, found: Audit, deadline: Deadline) -> BoolArray |
     )
     if failed:
         return None
-    remember(space.lifted(np.array(moves)))
+    remember_shown(space.lifted(np.array(moves)))
     return space.pattern(rows)

@@ -14,8 +14,8 @@ from scipy.sparse import csc_array
 
 from cellguard._core.windows import Windows
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.cheapest import AskedMovement, cheapest
-from cellguard._engine.ranges.shown import remember
+from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness
+from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.cheapest_movement import plans
 from cellguard.methods.suppress.incumbent import Incumbent
@@ -59,7 +59,7 @@ class LargeSearch(Incumbent):
             for q in np.argsort(-level, kind="stable"):
                 if not met[q] and (deadline.passed or not self._protect(int(q), first)):
                     return self.start_from_everything()
-            remember(self.ledger.movements)
+            remember_shown(self.ledger.movements)
             met, _ = p.verdicts(self.ledger.pattern, self.limit)
             if met.all():
                 break
@@ -104,7 +104,7 @@ class LargeSearch(Incumbent):
                 for move, symmetric in plan:
                     low, high = (-both, both) if symmetric else (-below, above)
                     asked = AskedMovement(at, move, price, low, high)
-                    z = cheapest(A, asked, exact=first > 0, deadline=self.limit)
+                    z = cheapest_witness(A, asked, exact=first > 0, deadline=self.limit)
                     if z is None:
                         break
                     used = np.flatnonzero(z)
@@ -139,10 +139,10 @@ class LargeSearch(Incumbent):
             self.rounds = done + 1
             self._again(self._group(int(self.rng.choice(active))), stop, noisy=True)
             if told.passed:
-                remember(self.ledger.movements)
+                remember_shown(self.ledger.movements)
                 self.offer(self.ledger.pattern)
                 told = Deadline.after(_OFTEN_S)
-        remember(self.ledger.movements)
+        remember_shown(self.ledger.movements)
         self.offer(self.ledger.pattern)
         if self.best is not None:
             moves = self.ledger.movements

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.clock import Deadline
-from cellguard._engine.ranges.shown import remembering
+from cellguard._engine.ranges.shown import remembering_shown
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
@@ -139,7 +139,7 @@ def suppress(
         counted = _count_table(table, forced, seed, resist)
         if counted is not None:
             return counted
-    with remembering():
+    with remembering_shown():
         return _SuppressionRun(table=table, forced=forced, method=method, rounds=rounds, limits=limits).run()
 
 
