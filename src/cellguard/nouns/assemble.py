@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cellguard._engine.numbers.multiples import numbers_without_noise
-from cellguard._engine.space.cell_grid import aggregate, block_keys, coordinates_of, keys_of, locate, relations_between
+from cellguard._engine.space.cell_grid import (
+    coordinates_on_cell_grid,
+    keys_of_grid_blocks,
+    keys_on_cell_grid,
+    places_on_cell_grid,
+    relations_on_cell_grid,
+    sums_on_cell_grid,
+)
 from cellguard._types import BoolArray, Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, UnknownCodeError, did_you_mean, require_there
 from cellguard.nouns.cross import with_relations_of_the_cross
@@ -46,7 +53,7 @@ def coordinates(hierarchies: Mapping[str, Hierarchy], crossings: Crossings | Non
         blocks = [[np.arange(size) for size in sizes]]
     else:
         blocks = [_codes_of_crossing(hierarchies, crossing) for crossing in crossings]
-    return coordinates_of(block_keys(sizes, blocks), sizes)
+    return coordinates_on_cell_grid(keys_of_grid_blocks(sizes, blocks), sizes)
 
 
 def _codes_of_crossing(
@@ -68,7 +75,7 @@ def derive_relations(
 ) -> csr_array:
     """Return every relation that the hierarchies imply between the cells."""
     sizes, families = [len(h) for h in hierarchies], [h.relations() for h in hierarchies]
-    return relations_between(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
+    return relations_on_cell_grid(cells, sizes, families, absent_is_zero=absent_is_zero)[0]
 
 
 def _fields_of_cells(hierarchies: Mapping[str, Hierarchy], cells: Coordinates) -> dict[str, Any]:
@@ -95,7 +102,7 @@ def from_leaves(
         raise InputError(f"leaves have shape {array.shape}; the dimensions have {shape} leaf codes.")
     cells = coordinates(hierarchies, crossings)
     sums = [h.matrix() for h in hierarchies.values()]
-    values = aggregate(array, sums, cells, [len(h) for h in hierarchies.values()])
+    values = sums_on_cell_grid(array, sums, cells, [len(h) for h in hierarchies.values()])
     T = derive_relations(tuple(hierarchies.values()), cells)
     table = Table.from_equations(values, T, **_fields_of_cells(hierarchies, cells), **fields)
     refuse_doubled(table)
@@ -141,13 +148,13 @@ def from_frame(frame: Any, dims: Mapping[str, Any] | Sequence[str], reading: Fra
     hierarchies, rows = _read_codes(given, named, reading)
     codes = {name: h.codes for name, h in hierarchies.items()}
     sizes = [len(own) for own in codes.values()]
-    keys = keys_of(rows, sizes)
+    keys = keys_on_cell_grid(rows, sizes)
     listed, first = np.unique(keys, return_index=True)
     if len(listed) != len(keys):
         again = np.setdiff1d(np.arange(len(keys)), first)[0]
         raise InputError(f"{cell_name(codes, rows[again])} is listed twice.", hint="each cell has one row.")
     cells = rows if missing == "unpublished" else coordinates(hierarchies, reading.crossings)
-    place = locate(keys_of(cells, sizes), keys, sizes)
+    place = places_on_cell_grid(keys_on_cell_grid(cells, sizes), keys, sizes)
     if (place < 0).any():
         raise InputError(
             f"{cell_name(codes, rows[np.argmax(place < 0)])} belongs to no crossing of the table.",

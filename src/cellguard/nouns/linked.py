@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import distinct_cells
+from cellguard._engine.space.cell_grid import distinct_on_cell_grid
 from cellguard._types import Coordinates, FloatArray, IntArray
 from cellguard.exceptions import InputError, PublicationError
 from cellguard.nouns.assemble import cell_name, derive_relations
@@ -34,7 +34,7 @@ def from_linked(tables: Sequence[Table], **description: Any) -> Table:
             raise InputError(f"table {t.name!r} has no dimensions.", hint="cells are linked by their codes.")
     hierarchies, codes = _joined_dimensions(tables)
     sizes = [len(c) for c in codes.values()]
-    cells, place = distinct_cells([_coordinates_in_common_codes(t, codes) for t in tables], sizes)
+    cells, place = distinct_on_cell_grid([_coordinates_in_common_codes(t, codes) for t in tables], sizes)
     pieces = [moved_relations(t.relations, p, len(cells)) for t, p in zip(tables, place, strict=True)]
     rhs = [t.rhs for t in tables]
     if hierarchies:  # what all of them imply together comes first, then what a table has besides

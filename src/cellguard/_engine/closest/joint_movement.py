@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.closest.adjuster import Adjuster
 from cellguard._engine.closest.distance import Distance, Target
-from cellguard._engine.solvers.lp import ONCE, least_movement
+from cellguard._engine.solvers.lp import ONCE, least_movement_by_lp
 from cellguard._tolerances import NO_ROW
 from cellguard._types import BoolArray, FloatArray
 
@@ -80,7 +80,7 @@ def joint_by_linear_program(request: JointRequest, deadline: Deadline) -> FloatA
     """Solve once, and end at a vertex."""
     need, cost = request.need, request.weight / float(np.median(request.weight))
     way = replace(ONCE, solver="ipm" if len(need) > _SIMPLEX else "simplex")  # with crossover: few cells are moved
-    _, z = least_movement(request.relations, request.lower, request.up, cost, way, deadline.at_least())
+    _, z = least_movement_by_lp(request.relations, request.lower, request.up, cost, way, deadline.at_least())
     return None if z is None else np.where(np.abs(z) <= 1e-9 * float(need.max(initial=1.0)), 0.0, z)
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.tabulate.rollup import group, layers
 from cellguard.nouns.hierarchy import Hierarchy
@@ -73,7 +73,7 @@ def judge(shared: Shared, hierarchies: Sequence[Hierarchy], units: int) -> Judge
 
 def _judge_one_level(shared: Shared, codes: Sequence[IntArray], sizes: Sequence[int], units: int) -> Judged:
     inside = np.flatnonzero(np.logical_and.reduce([c >= 0 for c in codes]))
-    key = keys_of(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
+    key = keys_on_cell_grid(np.column_stack([c[inside] for c in codes]).astype(np.int32), sizes)
     cell_keys, cell = group(key, prod(sizes))
     n_who = int(shared.who.max()) + 1
     pair_keys, pair = np.unique(cell * n_who + shared.who[inside], return_inverse=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cellguard._engine.space.cell_grid import coordinates_of, keys_of, locate
+from cellguard._engine.space.cell_grid import coordinates_on_cell_grid, keys_on_cell_grid, places_on_cell_grid
 from cellguard._types import BoolArray, ByteArray, Coordinates, FloatArray, IntArray
 from cellguard.data.rules.statistics import CellStatistics, same_people
 from cellguard.data.tabulate.decode import Decoded
@@ -47,7 +47,7 @@ def margins_of(
     """
     items = decoded.items
     margins = roll_up(decoded.cells, hierarchies, items, units)
-    keys = keys_of(margins.coordinates, [len(h) for h in hierarchies])
+    keys = keys_on_cell_grid(margins.coordinates, [len(h) for h in hierarchies])
     sums = dict(zip(decoded.measures, margins.sums.T, strict=True))
     judged = None if decoded.shared is None else judge(decoded.shared, hierarchies, units)
     value = _exact_sums(sums, "y", scales["value"])
@@ -56,7 +56,7 @@ def margins_of(
     weight = _exact_sums(sums, "w", scales["weight"]) if roles.weight else count
     largest, ptr, chosen = margins.largest, margins.ptr, margins.items
     if judged is not None:
-        at = locate(keys, judged.keys, [int(keys.max()) + 1])
+        at = places_on_cell_grid(keys, judged.keys, [int(keys.max()) + 1])
         count = _added_at(count, at, judged.count)
         weight = _added_at(weight, at, judged.weight) if roles.weight else count
         total = _added_at(total, at, judged.total) if "total" in scales else total
@@ -142,7 +142,7 @@ def _places_of_parts(cells: Coordinates, sizes: Sequence[int], parts: Sequence[C
         free &= ~mine
         cell = np.flatnonzero(mine)
         own = [sizes[d] for d in part.dimensions]
-        row = locate(part.keys, keys_of(cells[cell][:, list(part.dimensions)], own), own)
+        row = places_on_cell_grid(part.keys, keys_on_cell_grid(cells[cell][:, list(part.dimensions)], own), own)
         out.append(np.column_stack([cell, row])[row >= 0])
     return out
 
@@ -151,23 +151,23 @@ def _contributors_of_parts(
     cells: Coordinates, sizes: Sequence[int], parts: Sequence[CrossingMargins]
 ) -> list[IntArray] | None:
     """Return the contributors of every part under common numbers."""
-    listed = keys_of(cells, sizes)
-    place = [locate(listed, _whole_keys(part, sizes), sizes) for part in parts]
+    listed = keys_on_cell_grid(cells, sizes)
+    place = [places_on_cell_grid(listed, _whole_keys(part, sizes), sizes) for part in parts]
     return same_people([part.statistics for part in parts], place, len(cells))
 
 
 def _whole_keys(part: CrossingMargins, sizes: Sequence[int]) -> IntArray:
     """Return the part's cells in the grid of all dimensions."""
-    own = coordinates_of(part.keys, [sizes[d] for d in part.dimensions])
+    own = coordinates_on_cell_grid(part.keys, [sizes[d] for d in part.dimensions])
     whole = np.zeros((len(own), len(sizes)), np.int32)
     whole[:, list(part.dimensions)] = own
-    return keys_of(whole, sizes)
+    return keys_on_cell_grid(whole, sizes)
 
 
 def with_records(parts: Sequence[CrossingMargins], sizes: Sequence[int]) -> Coordinates:
     """Return the cells that have records, in the order of the grid of codes."""
     found = [_whole_keys(part, sizes) for part in parts]
-    return coordinates_of(np.unique(np.concatenate(found)), sizes)
+    return coordinates_on_cell_grid(np.unique(np.concatenate(found)), sizes)
 
 
 def in_table_order(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cellguard._engine.space.cell_grid import keys_of
+from cellguard._engine.space.cell_grid import keys_on_cell_grid
 from cellguard._types import ByteArray, Coordinates, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _rolled_along(cells: Cells, d: int, hierarchy: Hierarchy, sizes: Sequence[in
     within = np.arange(len(row)) - np.repeat(np.cumsum(several) - several, several)
     coordinates = cells.coordinates[row]
     coordinates[:, d] = above.indices[above.indptr[code[row]] + within]
-    distinct, place = group(keys_of(coordinates, sizes), prod(sizes))
+    distinct, place = group(keys_on_cell_grid(coordinates, sizes), prod(sizes))
     member = csr_array((np.ones(len(row)), (place, row)), shape=(len(distinct), len(code)))
     member.sort_indices()
     first = np.empty(len(distinct), dtype=np.int64)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from cellguard._engine.clock import Deadline, now
 from cellguard._engine.ranges.ranges import AskedRanges, Sight, ranges
-from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.groups import place_in_group
 from cellguard._engine.space.reduce import reduce
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.asked import AskedCells
@@ -74,7 +74,7 @@ class _ClassSearch:
         self.asked = AskedCells.of(t, self.lattice)
         self.reduction = reduce(t.relations, may_be_opened(t))
         self.cells = np.flatnonzero(~self.reduction.determined)
-        self.place = place_among(self.cells, t.n_cells)
+        self.place = place_in_group(self.cells, t.n_cells)
         self.ground = self._ground()
         self.tight = self._known_by_others()
         share = self.asked.width.share
@@ -122,7 +122,7 @@ class _ClassSearch:
     def _known_by_others(self) -> dict[int, Known]:
         """For cells to be hidden from somebody with knowledge of his own: what he knows of other cells."""
         t, units = self.table, self.lattice.units
-        index = place_among(self.asked.cells, t.n_cells)
+        index = place_in_group(self.asked.cells, t.n_cells)
         known: dict[int, list[Known]] = {}
         for attacker in attackers_of(t):
             at = attacker.cells[self.place[attacker.cells] >= 0]

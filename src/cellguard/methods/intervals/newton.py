@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 
 from cellguard._core.interior import longest_step
-from cellguard._engine.space.echelon_form import anchors
+from cellguard._engine.space.echelon_form import echelon_anchors
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.intervals.newton_copies import make_copies, robust_cholesky
 from cellguard.methods.intervals.requests import WidthRequests
@@ -106,7 +106,7 @@ class NewtonState:
         self.N = self.basis.toarray()
         self.copies = make_copies(program.relations, self.basis)
         self.rows = np.arange(len(requests))
-        self.parameters = anchors(self.basis)
+        self.parameters = echelon_anchors(self.basis)
 
         most = (
             [np.minimum(program.most_upper, program.most_lower)] if tied else [program.most_upper, program.most_lower]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cellguard._engine.space.groups import place_among
+from cellguard._engine.space.groups import place_in_group
 from cellguard._engine.space.network import Network
 from cellguard._engine.space.space import Space
 from cellguard._types import FloatArray, IntArray
@@ -162,7 +162,7 @@ class Variables:
 
     def asked_of(self, network: Network) -> Iterator[AskedArcs]:
         """Each attacker's movements as those of a network's arcs."""
-        arc = place_among(network.cells, self.table.n_cells)
+        arc = place_in_group(network.cells, self.table.n_cells)
         for need in self.asked:
             below, above = self._known(need.attacker)
             yield AskedArcs(

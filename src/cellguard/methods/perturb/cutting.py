@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array, hstack, vstack
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cuts import Cut
 from cellguard._engine.solvers.lp import ONCE, LinearModel, LinearProgram, Solution, SolveStatus
-from cellguard._engine.solvers.rows import matrix
+from cellguard._engine.solvers.rows import matrix_of_rows
 from cellguard._engine.space.reduce import reduce
 from cellguard._tolerances import WHOLE_SOLUTION
 from cellguard._types import BoolArray, FloatArray, IntArray
@@ -202,7 +202,7 @@ class _CuttingPlanes:
         """Add cuts ``c z >= rhs``."""
         d = self.limits.distance
         rows = [cut.row(up=(d, np.ones_like(d)), down=(d, -np.ones_like(d))) for cut in cuts]
-        on_movement = matrix(rows, len(d))
+        on_movement = matrix_of_rows(rows, len(d))
         sides = np.array([row.rhs for row in rows]) - on_movement @ self.limits.target
         more = self.over_columns(on_movement), sides, np.full(len(rows), np.inf)
         program.add_rows(*more)

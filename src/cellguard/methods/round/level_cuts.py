@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cuts import Separator
 from cellguard._engine.ranges.ranges import Sight, ranges
-from cellguard._engine.solvers.rows import Row, matrix
+from cellguard._engine.solvers.rows import Row, matrix_of_rows
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.demands import Demand
 from cellguard.methods.round.problem import RoundingProblem
@@ -45,7 +45,7 @@ class LevelCuts:
             for cut in () if separator is None else separator.separate(down, up, max_cuts=max_cuts):
                 row = cut.row(up=(p.distance + room, p.base), down=(p.distance - room, -p.base))
                 rows.append(strengthen(row, p.low[row.columns], p.high[row.columns]))
-        return matrix(rows, p.n_cells), np.array([row.rhs for row in rows])
+        return matrix_of_rows(rows, p.n_cells), np.array([row.rhs for row in rows])
 
     def _separator(self, number: int, down: FloatArray, up: FloatArray) -> Separator | None:
         """Return what attacks the cells in question one by one; None if joint attacks show them all safe."""

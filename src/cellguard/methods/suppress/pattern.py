@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cellguard._engine.clock import NEVER, Deadline
-from cellguard._engine.space.space import members_of
+from cellguard._engine.space.space import members_of_groups
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.methods.suppress.problem import SuppressionProblem
 from cellguard.methods.suppress.space import Known, Levels, PatternSpace
@@ -58,7 +58,7 @@ def parts(space: PatternSpace) -> Iterator[PatternPart]:
     low, high = space.bounds
     place = np.full(len(space), -1, np.int64)
     n = space.variables.n_components
-    for rows, asked, own in zip(*(members_of(x, n) for x in (of_row, of_row[row], of_parameter)), strict=True):
+    for rows, asked, own in zip(*(members_of_groups(x, n) for x in (of_row, of_row[row], of_parameter)), strict=True):
         place[rows] = np.arange(len(rows))
         Z, parameter = np.zeros((0, len(rows))), np.zeros(0, np.int64)
         if len(rows) * len(own) <= _DENSE:
