@@ -15,7 +15,7 @@ from cellguard._interrupt import BEST_KEPT, was_interrupted
 from cellguard.check.attack import attack, matching_attack
 from cellguard.check.audit import Audit
 from cellguard.exceptions import CellguardError, InputError
-from cellguard.methods.compare import compare, measured
+from cellguard.methods.compare import compare, measured_for_comparison
 from cellguard.nouns.clusters import kept_by
 from cellguard.nouns.grid import known_empty
 from cellguard.nouns.release import Release, Status, Suppression
@@ -294,7 +294,7 @@ def _compared_methods(release: Release, audit: Audit | None, asked: CompareSecti
     rows = found.rows
     if audit is not None:
         seconds = release.seconds.get("total", sum(release.seconds.values()))
-        rows = (measured(file.job.method.method, release, audit, seconds, release.options), *rows)
+        rows = (measured_for_comparison(file.job.method.method, release, audit, seconds, release.options), *rows)
     return replace(found, rows=rows, releases={})
 
 

@@ -19,7 +19,7 @@ from cellguard.methods.adjust.senses import needs, with_secret
 from cellguard.methods.adjust.solve import with_given_senses, with_optimal_senses
 from cellguard.methods.adjust.task import Task
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.nouns.kept import Keep, kept_cells
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Adjustment
@@ -31,7 +31,7 @@ PLAIN: dict[str, Any] = {"senses": "upper", "surplus": 0.0, "integer": False}
 """Options that give the papers' own tables: known senses, exactly at the levels, any numbers. Not for publication."""
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @with_secret
 @takes_publications
 @on_one_blas_thread

@@ -22,7 +22,7 @@ from cellguard.methods.intervals.mend import ROUNDS, accepted, widened
 from cellguard.methods.intervals.problem import SEARCHED, Ends, IntervalProblem
 from cellguard.methods.intervals.secret import drawn_seed
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.nouns.publication import takes_publications
 from cellguard.nouns.release import Intervals, Status
@@ -39,7 +39,7 @@ _TELLS = (
 _NONE = "the limit was reached before any intervals were found and confirmed."
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=False)
 @on_one_blas_thread

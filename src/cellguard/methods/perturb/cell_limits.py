@@ -18,7 +18,7 @@ from numpy.random import Generator
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.demands import Demand, trivial_limits
+from cellguard.methods.demands import Demand, limits_by_demands
 from cellguard.nouns.table import Table
 
 __all__ = [
@@ -91,7 +91,7 @@ def make_limits(table: Table, demands: Sequence[Demand], drawn: Drawn, rng: Gene
     d = np.where(table.fixed, 0.0, drawn.distance)
     low, high = np.maximum(-d, table.lb - values), np.minimum(d, table.ub - values)
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)  # noise of bounds at the value itself
-    least, most = trivial_limits(list(demands), values, d)
+    least, most = limits_by_demands(list(demands), values, d)
     low, high = np.maximum(low, least - values), np.minimum(high, most - values)
     half, asked = np.zeros(len(values)), np.zeros(len(values), np.bool_)
     for demand in demands:

@@ -21,10 +21,10 @@ from cellguard._engine.space.reduce import reduce
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
-from cellguard.methods.demands import Demand, asked_cells, demands_of, needs_of, refuse_wide_levels
+from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_raised_to_confirm
+from cellguard.methods.demands import Demand, demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.perturb import METHOD, cell_limits
 from cellguard.methods.perturb.cell_limits import CellLimits
 from cellguard.methods.perturb.cutting import PerturbationOutcome, solve
@@ -38,7 +38,7 @@ from cellguard.nouns.table import Table
 __all__ = ["perturb"]
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -116,7 +116,7 @@ def perturb(
         options["given"] = [[int(i), float(table.values[i] + prescribed[i])] for i in which]
     run = _PerturbationRun(
         table=table,
-        needs=needs_of(table),
+        needs=demanded_levels(table),
         distance=room,
         base=bases,
         draw=draw,
@@ -127,7 +127,7 @@ def perturb(
     )
     what = "twice the distance that is published, so no perturbation can meet them."
     hint = "raise the base or distance of this cell to at least half of max(sliding, lower + upper)."
-    refuse_wide_levels(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
+    refuse_wide_demands(table, run.needs, np.where(table.fixed, 0.0, run.reach), what, hint)
     cell_limits.refuse_given(table, run.given, run.reach, run.moved)
     return run.confirmed()
 
@@ -171,7 +171,7 @@ class _PerturbationRun:
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        return asked_cells(self.table.n_cells, self.needs)
+        return demanded_cells(self.table.n_cells, self.needs)
 
     def drawn_limits(self, demands: list[Demand]) -> CellLimits:
         """Draw where every cell should go."""
@@ -222,14 +222,14 @@ class _PerturbationRun:
                 status = Status.INFEASIBLE if outcome.infeasible and run is self else Status.TIME_LIMIT
                 return self.nothing(status, self.explain(limits, outcome), outcome)
             release = self.release(limits, outcome, outcome.movement, proven)
-            left = missed_cells(release, self.limits)
+            left = cells_not_confirmed(release, self.limits)
             if not left:
                 self.limits.tell(release.objective, release.bound)
                 return release
             if self.limits.deadline.passed:
                 break
             proven = release.bound  # of what was asked for; more is asked of what follows
-            run = replace(run, needs=raised_levels(run.needs, left, integer=t.integer))
+            run = replace(run, needs=levels_raised_to_confirm(run.needs, left, integer=t.integer))
         return self.nothing(Status.TIME_LIMIT, "no perturbation was found that the audit accepts.", outcome)
 
     def release(

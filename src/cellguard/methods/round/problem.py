@@ -20,7 +20,7 @@ import numpy as np
 from cellguard._engine.numbers.multiples import Multiples, ends_around_multiples, whole_number_residuals
 from cellguard._tolerances import WHOLE_QUOTIENT
 from cellguard._types import BoolArray, FloatArray, IntArray
-from cellguard.methods.demands import Demand, trivial_limits
+from cellguard.methods.demands import Demand, limits_by_demands
 from cellguard.nouns.table import Table
 
 __all__ = ["Bases", "RoundingProblem", "make_problem", "reach"]
@@ -166,7 +166,7 @@ def make_problem(
     low = np.where(plausible, np.maximum(low, known_low), low)
     high = np.where(plausible, np.minimum(high, known_high), high)
     distance = np.where(fixed, 0.0, bases.reach)
-    least, most = trivial_limits(demands, values, distance)
+    least, most = limits_by_demands(demands, values, distance)
     low = np.maximum(low, _least_steps(least - floor, base))
     high = np.minimum(high, -_least_steps(floor - most, base))
     stuck = moved & is_multiple & ~fixed

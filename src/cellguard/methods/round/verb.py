@@ -25,10 +25,10 @@ from cellguard._engine.numbers.multiples import Multiples, decimals_of_numbers, 
 from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray, FloatArray, IntArray
 from cellguard.exceptions import InputError
-from cellguard.methods.confirm import ATTEMPTS, missed_cells, raised_levels
-from cellguard.methods.demands import asked_cells, demands_of, needs_of, refuse_wide_levels
+from cellguard.methods.confirm import ATTEMPTS, cells_not_confirmed, levels_raised_to_confirm
+from cellguard.methods.demands import demanded_cells, demanded_levels, demands_of, refuse_wide_demands
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.round import METHOD, unbiased
 from cellguard.methods.round.choose import solve
@@ -44,7 +44,7 @@ from cellguard.nouns.table import Table
 __all__ = ["round"]
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=False)
 @on_one_blas_thread
@@ -128,7 +128,7 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     bases = _bases(table, base)
     kept = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
     table = with_respondents(kept)  # what changed may drop them
-    needs = needs_of(table)
+    needs = demanded_levels(table)
     _check_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
@@ -243,7 +243,7 @@ class _RoundingRun:
     @property
     def moved(self) -> BoolArray:
         """Cells that must not be published as they are."""
-        return asked_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
+        return demanded_cells(self.table.n_cells, () if self.keep_multiples else self.needs)
 
     def confirmed(self, step: int, problem: RoundingProblem, outcome: RoundingOutcome) -> Rounding:
         """Return the rounding once the audit accepts it; what it misses is asked for again, with a margin."""
@@ -252,12 +252,12 @@ class _RoundingRun:
             if outcome.x is None:
                 break
             release = self.release(step, problem, outcome, outcome.x)
-            left = missed_cells(release, self.limits)
+            left = cells_not_confirmed(release, self.limits)
             if not left:
                 return release
             if self.limits.deadline.passed:
                 break
-            run = replace(run, needs=raised_levels(run.needs, left, integer=self.table.integer))
+            run = replace(run, needs=levels_raised_to_confirm(run.needs, left, integer=self.table.integer))
             proven = outcome.bound  # of what was asked for; more was asked of what follows
             _, outcome = run.search(step)
             outcome = replace(outcome, bound=min(proven, outcome.bound))
@@ -342,4 +342,4 @@ def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], ste
     )
     hint = "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits."
     distance = reach(base, step, unit_of_table(table))
-    refuse_wide_levels(table, needs, distance, f"{what}, less a unit on both sides.", hint)
+    refuse_wide_demands(table, needs, distance, f"{what}, less a unit on both sides.", hint)

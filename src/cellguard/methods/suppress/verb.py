@@ -14,7 +14,7 @@ from cellguard._engine.threads import on_one_blas_thread
 from cellguard._types import BoolArray
 from cellguard.exceptions import InputError
 from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
-from cellguard.methods.method import in_any_case
+from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.suppress import METHOD
 from cellguard.methods.suppress.confirm import judge
@@ -49,7 +49,7 @@ def _mend(release: Release, found: Audit, deadline: Deadline) -> Suppression | N
     return replace(old, suppressed=more, objective=objective, status=Status.FEASIBLE)  # what was optimal asked for less
 
 
-@in_any_case(METHOD)
+@method_words_in_any_case(METHOD)
 @takes_publications
 @against_respondents(near=True, quick={"method": "heuristic", "rounds": 20}, mend=_mend)
 @on_one_blas_thread
