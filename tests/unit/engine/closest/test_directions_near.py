@@ -13,7 +13,7 @@ from cellguard._engine.closest.closest_problem import ClosestProblem
 from cellguard._engine.closest.directions import Senses
 from cellguard._engine.closest.distance import Distance, Target, no_closest_movement
 from cellguard._engine.solvers.lp import SolveStatus
-from cellguard.methods.adjust.whole import apart
+from cellguard.methods.adjust.whole import sets_adjusted_apart
 
 
 def crowded(seed: int, share: float) -> cg.Table:
@@ -83,4 +83,4 @@ def test_sets_apart_are_those_of_a_greedy_choice():
             if greedy[-1]:
                 touched[cells] = True
         rank = np.repeat(np.arange(len(sets)), [len(cells) for cells in sets])
-        assert apart(np.concatenate([*sets, np.zeros(0, int)]).astype(int), rank, 40).tolist() == greedy
+        assert sets_adjusted_apart(np.concatenate([*sets, np.zeros(0, int)]).astype(int), rank, 40).tolist() == greedy
