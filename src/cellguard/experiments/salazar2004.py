@@ -13,7 +13,7 @@ from cellguard.data import examples
 from cellguard.data.generate import census, geography
 from cellguard.experiments._framework import Done, Experiment, Figures, Settings, Unit, Units, published, row
 from cellguard.methods.perturb.verb import perturb
-from cellguard.methods.round.unbiased import tossed
+from cellguard.methods.round.unbiased import rounded_by_coin
 from cellguard.methods.round.verb import round as round_table
 from cellguard.nouns.table import Table
 
@@ -289,7 +289,7 @@ AREAS = Experiment(
 def _run_unbiased(work: Figures) -> Figures:
     table = census(work["seed"], **_PART[work["instance"]])
     a = table.values
-    rounded = {"phi(a) alone": tossed(a, np.full(len(a), _BASE), work["seed"])}
+    rounded = {"phi(a) alone": rounded_by_coin(a, np.full(len(a), _BASE), work["seed"])}
     begin = time.process_time()
     for name, objective in (("distance", "distance"), ("towards phi(a)", "coins"), ("towards xi(a)", "unbiased")):
         release = round_table(

@@ -31,9 +31,9 @@ from cellguard.methods.limits import DEFAULT_TIME_LIMIT_S, Limits, Progress
 from cellguard.methods.method import method_words_in_any_case
 from cellguard.methods.respondents import against_respondents
 from cellguard.methods.round import METHOD, unbiased
-from cellguard.methods.round.choose import solve
+from cellguard.methods.round.choose import round_by_method
 from cellguard.methods.round.exact import RoundingOutcome
-from cellguard.methods.round.problem import Bases, RoundingProblem, make_problem, reach
+from cellguard.methods.round.problem import Bases, RoundingProblem, make_rounding_problem, reach_of_rounding
 from cellguard.nouns.checks import refuse_cells
 from cellguard.nouns.kept import Keep, as_plain, kept_cells, known_nearest
 from cellguard.nouns.levels import Levels, with_respondents
@@ -123,32 +123,34 @@ def round(  # noqa: A001 - the verb of the methodology; the builtin is not used 
     (array([ 5.,  5.,  5., 15.]), 6.0, 'optimal')
     """
     limits = Limits(time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, progress=progress)
-    _check_steps(step=step, max_step=max_step)
+    _check_rounding_steps(step=step, max_step=max_step)
     METHOD.require_choices(objective=objective, method=method)
-    bases = _bases(table, base)
+    bases = _rounding_bases(table, base)
     kept = known_nearest(table, bases, kept_cells(table, keep) & ~table.fixed)
     table = with_respondents(kept)  # what changed may drop them
     needs = demanded_levels(table)
-    _check_levels(table, bases, needs, step or 1)
+    _check_rounding_levels(table, bases, needs, step or 1)
     options = {
         "base": np.asarray(base).tolist(), "step": step, "max_step": max_step, "keep_multiples": keep_multiples,
         "keep": as_plain(keep), "weights": weights, "time_limit_s": time_limit_s, "gap": gap, "seed": seed,
         "objective": objective, "method": method,
     }  # fmt: skip
     run = _RoundingRun(
-        table=table, base=bases, lattice=_lattice(table, bases, step or max_step), needs=needs,
-        keep_multiples=keep_multiples, weights=_weights_given(table, weights), limits=limits, method=method,
+        table=table, base=bases, lattice=_multiples_to_round_to(table, bases, step or max_step), needs=needs,
+        keep_multiples=keep_multiples, weights=_rounding_weights_given(table, weights), limits=limits, method=method,
         options=options,
     )  # fmt: skip
     steps = (step,) if step is not None else tuple(range(1, max_step + 1))
     if objective == "unbiased":
-        return _unbiased(run, steps, shares_up)
+        return _rounded_unbiased(run, steps, shares_up)
     if objective == "coins":
-        run = replace(run, target=np.where(table.fixed, table.values, unbiased.tossed(table.values, bases, seed)))
+        run = replace(
+            run, target=np.where(table.fixed, table.values, unbiased.rounded_by_coin(table.values, bases, seed))
+        )
     return run.first_of(steps)
 
 
-def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
+def _rounded_unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | None) -> Rounding:
     """Round towards the random table of salazar2004 (13), with shares from a first run unless given."""
     base, values = int(run.base[0]), run.table.values
     if not (run.base == base).all() or base < 2 or (values != np.rint(values)).any():
@@ -167,21 +169,21 @@ def _unbiased(run: _RoundingRun, steps: tuple[int, ...], shares_up: ArrayLike | 
                 f"or {base} x {base} of them."
             )
     else:
-        target = _steered(run, unbiased.exploration(base), rng)
+        target = _steered_rounding(run, unbiased.exploring_residues(base), rng)
         first = replace(run, target=target, limits=run.limits.part(0.5)).first_of(steps)
         if not first.published:
             return first
-        share = unbiased.shares_up(values, target, first.values, base)
-    return replace(run, target=_steered(run, unbiased.transition(share), rng)).first_of(steps)
+        share = unbiased.shares_rounded_up(values, target, first.values, base)
+    return replace(run, target=_steered_rounding(run, unbiased.transition_of_residues(share), rng)).first_of(steps)
 
 
-def _steered(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _steered_rounding(run: _RoundingRun, probabilities: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw the table to round towards; cells that must be published as they are stay.
 
     A sensitive multiple, which must move, is drawn a unit to one side: both sides would be equally near.
     """
     t = run.table
-    drawn = unbiased.steered(t.values, probabilities, rng)
+    drawn = unbiased.steered_to_round(t.values, probabilities, rng)
     side = np.where(rng.random(t.n_cells) < 0.5, -1.0, 1.0)
     return np.where(t.fixed, t.values, np.where(run.moved & run.lattice.is_multiple, t.values + side, drawn))
 
@@ -237,8 +239,8 @@ class _RoundingRun:
         t = self.table
         bases = Bases(base=self.base, lattice=self.lattice, step=step, unit=unit_of_table(t))
         demands = demands_of(t, self.needs)
-        problem = make_problem(t, bases, self.weights, demands, self.moved, self.target)
-        return problem, solve(problem, demands, self.limits, method=self.method)
+        problem = make_rounding_problem(t, bases, self.weights, demands, self.moved, self.target)
+        return problem, round_by_method(problem, demands, self.limits, method=self.method)
 
     @property
     def moved(self) -> BoolArray:
@@ -289,19 +291,19 @@ class _RoundingRun:
 # ---------------------------------------------------------------------- what the user gave
 
 
-def _check_steps(*, step: int | None, max_step: int) -> None:
+def _check_rounding_steps(*, step: int | None, max_step: int) -> None:
     for name, value in (("step", step), ("max_step", max_step)):
         if value is not None and (int(value) != value or value < 1):
             raise InputError(f"{name} {value!r}: a whole number of at least 1 is needed.")
 
 
-def _weights_given(table: Table, weights: str | ArrayLike) -> FloatArray:
+def _rounding_weights_given(table: Table, weights: str | ArrayLike) -> FloatArray:
     if isinstance(weights, str):
         return table.with_weights(weights).weights
     return table.with_(weights=np.asarray(weights, np.float64)).weights
 
 
-def _bases(table: Table, base: ArrayLike) -> FloatArray:
+def _rounding_bases(table: Table, base: ArrayLike) -> FloatArray:
     """Return a base per cell; refuse what cannot be one."""
     given = np.asarray(base, dtype=np.float64)
     if given.ndim and given.shape != (table.n_cells,):
@@ -325,7 +327,7 @@ def _bases(table: Table, base: ArrayLike) -> FloatArray:
     return bases
 
 
-def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
+def _multiples_to_round_to(table: Table, bases: FloatArray, steps: int) -> Multiples:
     """Write the values as multiples of their bases; refuse what whole numbers cannot hold."""
     found, large = multiples_of_bases(table.values, bases, room=steps)
     what = "the value is too large: multiples are told exactly up to 2^53 units only."
@@ -335,11 +337,11 @@ def _lattice(table: Table, bases: FloatArray, steps: int) -> Multiples:
     return found
 
 
-def _check_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
+def _check_rounding_levels(table: Table, base: FloatArray, needs: tuple[Levels, ...], step: int) -> None:
     """Refuse levels that no rounding with this base can meet."""
     what = (
         f"rounding can leave: max(sliding, lower + upper) must be at most 2 x base{'' if step == 1 else f' x {step}'}"
     )
     hint = "take a larger base for it, or lower its levels; a job without a base takes the least usual one that fits."
-    distance = reach(base, step, unit_of_table(table))
+    distance = reach_of_rounding(base, step, unit_of_table(table))
     refuse_wide_demands(table, needs, distance, f"{what}, less a unit on both sides.", hint)
