@@ -56,7 +56,7 @@ def test_who_is_behind_goes_on_from_the_best():
     two = [walks.Walk(search.forked(np.random.default_rng(k)), start) for k, start in enumerate((dear, best))]
     two[1].fresh = [np.ones(len(search.space))]
     pool = len(two[0].search.pool)
-    walks._exchange(two)
+    walks._exchange_between_walks(two)
     assert two[0].current is best
     assert two[0].best is best
     assert len(two[0].search.pool) == pool + 1

@@ -20,7 +20,7 @@ from cellguard._engine.solvers.lp import LinearModel, LinearProgram, Way
 from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["Protector", "plans"]
+__all__ = ["Protector", "plans_of_cheapest_movement"]
 
 _PIVOTS = 5000
 """Pivots after which degeneracy has stalled the simplex method, and an interior point is faster."""
@@ -29,12 +29,12 @@ Plan = list[tuple[float, bool]]
 """Movements to be found: how far, signed, and whether the opposite movement must be possible too."""
 
 
-def plans(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
+def plans_of_cheapest_movement(lower: float, upper: float, sliding: float, below: float, above: float) -> list[Plan]:
     """Ways to meet levels with the room below and above: one movement for both sides, or one for each.
 
-    >>> plans(2.0, 4.0, 0.0, below=3.0, above=9.0)
+    >>> plans_of_cheapest_movement(2.0, 4.0, 0.0, below=3.0, above=9.0)
     [[(4.0, False), (-2.0, False)]]
-    >>> plans(2.0, 2.0, 0.0, below=3.0, above=9.0)
+    >>> plans_of_cheapest_movement(2.0, 2.0, 0.0, below=3.0, above=9.0)
     [[(2.0, True)], [(2.0, False), (-2.0, False)]]
     """
     out: list[Plan] = []
@@ -78,7 +78,9 @@ class Protector:
             low, high = np.where(closed, 0.0, low), np.where(closed, 0.0, high)
         self._deadline = deadline
         row = int(rows)
-        for plan in plans(float(down), float(up), float(slide), float(-low[row]), float(high[row])):
+        for plan in plans_of_cheapest_movement(
+            float(down), float(up), float(slide), float(-low[row]), float(high[row])
+        ):
             found = []
             for move, both in plan:
                 room = np.minimum(-low, high)

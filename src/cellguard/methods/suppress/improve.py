@@ -15,8 +15,8 @@ from cellguard._types import BoolArray, FloatArray
 from cellguard.methods.suppress.cheapest_movement import Protector
 from cellguard.methods.suppress.construct import construct
 from cellguard.methods.suppress.incumbent import Incumbent
-from cellguard.methods.suppress.joint_movement import jointly
-from cellguard.methods.suppress.pattern import Movements, PatternProof, clean, prove
+from cellguard.methods.suppress.joint_movement import joint_movement_of_pattern
+from cellguard.methods.suppress.pattern import Movements, PatternProof, clean_pattern, prove_pattern
 from cellguard.methods.suppress.space import PatternSpace
 from cellguard.methods.suppress.walks import POOL, Current, improve_side_by_side
 
@@ -144,7 +144,7 @@ class Search(Incumbent):
         for attacker in attackers[asked >= _MANY_REQUESTS]:
             weight = np.where(rows, 0.0, self.space.weight)
             mine = np.flatnonzero(self.space.requests[0] == attacker)
-            z = jointly(self.space, mine, weight, deadline.part(_FIRST))
+            z = joint_movement_of_pattern(self.space, mine, weight, deadline.part(_FIRST))
             if z is None:
                 return
             rows = rows | (z != 0)
@@ -154,9 +154,9 @@ class Search(Incumbent):
     def _clean_everything(self, deadline: Deadline) -> bool:
         if not self.start_from_everything() or self.best is None:
             return False
-        proof = prove(self.problem, self.best, deadline=deadline)
+        proof = prove_pattern(self.problem, self.best, deadline=deadline)
         if proof.safe:
-            self._take(*clean(proof, deadline), deadline=deadline)
+            self._take(*clean_pattern(proof, deadline), deadline=deadline)
         return True
 
     def remember(self, found: list[FloatArray]) -> None:
@@ -171,13 +171,13 @@ class Search(Incumbent):
         proof = self._secure(rows, found, deadline)
         if proof is None:
             return None
-        return self._take(*clean(proof, deadline), deadline=self.limit)
+        return self._take(*clean_pattern(proof, deadline), deadline=self.limit)
 
     def _secure(self, rows: BoolArray, found: FloatArray, deadline: Deadline) -> PatternProof | None:
         """Prove a pattern; what fails is protected again, with movements that noise cannot hide."""
         for _ in range(5):
             hints = (self.space, found) if len(found) else None
-            proof = prove(self.problem, self.space.pattern(rows), hints, deadline)
+            proof = prove_pattern(self.problem, self.space.pattern(rows), hints, deadline)
             if proof.safe:
                 return proof
             if deadline.passed:
@@ -200,7 +200,7 @@ class Search(Incumbent):
         """Look at a clean pattern again: its whole space, its cost."""
         if hints is not None:
             remember_shown(hints[0].lifted(hints[1]))
-        proof = prove(self.problem, pattern, hints, deadline)
+        proof = prove_pattern(self.problem, pattern, hints, deadline)
         cost = self.problem.cost(pattern)
         if (cost < self.cost and not self.offer(pattern)) or not proof.safe:
             return None

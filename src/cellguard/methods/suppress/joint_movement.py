@@ -10,10 +10,10 @@ from cellguard._engine.closest.joint_movement import JointRequest, joint_by_inte
 from cellguard._types import FloatArray, IntArray
 from cellguard.methods.suppress.space import PatternSpace
 
-__all__ = ["jointly"]
+__all__ = ["joint_movement_of_pattern"]
 
 
-def jointly(
+def joint_movement_of_pattern(
     space: PatternSpace, requests: IntArray, weight: FloatArray, deadline: Deadline = NEVER
 ) -> FloatArray | None:
     """Return one movement that meets all requests of an attacker, there and back; None if none is found.

@@ -17,10 +17,10 @@ from cellguard._engine.clock import Deadline
 from cellguard._engine.ranges.cheapest import AskedMovement, cheapest_witness
 from cellguard._engine.ranges.shown import remember_shown
 from cellguard._types import FloatArray, IntArray
-from cellguard.methods.suppress.cheapest_movement import plans
+from cellguard.methods.suppress.cheapest_movement import plans_of_cheapest_movement
 from cellguard.methods.suppress.incumbent import Incumbent
 from cellguard.methods.suppress.ledger import Ledger, Movement
-from cellguard.methods.suppress.pattern import clean, prove
+from cellguard.methods.suppress.pattern import clean_pattern, prove_pattern
 from cellguard.methods.suppress.space import PatternSpace
 
 __all__ = ["LargeSearch"]
@@ -99,7 +99,7 @@ class LargeSearch(Incumbent):
                 price = price * np.exp(self.rng.normal(0.0, noise, len(cells)))
             at = int(np.searchsorted(cells, p))
             levels = float(r.lower[request]), float(r.upper[request]), float(r.sliding[request])
-            for plan in plans(*levels, float(below[at]), float(above[at])):
+            for plan in plans_of_cheapest_movement(*levels, float(below[at]), float(above[at])):
                 found: list[Movement] = []
                 for move, symmetric in plan:
                     low, high = (-both, both) if symmetric else (-below, above)
@@ -148,9 +148,9 @@ class LargeSearch(Incumbent):
             moves = self.ledger.movements
             space = PatternSpace.of(self.problem, self.best)
             hints = (space, space.rows_of(moves.toarray())) if moves.shape[0] else None
-            proof = prove(self.problem, self.best, hints, deadline)
+            proof = prove_pattern(self.problem, self.best, hints, deadline)
             if proof.safe:
-                self.offer(clean(proof, deadline)[0])
+                self.offer(clean_pattern(proof, deadline)[0])
 
     def _group(self, request: int) -> IntArray:
         """A request, and some that are protected by the same movements or cells."""
